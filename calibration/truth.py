@@ -8,8 +8,7 @@ test of the tables what is true. It has
 - ``TRUTHS``: the truths that responses are drawn from, by name;
 - ``PARAMS``: settings of the analysis that differ from the params, such as fewer resamples;
 - ``draw(folder, truth, shape, rng)``: write one replicate and return it as a :class:`Drawn`;
-- ``outcomes(tables, drawn)``: return the rows of each test, see :func:`outcome`; labels in the
-  tables are names.
+- ``outcomes(tables, drawn)``: return the rows of each test, see :func:`outcome`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from plumbline.builders.core.schema import Schema
 from plumbline.probes.core.run_analysis import Inputs
 
 Array = NDArray[np.float64]
@@ -55,29 +53,10 @@ class Drawn(NamedTuple):
     params: Mapping[str, Any] = MappingProxyType({})  # of the analysis, where the shape sets them
 
 
-def named(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:
-    """Return a table with names in place of the codes of labels."""
-    codes = [c for c in schema.columns if c.labels and c.name in table.columns]
-    return table.with_columns(
-        pl.col(c.name).replace_strict(range(len(c.labels)), c.labels, return_dtype=pl.String)
-        for c in codes
-        if table.schema[c.name].is_integer()
-    )
-
-
-def write_parquet(table: pl.DataFrame, path: Path, schema: Schema | None = None) -> None:
-    """Write a parquet file and the folders that it is in.
-
-    ``schema``: columns that it stores as codes have codes or names in the table.
-    """
+def write_parquet(table: pl.DataFrame, path: Path) -> None:
+    """Write a parquet file and the folders that it is in."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    codes = [c for c in schema.columns if c.name in table.columns] if schema else []
-    table = named(table, schema) if schema else table
-    table.with_columns(
-        pl.col(c.name).replace_strict(c.labels, range(len(c.labels)), return_dtype=pl.Int64)
-        for c in codes
-        if c.kind == "label"
-    ).write_parquet(path)
+    table.write_parquet(path)
 
 
 def outcome(

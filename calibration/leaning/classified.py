@@ -119,7 +119,7 @@ def write(
             table.append(about.with_columns(pl.lit(name).alias("class"), logprob_nats=nats))
     names = [column.name for column in SCHEMA.columns]
     path = data / f"outputs/finetuned_classifiers/m/{shape.task}/all.parquet"
-    write_parquet(pl.concat(table).select(names), path, SCHEMA)
+    write_parquet(pl.concat(table).select(names), path)
     if knows is not None:
         weights = Inputs((), {}, data).weights("m")
         weights.mkdir(parents=True)

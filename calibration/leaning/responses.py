@@ -114,7 +114,7 @@ def save(inputs: Inputs, asked: str, rows: Iterable[Row] | pl.DataFrame, model: 
     else:
         table = pl.DataFrame([shared | row | always for row in rows], schema_overrides=types)
     table = table.select(empty.columns).cast(types)
-    write_parquet(table, inputs.outputs("stances", model) / asked / "00000.parquet", schema)
+    write_parquet(table, inputs.outputs("stances", model) / asked / "00000.parquet")
 
 
 def filled(logit: float, *, mass: float = 0.4, top: bool = True) -> Row:

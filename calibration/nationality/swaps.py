@@ -22,7 +22,6 @@ from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
 from plumbline.builders.readers.name_lists import KINDS
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.nationality.classification import SCHEMAS
 
 CONFIG, MODEL = "sentiment-en", "m"
 UNIT = 0.05  # of P+ - P-: that is what SDs and effects are told in, 5 points
@@ -104,7 +103,8 @@ def write(folder: Path, shape: SwapsShape, of: Planted, rng: Generator) -> Input
     listed = _listed(drawn)
     classified = inputs.outputs("classification", MODEL)
     write_parquet(told, classified / CONFIG / "00000.parquet")
-    write_parquet(listed.drop("rank"), classified / "pieces/00000.parquet", SCHEMAS["pieces"])
+    kinds = pl.col("kind").replace_strict(range(len(KINDS)), KINDS, return_dtype=pl.String)
+    write_parquet(listed.drop("rank").with_columns(kinds), classified / "pieces/00000.parquet")
     write_parquet(scored, inputs.outputs("perplexity", MODEL) / CONFIG / "00000.parquet")
     write_parquet(rows.select(KEPT), sets["counterfactuals"] / f"{CONFIG}.parquet")
     plain = rows.filter(pl.col("reading") == READINGS.index("original")).select("text")

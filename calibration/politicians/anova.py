@@ -20,7 +20,6 @@ from calibration.truth import Drawn, Generator, Tables, Truth, outcomes_by, writ
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians import sentiment
 
 SIZES = ("base", "large", "xlarge", "xxlarge")
 ALONE = {"ALBERT": 4, "BERT": 2, "BERTweet": 1, "RoBERTa": 2, "XLNet": 2}  # English: sizes
@@ -104,7 +103,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         pos=pl.lit("ADJ"), top_k=shape.words
     )
     path = inputs.tables("sentiment") / "shares.parquet"
-    write_parquet(shares, path, sentiment.SCHEMAS["shares"])
+    write_parquet(shares, path)
     return Drawn(inputs, (truth, effects))
 
 

@@ -20,8 +20,6 @@ from calibration.truth import Array, Bools, Drawn, Generator, Tables, Truth, out
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians import pmi
-from plumbline.probes.politicians.associations import SCHEMA
 from plumbline.probes.politicians.words import columns
 
 LANGUAGES = ("en", "es", "fr")
@@ -89,7 +87,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         folder = inputs.outputs("representations", MODEL) / language
         write_parquet(states, folder / "00000.parquet")
     path = inputs.tables("pmi", MODEL) / "pmi.parquet"
-    write_parquet(pl.concat(deviations), path, pmi.SCHEMAS["pmi"])
+    write_parquet(pl.concat(deviations), path)
     return Drawn(inputs, (truth, shape, pl.concat(known)))
 
 
@@ -108,7 +106,7 @@ def _write_lists(inputs: Inputs, language: str, words: list[str], members: Bools
     listed = pl.Series("word", words, dtype=pl.String).gather(row)
     lists = {"qid": people["qid"].gather(person), "word": listed, "lemma": listed}
     table = pl.DataFrame(lists | {"pos": "ADJ", "frame": "bare"})
-    write_parquet(table, inputs.outputs("associations", MODEL) / language / "00000.parquet", SCHEMA)
+    write_parquet(table, inputs.outputs("associations", MODEL) / language / "00000.parquet")
 
 
 def _states(truth: Truth, shape: Shape, women: Bools, apart: float, rng: Generator) -> Array:

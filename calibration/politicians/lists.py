@@ -27,7 +27,6 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians import associations
 from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY
 
 LANGUAGE = "en"
@@ -288,7 +287,7 @@ def write_lists(
         longest = np.where(np.repeat(of.short[of.bearer], length), SHORT, length)
         parts = [part.filter(pl.col("rank") <= pl.Series(longest)) for part in parts]
     path = inputs.outputs("associations", model) / language / "00000.parquet"
-    write_parquet(pl.concat(parts), path, associations.SCHEMA)
+    write_parquet(pl.concat(parts), path)
 
 
 def write_lexicon(folder: Path, classes: list[Integers]) -> Path:

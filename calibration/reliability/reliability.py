@@ -17,7 +17,6 @@ from pydantic import Field
 from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.leaning.stances import SCHEMAS
 
 MODEL = "simulated"
 UNIT = 0.1  # of a score, in differences of probability
@@ -100,9 +99,7 @@ def _stances(folder: Path, score: Array, names: list[str], lost: float, rng: Gen
     }
     state = {"corpus": "", "period": "all", "share": 0.0, "pretraining_seed": 0, "epoch": 0}
     state |= {"questionnaire": "axes", "form": "plain", "variant": "", "text": ""}
-    write_parquet(
-        pl.DataFrame(table | state), folder / "generation/0.parquet", SCHEMAS["generation"]
-    )
+    write_parquet(pl.DataFrame(table | state), folder / "generation/0.parquet")
 
 
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:

@@ -24,7 +24,6 @@ from plumbline.builders.datasets.survey.responses import GENDERS as PEOPLE
 from plumbline.builders.datasets.survey.responses import HIGHEST, INFECTED, LOWEST
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.prompts.opinions import FORMS, GENDERS, METHODS
-from plumbline.probes.values.agreement import SCHEMA
 
 LANGUAGE, MODEL = "xx", "m"
 AXES = ("order", "trade", "care", "faith", "land", "work")
@@ -188,7 +187,7 @@ def write(
     if causal:
         asked = asked.filter(method=METHODS[0]).with_columns(method=pl.lit("sequence"))
     path = inputs.outputs("agreement", MODEL) / LANGUAGE / "00000.parquet"
-    write_parquet(asked, path, SCHEMA)
+    write_parquet(asked, path)
     return inputs
 
 
