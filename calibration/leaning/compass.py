@@ -23,7 +23,7 @@ from pydantic import Field
 from scipy.special import expit, ndtr
 
 from calibration.leaning import responses
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
 from plumbline.builders.core.params import Params
 from plumbline.probes.leaning.scoring import OPTIONS
 
@@ -169,7 +169,12 @@ def _answers(known: Known, rng: Generator) -> pl.DataFrame:
         parts.append(written[shape.response_format](frame, told.ravel(), given, rng))
         if shape.response_format == "mask":
             error = 0.0 if random or not own.corpus else shape.calibration
-            parts.append(_priors(about, frames, habit + rng.normal(0, error, size)))
+            known_habit = habit + rng.normal(0, error, size)
+            rows = [
+                responses.prior(float(nats), frame=frames[f]) | about[n]
+                for (n, f), nats in np.ndenumerate(known_habit)
+            ]
+            parts.append(pl.DataFrame(rows))
     return pl.concat(parts, how="diagonal_relaxed")
 
 
@@ -210,16 +215,6 @@ def _masked(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> p
         variant=pl.lit(""),
         **{name: pl.lit(number) for name, number in counts.items()},
     )
-
-
-def _priors(about: list[responses.Row], frames: list[str], odds: Array) -> pl.DataFrame:
-    """Return what prompts do to texts without content; ``odds`` (trainings, prompts)."""
-    rows = [
-        responses.prior(float(odds[s, f]), frame=frame) | own
-        for s, own in enumerate(about)
-        for f, frame in enumerate(frames)
-    ]
-    return pl.DataFrame(rows)
 
 
 def _written(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
@@ -276,67 +271,55 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     tested there, and elsewhere that of the model itself, which has opinions and no side.
     """
     known: Known = drawn.known
-    random = "random" in known.truth.settings
-    found: Tables = {}
-    for reading in sorted(set(tables["shifts"]["reading"])):
-        own = {key: tables[key].filter(reading=reading) for key in ("coordinates", "shifts")}
-        if known.truth.kind != "planted":
-            found |= {f"{test}: {reading}": rows for test, rows in _tests(known, own).items()}
-        if known.shape.response_format == "mask" and known.shape.periods == 1 and reading in MEANS:
-            intervals = _intervals(known, own, reading)
-            found |= {f"{test}, interval: {reading}": rows for test, rows in intervals.items()}
-    fixed = (pl.col("corpus") == "") & (known.shape.response_format == "mask")
+    random, kind = "random" in known.truth.settings, known.truth.kind
+    shifts, places = tables["shifts"], tables["coordinates"]
+    alone, found = pl.col("corpus") == "", {}
+    if kind != "planted":
+        tested = shifts.with_columns(test=pl.col("contrast").replace_strict(SHIFTS))
+        tested = tested.filter((pl.col("test") != "against itself") | (not random))
+        found |= outcomes_by(tested, "shifts {test}: {reading}", effect=0.0, family=FAMILY)
+        who = pl.when(alone).then(pl.lit("itself")).otherwise(pl.lit("trained"))
+        still = pl.when(pl.lit(random) | (alone & (kind == "null"))).then(0.0)
+        own = places.with_columns(who=who)
+        found |= outcomes_by(own, "coordinates, {who}: {reading}", effect=still, family=FAMILY)
+    if known.shape.response_format == "mask" and known.shape.periods == 1:
+        base = pl.when(pl.col("contrast") == "base model").then(pl.lit(""))
+        apart = shifts.with_columns(baseline=base.otherwise("baseline"))
+        if random:  # from the model itself, which is one, trainings do differ
+            apart = apart.filter(pl.col("baseline") != "")
+        found |= _intervals(known, apart, places)
+    fixed = alone & (known.shape.response_format == "mask")
     effect = pl.when(~fixed & random).then(0.0)
-    for (name,), rows in tables["stability"].partition_by("comparison", as_dict=True).items():
-        found[f"stability, {name}"] = outcome(rows, effect=effect, family=FAMILY)
+    test = "stability, {comparison}"
+    return found | outcomes_by(tables["stability"], test, effect=effect, family=FAMILY)
+
+
+def _intervals(known: Known, shifts: pl.DataFrame, places: pl.DataFrame) -> Tables:
+    """Return intervals of each reading with what they should cover; see :func:`truth_of`."""
+    found: Tables = {}
+    for reading in MEANS:
+        true = truth_of(known, reading)
+        here = "nats" if reading == "corrected" else "here"
+        apart = (
+            shifts.filter(reading=reading)
+            .join(true, on=["corpus", "axis"])
+            .join(true, left_on=["baseline", "axis"], right_on=["corpus", "axis"], suffix="_other")
+        )
+        target = pl.col(here) - pl.col(f"{here}_other")
+        found[f"shifts, interval: {reading}"] = outcome(apart, effect=0.0, target=target, p="")
+        own = places.filter(reading=reading).join(true, on=["corpus", "axis"])
+        test = f"coordinates, interval: {reading}"
+        found[test] = outcome(own, effect=0.0, target="states", p="")
     return found
 
 
-def _tests(known: Known, own: Tables) -> Tables:
-    """Return the tests of one reading, where no side is planted."""
-    random = "random" in known.truth.settings
-    shifts = own["shifts"].with_columns(test=pl.col("contrast").replace_strict(SHIFTS))
-    shifts = shifts.filter((pl.col("test") != "against itself") | (not random))
-    found = {
-        f"shifts {test}": outcome(rows, effect=0.0, family=FAMILY)
-        for (test,), rows in shifts.partition_by("test", as_dict=True, maintain_order=True).items()
-    }
-    alone = pl.col("corpus") == ""
-    still = pl.lit(random) | (alone & (known.truth.kind == "null"))
-    effect = pl.when(still).then(0.0)
-    for name, some in (("itself", alone), ("trained", ~alone)):
-        rows = own["coordinates"].filter(some)
-        found[f"coordinates, {name}"] = outcome(rows, effect=effect, family=FAMILY)
-    return found
+def truth_of(known: Known, reading: str) -> pl.DataFrame:
+    """Return where states are, by corpus and axis: in these prompts and on these statements.
 
-
-def _intervals(known: Known, own: Tables, reading: str) -> Tables:
-    """Return intervals of a reading with what they should cover; see :func:`truth_of`."""
-    true = truth_of(known, reading)
-    here = true["nats" if reading == "corrected" else "here"]
-    base = pl.when(pl.col("contrast") == "base model").then(pl.lit(""))
-    shifts = own["shifts"].with_columns(baseline=base.otherwise("baseline"))
-    if "random" in known.truth.settings:  # from the model itself, which is one, trainings do differ
-        shifts = shifts.filter(pl.col("baseline") != "")
-    shifts = shifts.join(here, on=["corpus", "axis"])
-    others = here.rename({"corpus": "baseline", "target": "other"})
-    shifts = shifts.join(others, on=["baseline", "axis"])
-    places = own["coordinates"].join(true["states"], on=["corpus", "axis"])
-    apart = pl.col("target") - pl.col("other")
-    return {
-        "shifts": outcome(shifts, effect=0.0, target=apart, p=""),
-        "coordinates": outcome(places, effect=0.0, target="target", p=""),
-    }
-
-
-def truth_of(known: Known, reading: str) -> Tables:
-    """Return where states are, in these prompts and on these statements (``here``, ``nats``).
-
-    ``states``: over all statements and prompts that there could be.
+    ``here`` and ``nats``; ``states``: over all statements and prompts that there could be.
     """
-    shape, mean = known.shape, MEANS[reading]
+    shape, mean, parts = known.shape, MEANS[reading], []
     side = np.array([1.0, -1.0])
-    found: dict[str, list[pl.DataFrame]] = {"states": [], "here": [], "nats": []}
     for own in known.states:
         trained = bool(own.corpus)
         texts = known.truth.get("own", 0.0) * trained
@@ -349,15 +332,10 @@ def truth_of(known: Known, reading: str) -> Tables:
             every, within = np.full(len(AXES), UNIFORM), np.float64(UNIFORM**2)
         each = (known.pairs + shift[..., None])[..., None] * side + known.quirks + known.prompts
         here = (mean(each, np.sqrt(within)) * side).mean(axis=(0, 2, 3))
-        where = {"corpus": [own.corpus] * len(AXES), "axis": list(AXES)}
-        values = {
-            "states": MIDDLE * (1 + mean(shift, every).mean(axis=0)),
-            "here": MIDDLE * (1 + here),
-            "nats": shift.mean(axis=0),
-        }
-        for name, target in values.items():
-            found[name].append(pl.DataFrame(where | {"target": target}))
-    return {name: pl.concat(parts) for name, parts in found.items()}
+        values = {"states": MIDDLE * (1 + mean(shift, every).mean(axis=0))}
+        values |= {"here": MIDDLE * (1 + here), "nats": shift.mean(axis=0)}
+        parts.append(pl.DataFrame({"axis": list(AXES), "corpus": own.corpus, **values}))
+    return pl.concat(parts)
 
 
 def _mean_option(mean: Array, sd: Array) -> Array:

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from calibration.leaning import classified
 from calibration.leaning.classified import GROUPS, ClassifiersShape
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
 
 CORPORA = ("news-left", "news-right", "social-center")
 Shape = ClassifiersShape
@@ -43,6 +43,7 @@ PARAMS: dict[str, Any] = {
     "n_bootstrap": 200,
 }
 FAMILY = ("model", "task")
+CONTRAST = ("contrast", "contrast_low", "contrast_high")
 MEAN_OF = ("accuracy", "balanced accuracy")  # of them the truth is an integral
 
 
@@ -88,33 +89,31 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     log-odds that vary more, as those of trainings do, are of a lower mean accuracy.
     """
     known: Known = drawn.known
+    intervals = _intervals(known, tables)
     if known.truth.kind == "planted":
-        return _intervals(known, tables)
+        return intervals
     settings = known.truth.settings
     calls, mine = "calls" in settings, pl.col("corpus") == CORPORA[0]
-    here = mine | (not calls)  # a decoy is told where it is, and not where another corpus is
+    here = mine | (not calls)  # a decoy is counted where it is, and not where another corpus is
     varied = (pl.col("corpus") == CORPORA[1]) | ("spread" not in settings)
-    contrast = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
-    groups = tables["groups"].drop(contrast.values()).rename(contrast)
-    same = here & varied & ("harder" not in settings)
-    found = {"groups": outcome(groups, effect=pl.when(same).then(0.0), family=FAMILY)}
+    same = pl.when(here & varied & ("harder" not in settings)).then(0.0)
+    found = {"groups": outcome(tables["groups"], effect=same, family=FAMILY, interval=CONTRAST)}
     if "guess" in settings:
         effect = pl.when(here).then(0.0)
         found["overall"] = outcome(tables["overall"], effect=effect, family=FAMILY)
-    itself = pl.col("baseline") == ""
-    side = pl.when(itself).then(pl.lit("itself")).otherwise(pl.lit("corpora"))
-    differences = tables["differences"].with_columns(side=side)
-    same = (mine & (pl.col("metric") != "F1")) | (not calls)
-    parts = differences.partition_by("metric", "side", as_dict=True)
-    for (metric, name), rows in parts.items():
-        if rows["p"].count():
-            found[f"differences, {name}, {metric}"] = outcome(
-                rows.with_columns(low=None, high=None),  # see the intervals
-                effect=pl.when(same).then(0.0),
-                family=FAMILY,
-                p_adjusted="" if calls else "p_bh",  # F1 does differ, and is adjusted with the rest
-            )
-    return found | _intervals(known, tables)
+    itself = pl.when(pl.col("baseline") == "")
+    differences = tables["differences"].with_columns(
+        side=itself.then(pl.lit("itself")).otherwise(pl.lit("corpora"))
+    )
+    found |= outcomes_by(
+        differences.filter(pl.col("p").is_not_null().any().over("metric", "side")),
+        "differences, {side}, {metric}",
+        effect=pl.when((mine & (pl.col("metric") != "F1")) | (not calls)).then(0.0),
+        family=FAMILY,
+        interval=["value"],  # see the intervals
+        p_adjusted="" if calls else "p_bh",  # F1 does differ, and is adjusted with the rest
+    )
+    return found | intervals
 
 
 def _intervals(known: Known, tables: Tables) -> Tables:

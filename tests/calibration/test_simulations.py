@@ -81,7 +81,7 @@ def test_coordinates_are_where_the_truth_has_them(tmp_path):
     _, run, params = analysis_of("compass")
     params = type(params).model_validate(params.model_dump() | compass.PARAMS)
     table = run(drawn.inputs, params)["coordinates"]
-    true = compass.truth_of(drawn.known, "continuous")["here"]
+    true = compass.truth_of(drawn.known, "continuous").rename({"here": "target"})
     both = table.join(true, on=["corpus", "axis"]).filter(pl.col("unit").is_not_null())
     apart = (both["value"] - both["target"]).abs()
     assert apart.min() < 3
