@@ -106,8 +106,9 @@ def outcomes_by(table: pl.DataFrame, test: str, **settings: Any) -> Tables:
     ``test``: their name, with columns in braces: each combination of these is a test.
     """
     columns = [name for _, name, *_ in Formatter().parse(test) if name]
-    parts = table.partition_by(columns, as_dict=True, maintain_order=True).items()
+    if not columns:
+        return {test: outcome(table, **settings)}
     return {
         test.format(**dict(zip(columns, key, strict=True))): outcome(rows, **settings)
-        for key, rows in parts
+        for key, rows in table.partition_by(columns, as_dict=True, maintain_order=True).items()
     }

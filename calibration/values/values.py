@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr, ndtri
 
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
 from calibration.values import answers
 from calibration.values.answers import AXES, FRAMES, NEUTRAL, SCALE, Convictions
 from plumbline.probes.values.schemas import ALL, CALIBRATION
@@ -248,72 +248,53 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
 def _values(table: pl.DataFrame, known: Known) -> Tables:
     key = ["reading", "fitted", "axis", "gender"]
     table = table.join(true_values(known), on=key, how="left", maintain_order="left")
-    return {
-        f"values, {reading}{line}": outcome(
-            table.filter(reading=reading, fitted=fitted),
-            effect=0.0 if known.kind == "decoy" else (pl.col("target") - 3).round(2),
-            target="target",
-        )
-        for reading in READINGS
-        for fitted, line in zip(FITTED, ("", ", pooled", ", likely half"), strict=True)
-    }
+    names = dict(zip(FITTED, ("", ", pooled", ", likely half"), strict=True))
+    table = table.with_columns(line=pl.col("fitted").replace_strict(names))
+    effect = 0.0 if known.kind == "decoy" else (pl.col("target") - 3).round(2)
+    return outcomes_by(table, "values, {reading}{line}", effect=effect, target="target")
 
 
 def _gender(table: pl.DataFrame, known: Known) -> Tables:
     key = ["reading", "fitted", "measure", "axis"]
     table = table.join(true_differences(known), on=key, how="left", maintain_order="left")
-    neutral = pl.col("axis") == CALIBRATION
-    table = table.with_columns(checked=neutral)
-    alike = table.with_columns(low=pl.col("equivalence_low"), high=pl.col("equivalence_high"))
+    neutral, target = pl.col("axis") == CALIBRATION, pl.col("target")
+    part = pl.when(neutral).then(pl.lit(CALIBRATION)).otherwise("measure")
+    table = table.with_columns(checked=neutral, part=part)
     decoy = known.kind == "decoy"
-    # the null of equivalence is the margin; of what is outside nothing is told
-    inside = (MARGIN - pl.col("target").abs()).round(2) + 0.0
+    # the null of equivalence is the margin; outside of it no effect is known
+    inside = (MARGIN - target.abs()).round(2) + 0.0
     inside = pl.when((inside >= 0) & (not decoy)).then(inside)
-    several = (pl.col("axis") == ALL) & (not decoy) & (pl.col("target").abs() > NEAR)
+    several = (pl.col("axis") == ALL) & (not decoy) & (target.abs() > NEAR)
     agreement, pooled = pl.col("measure") == "agreement", pl.col("fitted") == "pooled"
-    habit = agreement & pooled & (known.of.habit != 0)
-    apart = pl.lit(0.0) if decoy else pl.col("target").round(2)
-    apart = pl.when(~several & ~habit).then(apart)  # a habit is agreement
-    parts = {", value": ~agreement & ~neutral, ", agreement": agreement & ~neutral}
-    parts[f", {CALIBRATION}"] = neutral
-    tests = {"gender": pl.lit(value=True)} | {
-        f"gender, {reading}, {line}{part}": rows
-        & (pl.col("reading") == reading)
-        & (pl.col("fitted") == line)
-        for reading in READINGS
-        for line in FITTED[:2]
-        for part, rows in parts.items()
-    }
+    habit = agreement & pooled & (known.of.habit != 0)  # a habit is agreement
+    apart = pl.when(~several & ~habit).then(pl.lit(0.0) if decoy else target.round(2))
     family = ["reading", "fitted", "checked"]
-    equivalence: dict[str, Any] = {
-        "p": "p_equivalence",
-        "p_adjusted": "p_equivalence_bh",
-        "family": family,
-    }
+    equivalence: dict[str, Any] = {"interval": ["value", "equivalence_low", "equivalence_high"]}
+    tested = {"p": "p_equivalence", "p_adjusted": "p_equivalence_bh", "family": family}
     found: Tables = {}
-    for name, rows in tests.items():
-        target = None if name == "gender" else "target"
-        own, other = table.filter(rows), alike.filter(rows)
-        found[f"{name}: difference"] = outcome(own, effect=apart, target=target, family=family)
-        found[f"{name}: equivalence"] = outcome(other, effect=inside, **equivalence)
-        interval = outcome(other, effect=apart, target=target, p="")
-        found[f"{name}: equivalence, 90% interval"] = interval
+    both = table.filter(pl.col("fitted").is_in(FITTED[:2]))
+    each = ("gender, {reading}, {fitted}, {part}", both, target)
+    for test, rows, true in (("gender", table, None), each):
+        found |= outcomes_by(rows, f"{test}: difference", effect=apart, target=true, family=family)
+        name = f"{test}: equivalence"
+        found |= outcomes_by(rows, name, effect=inside, **equivalence, **tested)
+        name = f"{test}: equivalence, 90% interval"
+        found |= outcomes_by(rows, name, effect=apart, target=true, p="", **equivalence)
     return found
 
 
 def _calibration(table: pl.DataFrame, known: Known) -> Tables:
     names = ("reading", "fitted", "gender", "frame", "form", "measure")
     true = [_line(known, *row) for row in table.select(names).iter_rows()]
-    table = table.with_columns(target=pl.Series(true, dtype=pl.Float64))
-    found = {}
-    for measure in ("slope", "sigma"):
-        rows = table.filter(pl.col("measure").str.starts_with(measure))
-        found[f"calibration: {measure}"] = outcome(rows, effect=0.0, target="target")
+    table = table.with_columns(
+        target=pl.Series(true, dtype=pl.Float64), kind=pl.col("measure").str.slice(0, 5)
+    )
+    lines = table.filter(pl.col("kind").is_in(["slope", "sigma"]))
     effect = 0.0 if known.kind == "decoy" else (pl.col("target") - 0.5).round(2)
-    for reading in READINGS:
-        rows = table.filter(measure=ABOVE, reading=reading)
-        found[f"calibration: {ABOVE}, {reading}"] = outcome(rows, effect=effect, target="target")
-    return found
+    above = table.filter(measure=ABOVE)
+    return outcomes_by(lines, "calibration: {kind}", effect=0.0, target="target") | outcomes_by(
+        above, "calibration: {measure}, {reading}", effect=effect, target="target"
+    )
 
 
 def _line(
@@ -342,12 +323,9 @@ def _consistency(table: pl.DataFrame, known: Known) -> Tables:
     apart = known.of.gender.any()
     told = known.kind == "null" or (known.kind == "planted" and not apart)  # of correlations
     effect = pl.col("target").round(2) + 0.0 if told else None
-    family = ["scale"]
-    found = {"consistency": outcome(table, effect=effect, family=family)}
-    for comparison in ("frames", "denied", "opposites", "genders", "methods"):
-        found[f"consistency, {comparison}"] = outcome(
-            table.filter(comparison=comparison), effect=effect, target="target", family=family
-        )
+    found: Tables = {}
+    for test, target in (("consistency", None), ("consistency, {comparison}", "target")):
+        found |= outcomes_by(table, test, effect=effect, target=target, family=["scale"])
     return found
 
 
@@ -357,11 +335,15 @@ def _people(tables: Tables, known: Known) -> Tables:
     means = {"female": women, "male": men, ALL: (women + men) / 2}
     people = tables["respondents"]
     drawn = tables["baselines"].filter(baseline="random answers")
-    places = people.select("axis", "gender").rows()
-    targets = [means[gender][AXES.index(axis)] for axis, gender in places]
-    random = [known.random[AXES.index(axis)] for axis in drawn["axis"]]
-    parts = {"respondents": (people, targets), "baselines: random answers": (drawn, random)}
+    rows = [
+        (g, axis, value)
+        for g, each in means.items()
+        for axis, value in zip(AXES, each, strict=False)
+    ]
+    truth = pl.DataFrame(rows, ["gender", "axis", "target"], orient="row")
+    people = people.join(truth, on=["gender", "axis"], maintain_order="left")
+    random = pl.col("axis").replace_strict(dict(zip(AXES, known.random.tolist(), strict=False)))
     return {
-        name: outcome(table.with_columns(target=pl.Series(true)), effect=0.0, target="target", p="")
-        for name, (table, true) in parts.items()
+        "respondents": outcome(people, effect=0.0, target="target", p=""),
+        "baselines: random answers": outcome(drawn, effect=0.0, target=random, p=""),
     }
