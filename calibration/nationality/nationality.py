@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from calibration.nationality import swaps
-from calibration.truth import Drawn, Generator, Tables, Truth, outcome
+from calibration.truth import Drawn, Generator, Tables, Truth, outcome, outcomes_by
 from plumbline.probes.nationality.cases import CONTRAST, EVERY
 
 Shape = swaps.SwapsShape
@@ -103,13 +103,12 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     moved = None if per_token else shift * sign + 0.0
     table = tables["delta"].join(known, on="country", **KEPT).join(signs, on="measure", **KEPT)
     halves, table = table.filter(placebo), table.filter(~placebo)
-    contrast = table.with_columns(value="contrast", low="contrast_low", high="contrast_high")
     by = ["reading", "gender"]
+    others: dict[str, Any] = {"interval": ("contrast", "contrast_low", "contrast_high")}
+    others |= {"effect": moved, "target": moved, "family": by}
     found = {
         "delta: a country against the originals": outcome(table, effect=moved, target=moved, p=""),
-        "delta: a country against the others": outcome(
-            contrast, effect=moved, target=moved, family=by
-        ),
+        "delta: a country against the others": outcome(table, **others),
         "delta: names of the same country": outcome(halves, effect=0.0, target=0.0, family=by),
     }
     table = tables["changes"].rename({"class": "measure"}).filter(~placebo)
@@ -125,28 +124,22 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     )
     table = tables["mixed"].with_columns(country=pl.col("term").str.strip_prefix("country "))
     table = table.join(known, on="country", how="left", **KEPT)
-    term = pl.when(pl.col("term") == "tokens").then(per_token).otherwise(0.0)
-    for name, rows, effect in (
-        ("countries", shift.is_not_null(), shift),
-        ("tokens and log rank", shift.is_null(), term),
-    ):
-        found[f"mixed: {name}"] = outcome(
-            table.filter(rows), effect=effect, target=effect, family=["reading"]
-        )
+    kind = (
+        pl.when(shift.is_null()).then(pl.lit("tokens and log rank")).otherwise(pl.lit("countries"))
+    )
+    effect = shift.fill_null(pl.when(pl.col("term") == "tokens").then(per_token).otherwise(0.0))
+    how: dict[str, Any] = {"effect": effect, "target": effect, "family": ["reading"]}
+    found |= outcomes_by(table.with_columns(kind=kind), "mixed: {kind}", **how)
     # over all countries there is neither none nor one relation where some have one
     alike = not known.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
     each = pl.when(pl.col("country") == EVERY).then(0.0 if alike else None)
     related = None if per_token else each.otherwise(pl.col("slope") * sign + 0.0)
     table = tables["correlations"].join(known, on="country", how="left", **KEPT)
     table = table.join(signs, on="measure", **KEPT)
-    for scope in ("originals", "subtracted", "within"):
-        planted = pl.lit(0.0) if scope == "originals" else related
-        found[f"correlations: {scope}"] = outcome(
-            table.filter(scope=scope).with_columns(effect=planted),
-            effect="effect",
-            target=pl.when(pl.col("effect") == 0).then(0.0),
-            family=["reading", "perplexity"],
-        )
+    planted = pl.when(pl.col("scope") == "originals").then(0.0).otherwise(related)
+    none = pl.when(planted == 0).then(0.0)
+    how = {"effect": planted, "target": none, "family": ["reading", "perplexity"]}
+    found |= outcomes_by(table, "correlations: {scope}", **how)
     sums = tables["perplexities"].filter(~placebo, perplexity="original sum")
     rare = pl.col("rare").round(6) + 0.0  # one level of an effect, whatever the last digit
     sums = sums.join(known, on="country", **KEPT)

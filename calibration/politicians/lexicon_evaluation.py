@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 from pydantic import Field
+from sklearn.metrics import f1_score
 
 from calibration.truth import (
     Array,
@@ -23,7 +24,7 @@ from calibration.truth import (
     Integers,
     Tables,
     Truth,
-    outcome,
+    outcomes_by,
     write_parquet,
 )
 from plumbline.builders.core.params import Params
@@ -34,7 +35,7 @@ from plumbline.probes.stats.classification import chance
 
 LANGUAGE = "en"
 LEXICA = ("combination", "plain mean", "view a", "view b")
-TABLES, FAMILY = ("agreement", "differences"), ("language",)
+FAMILY = ("language",)
 FRESH = 20_000  # texts from which the truth is taken
 
 
@@ -154,46 +155,31 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     known = []
     for source, signal, means, labels in truths:
         first: dict[str, float] = {}
-        for row in (
-            tables["agreement"].filter(source=source, measure=MEASURES[0]).iter_rows(named=True)
-        ):
+        chosen = tables["agreement"].filter(source=source, measure=MEASURES[0])
+        for row in chosen.iter_rows(named=True):
             lexicon = f"view {row['lexicon']}" if row["kind"] == "view" else row["lexicon"]
             if lexicon not in LEXICA:
                 continue
             scores = means[LEXICA.index(lexicon)]
             negative, positive = row["negative_below"], row["positive_above"]
             guess = np.where(scores > positive, 1, np.where(scores < negative, -1, 0))
-            measured = {"accuracy": (guess == labels).mean(), "macro-F1": _f1(guess, labels)}
+            f1 = f1_score(labels, guess, labels=(-1, 0, 1), average="macro", zero_division=0)
+            measured = ((guess == labels).mean(), f1)
             nothing = chance(labels + 1, guess + 1)  # of accuracy the majority class's as well
-            levels = (float(signal), float(worse.get(lexicon, 0)))
-            for m, measure in enumerate(MEASURES):
-                true = measured[measure]
+            for measure, true, by_chance in zip(MEASURES, measured, nothing, strict=True):
                 less = first.setdefault(measure, true) - true
+                levels = (float(signal), float(worse.get(lexicon, 0)))
                 where = (source, row["kind"], row["lexicon"], measure)
-                known.append((*where, *levels, true, less, nothing[m]))
+                known.append((*where, *levels, true, less, by_chance))
     keys = ["source", "kind", "lexicon", "measure"]
     names = [*keys, "signal", "worse", "true", "less", "nothing"]
     rows = pl.DataFrame(known, names, orient="row")
-    informed: str | None = "signal"
-    if truth.kind == "null" or "worse" in truth.settings:
-        informed = None
-    found = {}
-    for measure in MEASURES:
-        own = {name: tables[name].filter(measure=measure).join(rows, on=keys) for name in TABLES}
-        # as far from what labels that mean nothing would reach
-        apart = pl.col("value", "low", "high", "true") - pl.col("nothing")
-        found[f"agreement: {measure}"] = outcome(
-            own["agreement"].with_columns(apart), effect=informed, target="true", family=FAMILY
-        )
-        found[f"differences: {measure}"] = outcome(
-            own["differences"], effect="worse", target="less", family=FAMILY
-        )
-    return found
-
-
-def _f1(guess: Integers, labels: Integers) -> float:
-    each = [
-        2 * ((guess == c) & (labels == c)).sum() / max(1, (guess == c).sum() + (labels == c).sum())
-        for c in (-1, 0, 1)
-    ]
-    return float(np.mean(each))
+    agreement, differences = (tables[n].join(rows, on=keys) for n in ("agreement", "differences"))
+    blind = truth.kind == "null" or "worse" in truth.settings
+    effect = None if blind else "signal"
+    # as far from what labels that mean nothing would reach
+    apart = agreement.with_columns(pl.col("value", "low", "high", "true") - pl.col("nothing"))
+    test = "agreement: {measure}"
+    found = outcomes_by(apart, test, effect=effect, target="true", family=FAMILY)
+    test = "differences: {measure}"
+    return found | outcomes_by(differences, test, effect="worse", target="less", family=FAMILY)
