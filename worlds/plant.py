@@ -123,41 +123,31 @@ def plant(name: str, given: Mapping[str, Any] | None = None, into: Path = WORLDS
     world, params, facts = checked(name, given)
     folder = into / name
     new = parquet.fresh(folder)
-    planting = KINDS[world].train[str(facts.get("kind", "masked"))]
-    planting(params, *_prompts(world), into=new)
+    kind = KINDS[world]
+    asking = []
+    if kind.prompts:  # without how responses to them are written
+        probe, model = kind.prompts
+        asked = entry(f"probes.{probe}")
+        asking = [model.model_validate({k: asked[k] for k in model.model_fields if k in asked})]
+    kind.train[str(facts.get("kind", "masked"))](params, *asking, into=new)
     for path in new.glob("*.parquet"):
         planted = pl.read_parquet(path).with_columns(cs.float().round(DECIMALS) + 0.0)
         planted.write_parquet(path, compression="zstd", statistics=False)
     made_of = [d for d in KINDS[world].datasets if (parquet.DATASETS / d).is_dir()]
-    describe(
-        new,
-        folder.as_posix(),
-        {
-            "model": facts,
-            "world": world,
-            "parameters": params.model_dump(mode="json", exclude_none=True),
-            "datasets": {d: parquet.fingerprint(parquet.DATASETS / d) for d in made_of},
-            "libraries": {library: version(library).partition("+")[0] for library in LIBRARIES},
-        },
-    )
+    for path in new.iterdir():
+        path.chmod(0o644)
+    files = {path.name: digest(path) for path in sorted(new.iterdir())}
+    manifest = {
+        "model": facts,
+        "world": world,
+        "parameters": params.model_dump(mode="json", exclude_none=True),
+        "datasets": {d: parquet.fingerprint(parquet.DATASETS / d) for d in made_of},
+        "libraries": {library: version(library).partition("+")[0] for library in LIBRARIES},
+        "files": files,
+        "id": folder.as_posix(),
+        "revision": revision(files),
+    }
+    text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
+    write_bytes(new / MANIFEST, text.encode())
     parquet.finish(folder)
     return folder
-
-
-def describe(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
-    """Write the manifest of a folder whose other files are there."""
-    for path in folder.iterdir():
-        path.chmod(0o644)
-    files = {path.name: digest(path) for path in sorted(folder.iterdir()) if path.name != MANIFEST}
-    known = {**facts, "files": files, "id": name, "revision": revision(files)}
-    text = json.dumps(known, indent=1, sort_keys=True) + "\n"
-    write_bytes(folder / MANIFEST, text.encode())
-
-
-def _prompts(world: str) -> list[Params]:
-    """Return the prompts that a world is trained on, without how responses to them are written."""
-    if (known := KINDS[world].prompts) is None:
-        return []
-    probe, of = known
-    given = entry(f"probes.{probe}")
-    return [of.model_validate({key: given[key] for key in of.model_fields if key in given})]
