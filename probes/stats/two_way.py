@@ -57,48 +57,6 @@ class _Units(NamedTuple):
     freedom: Floats  # (groups,): effective number of units minus 1
 
 
-class _Errors(NamedTuple):
-    """Distances of rows from the mean of their group, over its rows; one measure at a time."""
-
-    values: Floats  # (rows, measures)
-    groups: Integers  # (rows,)
-    size: Floats  # (groups,): rows of each
-    texts: Integers | None = None  # (rows,): where the mean of a text's other rows is taken off
-
-    def products(self, of: _Units) -> Floats:
-        """Return sums over units of products of their sums in groups.
-
-        (measures, groups, groups).
-        """
-        number, share = len(self.size), of.rows / self.size[of.group]
-        with np.errstate(divide="ignore"):
-            scale = np.where(share < 1, 1 / np.sqrt(1 - share), 0)  # CR2
-        shared = np.bincount(of.unit) > 1  # most names are of one group, and no text with one name
-        several = shared[of.unit]
-        place = (np.cumsum(shared) - 1)[of.unit[several]]
-        across = np.zeros((int(shared.sum()), number))
-        found = np.zeros((self.values.shape[1], number, number))
-        for m in range(len(found)):
-            sums = np.bincount(of.cell, self._of(m), len(of.unit)) * scale
-            across[place, of.group[several]] = sums[several]
-            alone = np.where(several, 0, sums**2)
-            found[m] = across.T @ across + np.diag(np.bincount(of.group, alone, number))
-        return found
-
-    def _of(self, measure: int) -> Floats:
-        found, number = self.values[:, measure], len(self.size)
-        if self.texts is not None:  # the mean of a text's rows in other groups, where there are any
-            cell = self.texts * number + self.groups
-            shape = int(self.texts.max()) + 1, number
-            there = np.bincount(cell, minlength=shape[0] * number).reshape(shape)
-            sums = np.bincount(cell, found, shape[0] * number).reshape(shape)
-            mean = sums.sum(axis=1, keepdims=True) - sums
-            mean /= np.maximum(there.sum(axis=1, keepdims=True) - there, 1)
-            found = found - mean.ravel()[cell]
-        means = np.bincount(self.groups, found, number) / np.maximum(self.size, 1)
-        return (found - means[self.groups]) / self.size[self.groups]
-
-
 def two_way(
     values: Floats,
     groups: Integers,
@@ -139,19 +97,19 @@ def two_way(
     number = contrasts.shape[1]
     size = np.bincount(groups, minlength=number).astype(np.float64)
     of_texts = _units(texts, groups, size)
-    errors = _Errors(values, groups, size)
-    total = _variance(errors.products(of_texts), contrasts)
+    total = _variance(_products(_distances(values, groups, size), of_texts, size), contrasts)
     per_text = _together(of_texts, size, contrasts)[:, None]
     spent = total**2 / np.maximum(per_text, 1)
-    rest = errors._replace(texts=texts if texts_alike else None)
+    rest = _distances(values, groups, size, texts if texts_alike else None)
     shared, own = np.zeros_like(total), np.zeros_like(total)
     known = ((contrasts == 0) | (of_texts.freedom > 0)).all(axis=1)[:, None]
     for many in range(1, len(names) + 1):
         for chosen in combinations(names, many):
             sign, code = (-1) ** (many + 1), _joint(chosen, number)
             of_names = _units(code, groups, size)
-            products = rest.products(of_names)
-            within = rest.products(_units(_joint((code, texts), number), groups, size))
+            products = _products(rest, of_names, size)
+            both = _units(_joint((code, texts), number), groups, size)
+            within = _products(rest, both, size)
             shared += sign * _variance(products - within, contrasts)
             if many == 1:
                 free = of_names.freedom
@@ -164,6 +122,47 @@ def two_way(
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = np.where(spent > 0, variance**2 / spent, per_text).clip(1)
     return Tested(*(np.where(known, x, np.nan) for x in (np.sqrt(variance), freedom, shared)))
+
+
+def _distances(
+    values: Floats, groups: Integers, size: Floats, texts: Integers | None = None
+) -> Floats:
+    """Return distances of rows from the mean of their group, over its rows, (rows, measures).
+
+    ``texts``: (rows,), where the mean of a text's rows in other groups is taken off before.
+    """
+    found, number = np.empty(values.shape), len(size)
+    for m, column in enumerate(values.T):
+        rest = column
+        if texts is not None:
+            cell = texts * number + groups
+            shape = int(texts.max()) + 1, number
+            there = np.bincount(cell, minlength=shape[0] * number).reshape(shape)
+            sums = np.bincount(cell, column, shape[0] * number).reshape(shape)
+            mean = sums.sum(axis=1, keepdims=True) - sums
+            mean /= np.maximum(there.sum(axis=1, keepdims=True) - there, 1)
+            rest = column - mean.ravel()[cell]
+        means = np.bincount(groups, rest, number) / np.maximum(size, 1)
+        found[:, m] = (rest - means[groups]) / size[groups]
+    return found
+
+
+def _products(distances: Floats, of: _Units, size: Floats) -> Floats:
+    """Return sums over units of products of their sums in groups, (measures, groups, groups)."""
+    number, share = len(size), of.rows / size[of.group]
+    with np.errstate(divide="ignore"):
+        scale = np.where(share < 1, 1 / np.sqrt(1 - share), 0)  # CR2
+    shared = np.bincount(of.unit) > 1  # most names are of one group, and no text with one name
+    several = shared[of.unit]
+    place = (np.cumsum(shared) - 1)[of.unit[several]]
+    across = np.zeros((int(shared.sum()), number))
+    found = np.zeros((distances.shape[1], number, number))
+    for m in range(len(found)):
+        sums = np.bincount(of.cell, distances[:, m], len(of.unit)) * scale
+        across[place, of.group[several]] = sums[several]
+        alone = np.where(several, 0, sums**2)
+        found[m] = across.T @ across + np.diag(np.bincount(of.group, alone, number))
+    return found
 
 
 def replicated(
