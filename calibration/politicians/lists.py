@@ -11,11 +11,11 @@ has one length, or one of two, of which women have the shorter one more often.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -201,18 +201,26 @@ def expected_of(part: Population, shape: ListsShape, rng: Generator, own: float 
     return np.stack(columns, axis=1)
 
 
-def counts(shape: ListsShape, populations: list[Population], rng: Generator) -> list[Array]:
+def counts(
+    shape: ListsShape,
+    populations: Sequence[Population],
+    rng: Generator,
+    lemmas: Sequence[Integers] | None = None,
+) -> list[Array]:
     """Draw another sample of as many names; count those with each word, (words, 3) for each part.
 
     What an interval covers that is about the words that lead: they are other ones among more names.
+
+    ``lemmas``: (words,) for each part: places of lemmas, which are counted instead of words.
     """
-    drawn = names(shape, populations[0], rng)
-    found = []
-    for of in populations:
+    drawn, found = names(shape, populations[0], rng), []
+    gender = np.eye(3)[drawn.gender]
+    for pos, of in enumerate(populations):
         lists_of = best(utilities(of, drawn.origin, drawn.side()), shape.length, rng)
-        at = lists_of * 3 + drawn.gender[:, None]
-        cells = np.bincount(at.ravel(), minlength=3 * len(of.frequency))
-        found.append(cells.reshape(-1, 3).astype(np.float64))
+        place = lemmas[pos] if lemmas else np.arange(len(of.frequency))
+        has = np.zeros((len(gender), place.max() + 1))
+        np.put_along_axis(has, place[lists_of], 1.0, axis=1)
+        found.append(has.T @ gender)
     return found
 
 
@@ -222,13 +230,20 @@ def words_of(pos: int, number: int) -> list[str]:
 
 
 def write(
-    folder: Path, shape: ListsShape, populations: list[Population], rng: Generator, model: str = "m"
+    folder: Path,
+    shape: ListsShape,
+    populations: Sequence[Population],
+    rng: Generator,
+    **settings: Any,
 ) -> Inputs:
-    """Write people and the lists of one model about them, and return the inputs of an analysis."""
+    """Write people and the lists of one model about them, and return the inputs of an analysis.
+
+    ``settings``: of :func:`write_lists`.
+    """
     drawn = names(shape, populations[0], rng)
-    inputs = write_people(folder, drawn, (model,))
+    inputs = write_people(folder, drawn, ("m",))
     each = [utilities(of, drawn.origin, drawn.side()) for of in populations]
-    write_lists(inputs, model, drawn, each, shape.length, rng)
+    write_lists(inputs, "m", drawn, each, shape.length, rng, **settings)
     return inputs
 
 

@@ -64,10 +64,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     sentiments = [rng.permutation(np.arange(shape.words) % len(SENTIMENTS)) for _ in range(2)]
     populations = [_words(shape, truth, pos, own, rng) for pos, own in enumerate(sentiments)]
-    names = lists.names(shape, populations[0], rng)
-    inputs = lists.write_people(folder, names, ("m",))
-    each = [lists.utilities(of, names.origin, names.side()) for of in populations]
-    lists.write_lists(inputs, "m", names, each, shape.length, rng, frames=FRAMES)
+    inputs = lists.write(folder, shape, populations, rng, frames=FRAMES)
     inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", sentiments)
     known = _true(shape, truth, populations, sentiments, rng)
     return Drawn(inputs, (known, truth.kind == "null"))

@@ -95,34 +95,18 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     words = [_lexemes(shape, truth, pos, rng) for pos in range(2)]
     populations = [own.of for own in words]
-    names = lists.names(shape, populations[0], rng)
-    inputs = lists.write_people(folder, names, ("m",))
-    each = [lists.utilities(of, names.origin, names.side()) for of in populations]
     lemmas = [[f"l{n}" for n in own.lemma.tolist()] for own in words]
-    lists.write_lists(inputs, "m", names, each, shape.length, rng, lemmas=lemmas)
+    inputs = lists.write(folder, shape, populations, rng, lemmas=lemmas)
     inputs.datasets["supersenses"] = _write_classes(folder / "supersenses", words)
     _write_pmi(inputs)
     _write_latent(inputs, folder, words, rng)
-    samples = [_counts(shape, words, rng) for _ in range(SAMPLES)]
+    places = [own.lemma for own in words]
+    samples = [lists.counts(shape, populations, rng, places) for _ in range(SAMPLES)]
     known = [
         _true(shape, truth, own, [sample[pos] for sample in samples], pos)
         for pos, own in enumerate(words)
     ]
     return Drawn(inputs, pl.concat(known), {"top_k": shape.top_k})
-
-
-def _counts(shape: Shape, words: list[Lexemes], rng: Generator) -> list[Array]:
-    """Draw another sample of as many names; count those with each lemma, (lemmas, 3) a part."""
-    drawn = lists.names(shape, words[0].of, rng)
-    gender = np.eye(3)[drawn.gender]
-    found = []
-    for own in words:
-        utility = lists.utilities(own.of, drawn.origin, drawn.side())
-        lists_of = lists.best(utility, shape.length, rng)
-        has = np.zeros((len(gender), own.lemma.max() + 1))
-        np.put_along_axis(has, own.lemma[lists_of], 1.0, axis=1)
-        found.append(has.T @ gender)
-    return found
 
 
 def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:

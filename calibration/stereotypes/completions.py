@@ -103,6 +103,26 @@ def scores(
     return found + rng.normal(0, shape.single, found.shape)
 
 
+def unions(scores: Array, words: Words, top: int, number: int, *, typical: bool = True) -> Bools:
+    """Return which words are among the first of a group's lists, (groups, words).
+
+    ``typical``: by typicality, without pieces; else by probability.
+    """
+    listed = np.argsort(np.argsort(-scores, axis=2), axis=2) < top
+    by = scores
+    if typical:
+        listed = listed & ~words.pieces
+        by = np.where(listed, scores - words.frequency, -np.inf)
+    first = np.argsort(np.argsort(-by, axis=2), axis=2) < number
+    found: Bools = (listed & first).any(axis=1)
+    return found
+
+
+def profiles(unions: Bools, affects: Bools) -> Array:
+    """Return the share of each affect in the words of groups, (groups, affects)."""
+    return unions.astype(np.float64) @ affects / unions.sum(axis=1)[:, None]
+
+
 def priors(frequency: Array) -> dict[str, Array]:
     """Return the priors of readings, of log-frequencies (words,); of two with noise."""
     own = frequency - np.logaddexp.reduce(frequency)

@@ -85,35 +85,22 @@ def _categories(
         every = np.full(LARGE, number)
         planted = np.broadcast_to(nats[number] @ words.affects.T, (LARGE, shape.words))
         scores = made.scores(shape, words, every, planted, rng)
-        found.append(_profiles(scores, words, known, depth, shape.top))
+        shares = {}
+        for reading, k in depth.items():
+            union = made.unions(scores, words, shape.top, k, typical=reading == "corrected")
+            shares[reading] = made.profiles(union[:, known], words.affects[known]).mean(axis=0)
+        found.append(shares)
     sizes = np.array(list(shape.categories.values()))
     parts = []
     for number, category in enumerate(shape.categories):
         others = np.arange(len(sizes)) != number
         for reading in depth:
-            shares = np.array([profile[reading] for profile in found])
-            apart = shares[number] - np.average(shares[others], axis=0, weights=sizes[others])
-            values = {"effect": nats[number], "share": shares[number], "apart": apart}
+            each = np.array([shares[reading] for shares in found])
+            apart = each[number] - np.average(each[others], axis=0, weights=sizes[others])
+            values = {"effect": nats[number], "share": each[number], "apart": apart}
             key = {"reading": reading, "category": category, "affect": list(AFFECTS)}
             parts.append(pl.DataFrame(key | values))
     return pl.concat(parts)
-
-
-def _profiles(
-    scores: Array, words: made.Words, known: Integers, depth: dict[str, int], top: int
-) -> dict[str, Array]:
-    """Return the mean share of each affect over groups, (affects,), by reading."""
-    listed = np.argsort(np.argsort(-scores, axis=2), axis=2) < top
-    found = {}
-    for name, k in depth.items():
-        kept, by = listed, scores
-        if name == "corrected":
-            kept = listed & ~words.pieces
-            by = np.where(kept, scores - words.frequency, -np.inf)
-        there = kept & (np.argsort(np.argsort(-by, axis=2), axis=2) < k)
-        union = np.asarray(there.any(axis=1), dtype=np.float64)[:, known]
-        found[name] = (union @ words.affects[known] / union.sum(axis=1)[:, None]).mean(axis=0)
-    return found
 
 
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:

@@ -108,16 +108,13 @@ def _models(
 @lru_cache(maxsize=8)
 def _likeness(shape: Shape, truth: Truth) -> pl.DataFrame:
     """Return the mean likeness of the first model and each other, over many draws."""
-    rng = np.random.default_rng(13)
-    found: dict[tuple[str, str, str], list[float]] = {}
+    rng, rows = np.random.default_rng(13), []
     for _ in range(MANY):
         affects = made.vocabulary(shape, rng).affects
-        profiles = []
-        for words, scores in _models(truth, shape, affects, rng):
-            listed = np.argsort(np.argsort(-scores, axis=2), axis=2) < shape.top
-            by = np.where(listed & ~words.pieces, scores - words.frequency, -np.inf)
-            kept = (np.argsort(np.argsort(-by, axis=2), axis=2) < shape.short).any(axis=1)
-            profiles.append(kept.astype(np.float64) @ affects / kept.sum(axis=1)[:, None])
+        profiles = [
+            made.profiles(made.unions(scores, words, shape.top, shape.short), affects)
+            for words, scores in _models(truth, shape, affects, rng)
+        ]
         for reading in READINGS:
             some = [a for a, x in enumerate(AFFECTS) if reading != "faithful" or x != "fear"]
             for number, category in enumerate([*shape.categories, EVERY]):
@@ -125,9 +122,10 @@ def _likeness(shape: Shape, truth: Truth) -> pl.DataFrame:
                 for model, other in zip(MODELS[1:], profiles[1:], strict=True):
                     pair = profiles[0][inside][:, some], other[inside][:, some]
                     own = _rank_correlation(*pair, diagonal=reading != "corrected")
-                    found.setdefault((model, category, reading), []).append(own)
-    rows = [(*key, float(np.nanmean(values))) for key, values in found.items()]
-    return pl.DataFrame(rows, schema=["second", "category", "reading", "target"], orient="row")
+                    rows.append((model, category, reading, own))
+    keys = ["second", "category", "reading"]
+    table = pl.DataFrame(rows, [*keys, "target"], orient="row")
+    return table.group_by(keys).agg(pl.col("target").drop_nans().mean())
 
 
 def _rank_correlation(a: Array, b: Array, *, diagonal: bool) -> float:
