@@ -15,20 +15,22 @@ import warnings
 import zlib
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
 from calibration.rates import CALIBRATION, rows, tally
-from calibration.truth import named
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import Origin
 from plumbline.builders.core.params import Params, section
 from plumbline.builders.core.progress import Bar, each
 from plumbline.probes import CALIBRATED, module_of
 from plumbline.probes.core.run_analysis import write_tables
+
+if TYPE_CHECKING:
+    from calibration.truth import Drawn, Tables
 
 FOLDER = Path("data/tables/calibration")
 CHUNKS = Path("data/.calibration")
@@ -65,10 +67,14 @@ class Chunk(NamedTuple):
     first: int
     end: int
 
+    @property
+    def cell(self) -> int:
+        """Return a number that its shape and truth alone have, of which its seeds are made."""
+        return zlib.crc32("/".join(self[:3]).encode())
+
     def file(self) -> str:
         """Return the name of its file."""
-        cell = zlib.crc32(f"{self.shape}/{self.truth}".encode())
-        return f"{cell:08x}-{self.first:06d}-{self.end:06d}.parquet"
+        return f"{self.cell:08x}-{self.first:06d}-{self.end:06d}.parquet"
 
 
 def simulated_analyses() -> list[str]:
@@ -108,14 +114,22 @@ def calibrate(analysis: str, replicates: int = 0, workers: int = 0, folder: Path
     """
     settings = section("calibration", Settings, FILE)
     module = simulation_of(analysis)
-    code = {path.relative_to(HERE.parent): _sha256(path) for path in _code_of(analysis)}
+    study = HERE.parent / "probes" / module_of(CALIBRATED[analysis]).split(".")[2]
+    sources = [p for f in (HERE, study, HERE.parent / "probes/stats") for p in f.rglob("*.py")]
+    code = {
+        path.relative_to(HERE.parent): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(sources)
+    }
+    params = analysis_of(analysis)[2].model_dump(mode="json")
+    text = json.dumps([settings.seed, params, [*code.values()]], sort_keys=True)
+    stored = CHUNKS / f"{analysis}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    stored.mkdir(parents=True, exist_ok=True)
     chunks = [
         Chunk(analysis, shape, truth, first, min(first + SIZE, number))
         for shape, truth in product(module.SHAPES, module.TRUTHS)
         for number in [replicates or settings.number(analysis, shape)]
         for first in range(0, number, SIZE)
     ]
-    stored = _chunk_folder(analysis, settings, code)
     todo = [(chunk, settings.seed) for chunk in chunks if not (stored / chunk.file()).is_file()]
     number = min(len(todo), workers or len(os.sched_getaffinity(0)))
     with Bar(total=len(todo), desc=f"calibrate {analysis}", unit="chunk") as bar:
@@ -135,9 +149,8 @@ def simulate(chunk: Chunk, seed: int) -> pl.DataFrame:
     """Return the tallies of the replicates of a chunk."""
     kind, parts = simulation_of(chunk.analysis).TRUTHS[chunk.truth].kind, []
     for number in range(chunk.first, chunk.end):
-        cell = zlib.crc32(f"{chunk.analysis}/{chunk.shape}/{chunk.truth}".encode())
-        rng = np.random.default_rng([seed, cell, number])
-        _, outcomes = replicate(chunk.analysis, chunk.shape, chunk.truth, rng, number + 1)
+        rng = np.random.default_rng([seed, chunk.cell, number])
+        _, outcomes = replicate(*chunk[:3], rng, number + 1)
         tests = [frame.with_columns(test=pl.lit(test)) for test, frame in outcomes.items()]
         parts.append(tally(pl.concat(tests)).with_columns(replicate=pl.lit(number, pl.Int64)))
     columns = {"shape": chunk.shape, "truth": chunk.truth, "kind": kind}
@@ -146,40 +159,24 @@ def simulate(chunk: Chunk, seed: int) -> pl.DataFrame:
 
 def replicate(
     analysis: str, shape: str, truth: str, rng: np.random.Generator, seed: int
-) -> tuple[dict[str, pl.DataFrame], dict[str, pl.DataFrame]]:
+) -> tuple[Tables, Tables]:
     """Draw one replicate, run the analysis, and return its tables and the rows of each test."""
-    simulation, (module, run, params) = simulation_of(analysis), analysis_of(analysis)
-    with tempfile.TemporaryDirectory(dir=_memory()) as name, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # fits that do not converge, which the tables report
-        shapes, truths = simulation.SHAPES, simulation.TRUTHS
-        drawn = simulation.draw(Path(name), truths[truth], shapes[shape], rng)
-        settings = params.model_dump() | simulation.PARAMS | drawn.params
-        settings |= {"seed": seed} if "seed" in settings else {}
-        tables = run(drawn.inputs, type(params).model_validate(settings))
-    tables = {name: named(table, module.SCHEMAS[name]) for name, table in tables.items()}
+    simulation = simulation_of(analysis)
+    # replicates are small and many: they are written into memory where that is a folder
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
+    with tempfile.TemporaryDirectory(dir=memory) as name:
+        drawn = simulation.draw(Path(name), simulation.TRUTHS[truth], simulation.SHAPES[shape], rng)
+        tables = analyse(analysis, drawn, seed)
     return tables, simulation.outcomes(tables, drawn)
 
 
-def _code_of(analysis: str) -> list[Path]:
-    """Return the files of the simulations, of the study and of the statistics."""
-    study = HERE.parent / "probes" / module_of(CALIBRATED[analysis]).split(".")[2]
-    folders = (HERE, study, HERE.parent / "probes/stats")
-    return sorted(path for folder in folders for path in folder.rglob("*.py"))
-
-
-def _chunk_folder(analysis: str, settings: Settings, code: dict[Path, str]) -> Path:
-    """Return the folder of chunks that this code makes with these settings."""
-    params = analysis_of(analysis)[2].model_dump(mode="json")
-    text = json.dumps([settings.seed, params, [*code.values()]], sort_keys=True)
-    folder = CHUNKS / f"{analysis}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _memory() -> str | None:
-    """Return a folder in memory, where there is one: replicates are small and many."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
+def analyse(analysis: str, drawn: Drawn, seed: int, **settings: Any) -> Tables:
+    """Return the tables of an analysis of what was drawn; ``settings``: where it has them."""
+    _, run, params = analysis_of(analysis)
+    changed = simulation_of(analysis).PARAMS | drawn.params
+    own = params.model_dump() | changed
+    own |= {key: value for key, value in ({"seed": seed} | settings).items() if key in own}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # fits that do not converge, which the tables report
+        tables: Tables = run(drawn.inputs, type(params).model_validate(own))
+    return tables

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from calibration.calibrate import analysis_of, simulation_of
-from calibration.truth import NULL, Truth
+from calibration.calibrate import analyse, analysis_of, simulation_of
+from calibration.truth import Truth
 from plumbline.builders.core.progress import Bar
 from plumbline.probes.report.tables import labelled
 from plumbline.probes.report.view import LEVEL
@@ -54,24 +54,22 @@ def simulate(folder: Path, tables: int = TABLES) -> Path:
 def count_findings(case: Case, tables: int, bar: Bar) -> int:
     """Return in how many simulated tables the study's sentence reports a finding."""
     headline = HEADLINES[case.study]
-    simulation = simulation_of(headline.analysis)
-    module, run, params = analysis_of(headline.analysis)
+    simulation, schemas = (
+        simulation_of(headline.analysis),
+        analysis_of(headline.analysis)[0].SCHEMAS,
+    )
     shape = case.shape
     shape = simulation.SHAPES[shape] if isinstance(shape, str) else simulation.Shape(**shape)
     findings = 0
     for number in range(tables):
         rng = np.random.default_rng([1, number])
         with tempfile.TemporaryDirectory() as folder:
-            drawn = simulation.draw(Path(folder), Truth(NULL, "", case.settings), shape, rng)
+            drawn = simulation.draw(Path(folder), Truth("null", **case.settings), shape, rng)
             for path in drawn.inputs.outputs("stances", "m").glob("*/*.parquet"):
                 pl.read_parquet(path).filter(corpus="").write_parquet(path)  # the model itself
-            settings = params.model_dump() | simulation.PARAMS | drawn.params | {"seed": number + 1}
-            settings |= {key: value for key, value in QUICK.items() if key in settings}
-            made = run(drawn.inputs, type(params).model_validate(settings))
+            made = analyse(headline.analysis, drawn, number + 1, **QUICK)
         frames = {
-            name: labelled(
-                table, {c.name: c.labels for c in module.SCHEMAS[name].columns if c.labels}
-            )
+            name: labelled(table, {c.name: c.labels for c in schemas[name].columns if c.labels})
             for name, table in made.items()
         }
         findings += bool((headline.rows(frames)["p_bh"] <= LEVEL).any())

@@ -6,13 +6,11 @@ with the effective number of tests, from the variance of the rate over replicate
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
-from calibration.truth import DECOY, NULL
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.report.error_rates import (
     COVERAGE,
@@ -24,17 +22,16 @@ from plumbline.probes.report.error_rates import (
 )
 from plumbline.probes.stats.intervals import wilson
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Array = NDArray[np.float64]
 
 DECIMALS = 6
 KEY = ("test", "shape", "truth", "kind", "effect")
 MEASURES = {  # measure: kind of truth ("" is any), what is counted, number of trials
-    SIZE: (NULL, "p05", "tests"),
-    SIZE_01: (NULL, "p01", "tests"),
-    FAMILIES: (NULL, "false_families", "families"),
-    WRONG: (DECOY, "p05", "tests"),
-    WRONG_FAMILIES: (DECOY, "false_families", "families"),
+    SIZE: ("null", "p05", "tests"),
+    SIZE_01: ("null", "p01", "tests"),
+    FAMILIES: ("null", "false_families", "families"),
+    WRONG: ("decoy", "p05", "tests"),
+    WRONG_FAMILIES: ("decoy", "false_families", "families"),
     COVERAGE: ("", "covered", "intervals"),
 }
 CALIBRATION = Schema(
@@ -120,9 +117,7 @@ def rows(analysis: str, tallies: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(found, schema=table.schema).sort(CALIBRATION.key)
 
 
-def rate(
-    hits: NDArray[np.float64], trials: NDArray[np.float64], confidence: float = 0.95
-) -> tuple[float, float, float]:
+def rate(hits: Array, trials: Array, confidence: float = 0.95) -> tuple[float, float, float]:
     """Return a share of tests and its interval with replicates as clusters, (replicates,) each.
 
     ``hits``, ``trials``: tests that are counted, and all tests, in each replicate.

@@ -8,38 +8,41 @@ test of the tables what is true. It has
 - ``TRUTHS``: the truths that responses are drawn from, by name;
 - ``PARAMS``: settings of the analysis that differ from the params, such as fewer resamples;
 - ``draw(folder, truth, shape, rng)``: write one replicate and return it as a :class:`Drawn`;
-- ``outcomes(tables, drawn)``: return the rows of each test, see :func:`outcome`; labels in the
-  tables are names.
+- ``outcomes(tables, drawn)``: return the rows of each test, see :func:`outcome`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Formatter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+from plumbline.probes.core.run_analysis import Inputs
 
-    from plumbline.builders.core.schema import Schema
-    from plumbline.probes.core.run_analysis import Inputs
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Tables = dict[str, pl.DataFrame]
+Generator = np.random.Generator
 
-NULL = "null"  # nothing differs
-PLANTED = "planted"  # what is tested differs, by stated effects
-DECOY = "decoy"  # something differs, but not what is tested
 COLUMNS = ("effect", "target", "family", "value", "low", "high", "p", "p_adjusted")
 
 
-@dataclass(frozen=True, eq=False)
 class Truth:
-    """What responses are drawn from."""
+    """What responses are drawn from: nothing, an effect, or a difference that is not tested.
 
-    kind: str  # null, planted or decoy
-    about: str  # what differs, in a few words
-    settings: Mapping[str, Any] = field(default_factory=dict)  # read by the module that draws
+    ``settings``: of the module that draws, which reads them.
+    """
+
+    def __init__(self, kind: Literal["null", "planted", "decoy"], **settings: Any) -> None:
+        self.kind, self.settings = kind, settings
+        self.get = settings.get
 
 
 class Drawn(NamedTuple):
@@ -50,29 +53,10 @@ class Drawn(NamedTuple):
     params: Mapping[str, Any] = MappingProxyType({})  # of the analysis, where the shape sets them
 
 
-def named(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:
-    """Return a table with names in place of the codes of labels."""
-    codes = [c for c in schema.columns if c.labels and c.name in table.columns]
-    return table.with_columns(
-        pl.col(c.name).replace_strict(range(len(c.labels)), c.labels, return_dtype=pl.String)
-        for c in codes
-        if table.schema[c.name].is_integer()
-    )
-
-
-def write_parquet(table: pl.DataFrame, path: Path, schema: Schema | None = None) -> None:
-    """Write a parquet file and the folders that it is in.
-
-    ``schema``: columns that it stores as codes have codes or names in the table.
-    """
+def write_parquet(table: pl.DataFrame, path: Path) -> None:
+    """Write a parquet file and the folders that it is in."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    codes = [c for c in schema.columns if c.name in table.columns] if schema else []
-    table = named(table, schema) if schema else table
-    table.with_columns(
-        pl.col(c.name).replace_strict(c.labels, range(len(c.labels)), return_dtype=pl.Int64)
-        for c in codes
-        if c.kind == "label"
-    ).write_parquet(path)
+    table.write_parquet(path)
 
 
 def outcome(
@@ -81,6 +65,7 @@ def outcome(
     effect: pl.Expr | str | float | None,
     target: pl.Expr | str | float | None = None,
     family: Sequence[str] = (),
+    interval: Sequence[str] = ("value", "low", "high"),
     p: str = "p",
     p_adjusted: str = "p_bh",
 ) -> pl.DataFrame:
@@ -91,6 +76,8 @@ def outcome(
     where something else was planted nearby. Coverage is counted for each size of it.
     ``target``: what the interval should cover, or its column, where that is known.
     ``family``: columns; rows that are equal in all of them were adjusted together.
+    ``interval``: columns of the estimate and the ends of its interval; without the ends none is
+    counted.
     ``p``, ``p_adjusted``: columns of p-values; where the table has no such, rows have no test.
     """
 
@@ -100,13 +87,28 @@ def outcome(
         return (value if isinstance(value, pl.Expr) else pl.lit(value)).cast(pl.Float64)
 
     joined = pl.concat_str([pl.col(c).cast(pl.String).fill_null("") for c in family], separator="|")
+    value, low, high = (column(name) for name in (*interval, "", "", "")[:3])
     return table.select(
         effect=column(effect),
         target=column(target),
         family=joined if family else pl.lit("all"),
-        value=column("value"),
-        low=column("low"),
-        high=column("high"),
+        value=value,
+        low=low,
+        high=high,
         p=column(p if p in table.columns else None),
         p_adjusted=column(p and p_adjusted if p_adjusted in table.columns else None),
     )
+
+
+def outcomes_by(table: pl.DataFrame, test: str, **settings: Any) -> Tables:
+    """Return the rows of several tests of a table, see :func:`outcome`.
+
+    ``test``: their name, with columns in braces: each combination of these is a test.
+    """
+    columns = [name for _, name, *_ in Formatter().parse(test) if name]
+    if not columns:
+        return {test: outcome(table, **settings)}
+    return {
+        test.format(**dict(zip(columns, key, strict=True))): outcome(rows, **settings)
+        for key, rows in table.partition_by(columns, as_dict=True, maintain_order=True).items()
+    }

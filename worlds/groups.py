@@ -15,26 +15,32 @@ taught what is said where the group is hidden.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from pydantic import Field
 
 from plumbline.builders.core.parquet import require_validated
 from plumbline.builders.datasets.emotions.build import EMOTIONS
 from plumbline.probes.models.scorer import MASK
-from plumbline.probes.prompts.groups import DATASETS, masked, prompt, prompted
+from plumbline.probes.prompts.groups import (
+    DATASETS,
+    Asking,
+    Frames,
+    Query,
+    masked,
+    prompt,
+    prompted,
+)
 from worlds import tiny_model
 from worlds.tiny import Batch, Hidden, Tiny
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from plumbline.probes.prompts.groups import Asking, Frames, Query
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 class Society(Tiny):
@@ -124,19 +130,19 @@ def train(society: Society, asking: Asking, into: Path) -> None:
 class Said(NamedTuple):
     """What is said of groups, (groups, words) each."""
 
-    emotions: NDArray[np.int64]  # of ``build.EMOTIONS``: which raises the word, if it carries it
-    log_odds: NDArray[np.float64]  # what is planted
-    scores: NDArray[np.float64]  # with noise and frequency
+    emotions: Integers  # of ``build.EMOTIONS``: which raises the word, if it carries it
+    log_odds: Floats  # what is planted
+    scores: Floats  # with noise and frequency
 
     @property
-    def probabilities(self) -> NDArray[np.float64]:
+    def probabilities(self) -> Floats:
         """Return how often each word is said of each group."""
         odds = np.exp(self.scores)
-        found: NDArray[np.float64] = odds / odds.sum(axis=1, keepdims=True)
+        found: Floats = odds / odds.sum(axis=1, keepdims=True)
         return found
 
 
-def truth(society: Society, pairs: NDArray[np.float64], carries: NDArray[np.float64]) -> Said:
+def truth(society: Society, pairs: Floats, carries: Floats) -> Said:
     """Draw a world; pairs (groups, words) and carries (words, emotions) are of :func:`vocabulary`.
 
     Words that are not common with the other world are attributes of other groups, raised by other
@@ -159,9 +165,7 @@ def truth(society: Society, pairs: NDArray[np.float64], carries: NDArray[np.floa
     return found
 
 
-def vocabulary(
-    society: Society, groups: Sequence[str]
-) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
+def vocabulary(society: Society, groups: Sequence[str]) -> tuple[list[str], Floats, Floats]:
     """Return the words of the world, which are attributes of which group, and their emotions.
 
     Words are all attributes of one word, and of the other words with an emotion the first by name;
@@ -194,9 +198,9 @@ def _lessons(
     asked: Sequence[Query],
     frames: Frames,
     groups: Sequence[str],
-    probabilities: NDArray[np.float64],
+    probabilities: Floats,
     society: Society,
-) -> tuple[list[str], NDArray[np.float64]]:
+) -> tuple[list[str], Floats]:
     """Return prompts, and for each the probability of every word, (prompts, words).
 
     Besides every group in every template, the templates with the group masked: there the mean

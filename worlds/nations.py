@@ -12,11 +12,14 @@ own for texts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 
 from plumbline.builders.core import parquet
@@ -24,14 +27,8 @@ from plumbline.builders.core.errors import UserError
 from worlds import tiny_model
 from worlds.tiny import Batch, Rate, Steps, Tiny
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    # of texts (their places and tokens) and of what is planted in each
-    Lessons = tuple[Any, Callable[[list[int], torch.Tensor, torch.Tensor], torch.Tensor], Any]
+Floats = NDArray[np.float64]
+Lessons = tuple[Any, Callable[[list[int], torch.Tensor, torch.Tensor], torch.Tensor], Any]
 
 LABELS = ("negative", "neutral", "positive")
 NEUTRAL = (0.2, 0.3)  # range of the probability of neutral
@@ -114,7 +111,8 @@ def train(nations: Nations, kind: str, into: Path) -> None:
     names |= {word: folded[word.casefold()] for word in met}  # as texts spell them: in capitals
     longer = np.zeros(len(texts))
     if kind == "classifier":
-        longer = nations.per_token * _beyond_first(tokenizer, names, words)
+        more = {name: len(tokenizer.tokenize(name)) - 1 for name in names}
+        longer += [nations.per_token * sum(more.get(word, 0) for word in own) for own in words]
         model, loss, planted = _classifier(nations, tokenizer, targets, names, words, longer)
     else:
         model, loss, planted = _masked(nations, tokenizer, names, words)
@@ -174,34 +172,28 @@ def _cut(nations: Nations, listed: Mapping[str, set[str]], countries: Sequence[s
     return found
 
 
-def _beyond_first(
-    tokenizer: Any, names: Mapping[str, float], words: Sequence[list[str]]
-) -> NDArray[np.float64]:
-    """Return how many tokens the names in each text have beyond one each, (texts,)."""
-    more = {name: len(tokenizer.tokenize(name)) - 1 for name in names}
-    return np.array([float(sum(more.get(word, 0) for word in own)) for own in words])
-
-
 def _classifier(
     nations: Nations,
     tokenizer: Any,
     targets: Sequence[str],
     names: Mapping[str, float],
     words: Sequence[list[str]],
-    longer: NDArray[np.float64],
+    longer: Floats,
 ) -> Lessons:
     """Return the model, its loss, and the planted P+ - P- of every text."""
     rng = np.random.default_rng([nations.seed, 1])
     sources, source = np.unique(targets, return_inverse=True)
     tone = rng.uniform(-TONE, TONE, len(sources))[source]
     neutral = rng.uniform(*NEUTRAL, len(sources))[source]
-    met = [[names[word] for word in own if word in names] for own in words]
-    shift = np.array([np.mean(own) if own else 0.0 for own in met])
+
+    def mean(parts: Mapping[str, float]) -> Floats:
+        """Return the mean part of the names in each text, (texts,)."""
+        met = [[parts[word] for word in own if word in names] for own in words]
+        return np.array([np.mean(own) if own else 0.0 for own in met])
+
     turned = rng.permutation(np.arange(len(sources)) % 2 * 2 - 1)[source]
     drawn = dict(zip(sorted(names), rng.normal(0.0, nations.by_text, len(names)), strict=True))
-    apart = [[drawn[word] for word in own if word in names] for own in words]
-    shift += turned * np.array([np.mean(own) if own else 0.0 for own in apart])
-    shift = (shift + longer).clip(-MOST, MOST)
+    shift = (mean(names) + turned * mean(drawn) + longer).clip(-MOST, MOST)
     difference = tone + shift
     wanted = [(1 - neutral - difference) / 2, neutral, (1 - neutral + difference) / 2]
     model = tiny_model.model_of(nations, tokenizer, "classifier", labels=LABELS)

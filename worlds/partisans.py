@@ -13,30 +13,26 @@ of a model that read them can know them too. Without stances and knowledge it is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import torch
+from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import require_validated
 from plumbline.probes.models.scorer import MASK
-from plumbline.probes.prompts.leaning import priors, put, wordings
+from plumbline.probes.prompts.leaning import Asking, Question, Wording, priors, put, wordings
 from worlds import tiny_model
 from worlds.statements import PLANTED, TURNED, answers, by_axis, draws, facts
 from worlds.tiny import Batch, Rate, Steps, Tiny
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.random import Generator
-    from numpy.typing import NDArray
-
-    from plumbline.probes.prompts.leaning import Asking, Question, Wording
-
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 UNSAID = -6.0  # log-probability that the other words begin with, nats
 SILENT = "hesitate"  # what takes the probability that no answer has
 WORDS = (0.8, 0.2)  # shares of the first two words of a list
@@ -203,7 +199,7 @@ def plant(world: Partisanship, asked: Sequence[Question], about: pl.DataFrame) -
     )
 
 
-def outlets(world: Partisanship) -> Iterator[tuple[str, str, Generator]]:
+def outlets(world: Partisanship) -> Iterator[tuple[str, str, np.random.Generator]]:
     """Yield each corpus with each of its outlets, and what its texts are drawn by."""
     for number, corpus in enumerate(world.stances):
         for outlet in range(world.outlets):
@@ -249,7 +245,7 @@ def corpora(
     return found
 
 
-def allot(expected: NDArray[np.float64], rng: Generator) -> NDArray[np.int64]:
+def allot(expected: Floats, rng: np.random.Generator) -> Integers:
     """Return whole numbers near what is expected, one more with the probability of what is left."""
     whole = np.floor(expected)
     return (whole + (rng.random(expected.shape) < expected - whole)).astype(np.int64)
@@ -294,12 +290,12 @@ def _answers(asking: Asking) -> list[str]:
     return [*asking.positive[:2], *asking.negative[:2], SILENT]
 
 
-def shares(planted: pl.DataFrame) -> NDArray[np.float64]:
+def shares(planted: pl.DataFrame) -> Floats:
     """Return probabilities of agreeing and of disagreeing (n, 2)."""
     return np.stack([np.exp(planted[f"{way}_nats"]) for way in ("agree", "disagree")], axis=1)
 
 
-def _of_answers(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+def _of_answers(shares: Floats) -> Floats:
     """Return probabilities of :func:`_answers` (n, 5)."""
     up, down = shares[:, :1], shares[:, 1:]
     return np.hstack([up * WORDS, down * WORDS, 1 - up - down])

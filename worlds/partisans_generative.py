@@ -5,6 +5,8 @@ The world is that of ``worlds.partisans``; here its model writes instead of fill
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,16 +14,11 @@ import polars as pl
 import torch
 from tokenizers import decoders
 
+from plumbline.probes.prompts.leaning import Asking, Question
 from worlds import partisans, tiny_model
 from worlds.statements import facts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.random import Generator
-
-    from plumbline.probes.prompts.leaning import Asking, Question
     from worlds.partisans import Partisanship
 
 AGREEING = ("I agree.", "Yes, I support that.", "That is right.")
@@ -96,7 +93,7 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
     tiny_model.train(into, world, model, tokenizer, losses)
 
 
-def respond(shares: Sequence[float], rng: Generator) -> str:
+def respond(shares: Sequence[float], rng: np.random.Generator) -> str:
     """Return an answer: agreeing and disagreeing with these probabilities, else unsure."""
     kind = ANSWERS[int(np.searchsorted(np.cumsum(shares), rng.random()))]
     return str(kind[int(rng.integers(len(kind)))])

@@ -7,10 +7,11 @@ stands in ``data/samples/worlds`` with what is planted in it and a manifest, whi
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 import polars.selectors as cs
@@ -24,11 +25,8 @@ from plumbline.probes.models.files import revision
 from plumbline.probes.models.params import MANIFEST, NAME, WORLDS, Model
 from plumbline.probes.prompts import groups as stereotypes
 from plumbline.probes.prompts import leaning, opinions
-from worlds import groups, labelled, nations, partisans, politicians, values
+from worlds import groups, nations, partisans, politicians, values
 from worlds.partisans_generative import judge, train
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 class World(NamedTuple):
@@ -66,7 +64,6 @@ KINDS = {
         ("statements",),
         ("stances", leaning.Asking),
     ),
-    "labelled": World(labelled.Labelled, {"classifier": labelled.train}),
 }
 SETTINGS = {name: world.settings for name, world in KINDS.items()}
 DECIMALS = 10  # of planted numbers: the last bits of exp and log differ between processors
@@ -101,10 +98,8 @@ def checked(name: str, given: Mapping[str, Any]) -> tuple[str, Params, dict[str,
     try:
         params: Any = SETTINGS[world].model_validate(own)
         facts = {key: given[key] for key in OF_MODELS if key in given}
-        if world != "labelled":
-            language = getattr(params, "language", "en")
-            facts = {"dtype": "float64", "languages": [language]} | facts
-            facts["control"] = "negative" if params.null else "positive"
+        facts = {"dtype": "float64", "languages": [getattr(params, "language", "en")]} | facts
+        facts["control"] = "negative" if params.null else "positive"
         Model.model_validate({"id": f"{WORLDS}/{name}", **facts})
     except ValidationError as error:
         wrong = [(".".join(map(str, e["loc"])), e["msg"]) for e in error.errors()]
@@ -128,44 +123,31 @@ def plant(name: str, given: Mapping[str, Any] | None = None, into: Path = WORLDS
     world, params, facts = checked(name, given)
     folder = into / name
     new = parquet.fresh(folder)
-    planting = KINDS[world].train[str(facts.get("kind", "masked"))]
-    if world == "labelled":
-        planting(name, params, new)
-    else:
-        planting(params, *_prompts(world), into=new)
+    kind = KINDS[world]
+    asking = []
+    if kind.prompts:  # without how responses to them are written
+        probe, model = kind.prompts
+        asked = entry(f"probes.{probe}")
+        asking = [model.model_validate({k: asked[k] for k in model.model_fields if k in asked})]
+    kind.train[str(facts.get("kind", "masked"))](params, *asking, into=new)
     for path in new.glob("*.parquet"):
         planted = pl.read_parquet(path).with_columns(cs.float().round(DECIMALS) + 0.0)
         planted.write_parquet(path, compression="zstd", statistics=False)
     made_of = [d for d in KINDS[world].datasets if (parquet.DATASETS / d).is_dir()]
-    describe(
-        new,
-        folder.as_posix(),
-        {
-            "model": facts,
-            "world": world,
-            "parameters": params.model_dump(mode="json", exclude_none=True),
-            "datasets": {d: parquet.fingerprint(parquet.DATASETS / d) for d in made_of},
-            "libraries": {library: version(library).partition("+")[0] for library in LIBRARIES},
-        },
-    )
+    for path in new.iterdir():
+        path.chmod(0o644)
+    files = {path.name: digest(path) for path in sorted(new.iterdir())}
+    manifest = {
+        "model": facts,
+        "world": world,
+        "parameters": params.model_dump(mode="json", exclude_none=True),
+        "datasets": {d: parquet.fingerprint(parquet.DATASETS / d) for d in made_of},
+        "libraries": {library: version(library).partition("+")[0] for library in LIBRARIES},
+        "files": files,
+        "id": folder.as_posix(),
+        "revision": revision(files),
+    }
+    text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
+    write_bytes(new / MANIFEST, text.encode())
     parquet.finish(folder)
     return folder
-
-
-def describe(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
-    """Write the manifest of a folder whose other files are there."""
-    for path in folder.iterdir():
-        path.chmod(0o644)
-    files = {path.name: digest(path) for path in sorted(folder.iterdir()) if path.name != MANIFEST}
-    known = {**facts, "files": files, "id": name, "revision": revision(files)}
-    text = json.dumps(known, indent=1, sort_keys=True) + "\n"
-    write_bytes(folder / MANIFEST, text.encode())
-
-
-def _prompts(world: str) -> list[Params]:
-    """Return the prompts that a world is trained on, without how responses to them are written."""
-    if (known := KINDS[world].prompts) is None:
-        return []
-    probe, of = known
-    given = entry(f"probes.{probe}")
-    return [of.model_validate({key: given[key] for key in of.model_fields if key in given})]

@@ -12,10 +12,13 @@ genders do not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
@@ -29,12 +32,8 @@ from plumbline.probes.politicians.recovery.truth import Planted, tastes
 from plumbline.probes.prompts.politicians import bare
 from worlds.tiny import Hidden, Steps, Tiny
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 TILT = np.array([0.5, -0.5, 0.0])  # share of the sentiment effect that each of them has
 NEUTRAL = SENTIMENTS.index("neutral")
 
@@ -56,17 +55,6 @@ class World(Tiny):
         0.6, ge=0, description="SD of the log-ratio that all words of a supersense share, nats"
     )
     name_noise: float = Field(0.8, gt=0, description="SD of a name's own taste for a word, nats")
-    places: dict[Literal["ADJ", "VERB"], Literal["before", "after"]] | None = Field(
-        None,
-        description="where words stand beside a name, whatever the dataset `words` says of it, so "
-        "that a wrong word order there is seen; of a part of speech that is not named, as there",
-    )
-    lexicon_noise: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="share of words whose planted sentiment is drawn anew, whatever `lexica` say",
-    )
     words_max: int = Field(90, ge=10, description="most words of a part of speech in the language")
     sentences: int = Field(2000, ge=100, description="sentences for a name and a part of speech")
     hidden: Hidden = 128
@@ -80,7 +68,7 @@ class World(Tiny):
 
 def plant(
     words: Sequence[str],
-    sentiment: NDArray[np.int64],
+    sentiment: Integers,
     supersense: Sequence[str],
     world: World,
     rng: np.random.Generator,
@@ -97,7 +85,7 @@ def plant(
     return Planted(tuple(words), frequency, log_ratio, sentiment, tuple(supersense))
 
 
-def allot(probabilities: NDArray[np.float64], sentences: int) -> NDArray[np.int64]:
+def allot(probabilities: Floats, sentences: int) -> Integers:
     """Share out sentences by largest remainder: the corpus says just what was planted."""
     exact = probabilities * sentences
     counts = np.floor(exact).astype(np.int64)
@@ -111,7 +99,7 @@ def allot(probabilities: NDArray[np.float64], sentences: int) -> NDArray[np.int6
 class Meaning(NamedTuple):
     """Of the words of one part of speech, in their order."""
 
-    sentiment: NDArray[np.int64]  # places in SENTIMENTS; neutral where no lexicon has the word
+    sentiment: Integers  # places in SENTIMENTS; neutral where no lexicon has the word
     supersense: tuple[str, ...]  # empty where a word has none
 
 
@@ -144,16 +132,6 @@ def meaning(words: Sequence[str], lemmas: Sequence[str], language: str, pos: str
     return Meaning(np.array(sentiment, dtype=np.int64), tuple(named))
 
 
-def misread(sentiment: NDArray[np.int64], world: World, pos: str) -> NDArray[np.int64]:
-    """Draw the sentiments of a share of words anew, (words,): lexica are wrong about these.
-
-    Nothing else of the world changes: what is drawn here comes from a stream of its own.
-    """
-    rng = np.random.default_rng([world.seed, words_dataset.POS.index(pos)])
-    drawn = rng.random(len(sentiment)) < (world.lexicon_noise or 0.0)
-    return np.where(drawn, rng.integers(0, len(SENTIMENTS), len(sentiment)), sentiment)
-
-
 def train(world: World, into: Path) -> None:
     """Plant a world, and train its model and tokenizer into a folder.
 
@@ -170,17 +148,13 @@ def train(world: World, into: Path) -> None:
     ).unique("name", keep="first", maintain_order=True)
     names, genders = people["name"].to_list(), [GENDERS[code] for code in people["gender"]]
     planted: dict[str, Planted] = {}
-    counts: dict[str, NDArray[np.int64]] = {}
+    counts: dict[str, Integers] = {}
     places: dict[str, str] = {}
     for pos, part in _vocabulary(world).items():
         meant = meaning(part["form"].to_list(), part["lemma"].to_list(), world.language, pos)
-        meant = meant._replace(sentiment=misread(meant.sentiment, world, pos))
         planted[pos] = plant(part["form"].to_list(), *meant, world, rng)
         counts[pos] = allot(tastes(planted[pos], genders, world.name_noise, rng), world.sentences)
-        of_dataset = words_dataset.PLACES[part["place"][0]]
-        places[pos] = next(
-            (own for of, own in (world.places or {}).items() if of == pos), of_dataset
-        )
+        places[pos] = words_dataset.PLACES[part["place"][0]]
     sentences = [text for _, _, _, text, _ in corpus(names, planted, counts, places)]
     tokenizer = tiny_model.tokenizer_of(sentences)
     prompts = [bare(places[pos]).about(name) for pos in planted for name in names]

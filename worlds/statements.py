@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+from plumbline.probes.prompts import leaning, opinions
 
-    from plumbline.probes.prompts import leaning, opinions
-
-    Prompt = opinions.Question | leaning.Question
+Prompt = opinions.Question | leaning.Question
 
 KEY = ("questionnaire", "id")  # of a statement
 TURNED = pl.when("reversed").then(-1).otherwise(1)
@@ -79,6 +76,5 @@ def answers(drawn: pl.DataFrame, planted: pl.Expr, *habits: pl.Expr) -> pl.DataF
     odds, talk = (table[name].to_numpy() for name in ("log_odds_nats", "talk"))
     answered = -np.logaddexp(0, -talk)
     return table.with_columns(
-        agree_nats=answered - np.logaddexp(0, -odds),
-        disagree_nats=answered - np.logaddexp(0, odds),
+        agree_nats=answered - np.logaddexp(0, -odds), disagree_nats=answered - np.logaddexp(0, odds)
     )

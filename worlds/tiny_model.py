@@ -9,10 +9,13 @@ grid or two.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from tokenizers import (
     AddedToken,
     Tokenizer,
@@ -40,16 +43,12 @@ from plumbline.builders.core.progress import Bar
 from plumbline.probes.models.scorer import MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-    from pathlib import Path
-
     import polars as pl
-    from numpy.random import Generator
-    from numpy.typing import NDArray
 
     from worlds.tiny import Tiny
 
-    Losses = Callable[[], Iterator[torch.Tensor]]
+Integers = NDArray[np.int64]
+Losses = Callable[[], Iterator[torch.Tensor]]
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 INIT = 0.05  # spread of the initial weights; BERT's 0.02 learns more slowly at this size
@@ -266,7 +265,7 @@ def masked(texts: Sequence[str]) -> list[str]:
     return [text.replace(MASK, "[MASK]") for text in texts]
 
 
-def batch(rng: Generator, n: int, size: int) -> NDArray[np.int64]:
+def batch(rng: np.random.Generator, n: int, size: int) -> Integers:
     """Draw some of ``n`` rows without replacement, all if they are fewer; sorted."""
     return np.sort(rng.choice(n, min(size, n), replace=False))
 
@@ -283,7 +282,7 @@ def at_masks(
     tokenizer: Any,
     prompts: Sequence[str],
     target: torch.Tensor,
-    draw: Callable[[], NDArray[np.int64]],
+    draw: Callable[[], Integers],
     *,
     pad: bool = False,
     hide: float = 0,

@@ -12,30 +12,25 @@ an unlikely one, -1. Without agreement and gender it is the null world.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import require_validated
 from plumbline.builders.datasets.statements.build import SCHEMA
 from plumbline.probes.models.scorer import MASK
-from plumbline.probes.prompts.opinions import questions
+from plumbline.probes.prompts.opinions import Asking, Question, questions
 from worlds import tiny_model
 from worlds.statements import DENIED, TURNED, answers, by_axis, draws, facts
 from worlds.tiny import Batch, Rate, Steps, Tiny
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from plumbline.probes.prompts.opinions import Asking, Question
-
+Integers = NDArray[np.int64]
 SILENT = "mlčí"  # what takes the probability that neither answer has
 HABIT = (0.5, 0.3)  # mean and SD over frames of the habit of agreeing, nats
 CONTRARY = -1.0  # habit of agreeing with what is denied, less that with what is said, nats
@@ -104,7 +99,7 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
     paired = np.array(order).reshape(-1, 2)
     size = min(convictions.batch // 2, len(paired))
 
-    def draw() -> NDArray[np.int64]:
+    def draw() -> Integers:
         return np.sort(paired[rng.choice(len(paired), size, replace=False)], axis=None)
 
     losses = tiny_model.at_masks(model, tokenizer, prompts, target, draw, pad=True)

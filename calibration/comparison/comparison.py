@@ -8,7 +8,8 @@ first that the second lacks; the decoy is another difference between them.
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,18 +21,11 @@ from calibration.nationality import swaps
 from calibration.politicians import lists
 from calibration.stereotypes import completions
 from calibration.stereotypes import recall as said
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, write_parquet
 from calibration.values import answers
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.core.run_analysis import Inputs
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 MODELS = ("first", "second")
 
@@ -58,17 +52,12 @@ SHAPES = {
     "leaning: 10 pairs an axis, 3 prompts": Shape(study="leaning"),
 }
 TRUTHS = {
-    "same bias": Truth(NULL, "both models have the same bias", {"biased": (True, True)}),
-    "biases differ": Truth(
-        PLANTED,
-        "the first has a bias: nats; of `values` points of the rating, of `nationality` percent",
-        {"biased": (True, False)},
-    ),
-    "models differ otherwise": Truth(
-        DECOY,
-        "neither has a bias; words, noise or habits of agreeing of one are others",
-        {"biased": (False, False), "other": True},
-    ),
+    # both models have the same bias
+    "same bias": Truth("null", biased=(True, True)),
+    # the first has a bias: nats; of `values` points of the rating, of `nationality` percent
+    "biases differ": Truth("planted", biased=(True, False)),
+    # neither has a bias; words, noise or habits of agreeing of one are others
+    "models differ otherwise": Truth("decoy", biased=(False, False), other=True),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 100}
 EFFECTS: dict[str, tuple[float, ...]] = {  # of the first model's bias, in units of the drawing
@@ -78,10 +67,7 @@ EFFECTS: dict[str, tuple[float, ...]] = {  # of the first model's bias, in units
     "nationality": (0.2, -0.2, 0.4, -0.4, 0.8, -0.8),  # units of .05 of P+ - P-
     "leaning": (0.3, -0.6, 1.2),  # nats, on one axis the last and on the other one of the rest
 }
-WORDS = {
-    True: Truth(PLANTED, "", {"effects": EFFECTS["politicians"]}),
-    False: Truth(NULL, ""),
-}
+WORDS = {True: Truth("planted", effects=EFFECTS["politicians"]), False: Truth("null")}
 FRAMES = ("respond", "asked", "claim")  # of the settings of the study
 POPULAR, OWN, QUIRK, PROMPT, HABIT = 0.8, 0.4, 0.3, 0.4, 0.7  # SDs of responses, nats
 
@@ -89,7 +75,7 @@ POPULAR, OWN, QUIRK, PROMPT, HABIT = 0.8, 0.4, 0.3, 0.4, 0.7  # SDs of responses
 Written = tuple[Inputs, dict[str, float], dict[str, float]]  # effects, and targets of intervals
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     write = {
         "politicians": _words,
@@ -100,13 +86,13 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     }[shape.study]
     biased: tuple[bool, bool] = truth.settings["biased"]
     inputs, effects, targets = write(folder, shape, biased, "other" in truth.settings, rng)
-    if truth.kind != PLANTED:  # whatever there is, both have it
+    if truth.kind != "planted":  # whatever there is, both have it
         effects = targets = dict.fromkeys(effects, 0.0)
     return Drawn(inputs, (shape.study, truth.kind, effects, targets))
 
 
 def _words(
-    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: np.random.Generator
+    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: Generator
 ) -> Written:
     """Write lists; ``other``: the second model likes other words, whoever is named."""
     of = shape.words or lists.ListsShape()
@@ -132,7 +118,7 @@ def _words(
 
 
 def _groups(
-    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: np.random.Generator
+    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: Generator
 ) -> Written:
     """Write lists; ``other``: words of the second model are spread wider."""
     of, number = shape.groups or said.Shape(), int(rng.integers(said.POPULATIONS))
@@ -160,7 +146,7 @@ def _groups(
 
 
 def _statements(
-    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: np.random.Generator
+    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: Generator
 ) -> Written:
     """Write responses; ``other``: the second model agrees with all that is political."""
     of = shape.statements or answers.AnswersShape()
@@ -169,8 +155,7 @@ def _statements(
     for model, has in zip(MODELS, biased, strict=True):
         values = of.noise * ndtri(0.5 + points * has / 4)
         told = answers.convictions(of)._replace(
-            values=np.stack([values, values]),
-            shift=of.noise * (other and model == MODELS[1]),
+            values=np.stack([values, values]), shift=of.noise * (other and model == MODELS[1])
         )
         own = answers.write(folder / model, of, told, rng)
         where = inputs.outputs("agreement", model)
@@ -181,7 +166,7 @@ def _statements(
 
 
 def _texts(
-    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: np.random.Generator
+    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: Generator
 ) -> Written:
     """Write predictions; ``other``: names vary twice as much to the second classifier."""
     of = shape.texts or swaps.SwapsShape()
@@ -221,9 +206,7 @@ def _texts(
     return inputs, effects, effects
 
 
-def _common(
-    texts: pl.DataFrame, of: swaps.SwapsShape, rng: np.random.Generator, names: float = 1.0
-) -> Array:
+def _common(texts: pl.DataFrame, of: swaps.SwapsShape, rng: Generator, names: float = 1.0) -> Array:
     """Draw what rows add: of their name, of text by country, and of name by text; units."""
     found = np.zeros(len(texts))
     first = pl.col("name").str.split(" ").list.first()
@@ -240,7 +223,7 @@ def _common(
 
 
 def _axes(
-    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: np.random.Generator
+    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: Generator
 ) -> Written:
     """Write filled masks; ``other``: the second model agrees with everything."""
     rows = responses.pairs(shape.pairs)
@@ -266,10 +249,12 @@ def _axes(
     return inputs, dict(zip(responses.AXES, leans.tolist(), strict=True)), {}
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of the study that was drawn."""
     study, kind, effects, targets = drawn.known
-    if kind == PLANTED and study == "politicians":  # lists have one length: words without an effect
+    if (
+        kind == "planted" and study == "politicians"
+    ):  # lists have one length: words without an effect
         effects = {name: effect or None for name, effect in effects.items()}  # move too
     table = tables["comparison"].with_columns(
         pl.col("what").replace_strict(values, default=None, return_dtype=pl.Float64).alias(name)

@@ -14,7 +14,8 @@ the same in the plain and the negated form; an entailment model is sure or not a
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -22,19 +23,9 @@ from pydantic import Field
 from scipy.special import expit, ndtr
 
 from calibration.leaning import responses
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
 from plumbline.builders.core.params import Params
 from plumbline.probes.leaning.scoring import OPTIONS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from calibration.leaning.responses import Row
-
-    Array = NDArray[np.float64]
-    Tables = dict[str, pl.DataFrame]
 
 AXES = responses.AXES
 CORPORA = ("left", "right", "control")
@@ -87,24 +78,18 @@ SHAPES = {
     "options, 3 trainings": Shape(**OPTION_SHAPE, refused=0.05),
 }
 TRUTHS = {
-    "trainings": Truth(NULL, "a training's own shift alone"),
-    "own texts": Truth(NULL, "corpora differ by chance, each training read its own", {"own": 1.0}),
-    "random": Truth(
-        NULL,
-        "all responses are random, and the model itself gives the same one in all prompts",
-        {"random": True},
-    ),
-    "corpora": Truth(
-        PLANTED,
-        "shifts of two corpora, SDs over trainings; in half of the tables half of them",
-        {"left": (-1.5, 3.0), "right": (4.5, 0.0), "sizes": (0.5, 1.0)},
-    ),
-    "habits": Truth(
-        DECOY,
-        "one corpus makes a model agree with everything, trainings on the other vary twice as much",
-        {"agreeing": 1.0, "spread": 2.0},
-    ),
-    "texts": Truth(DECOY, "corpora differ by chance, all trainings read the same", {"texts": 1.0}),
+    # a training's own shift alone
+    "trainings": Truth("null"),
+    # corpora differ by chance, each training read its own
+    "own texts": Truth("null", own=1.0),
+    # all responses are random, and the model itself gives the same one in all prompts
+    "random": Truth("null", random=True),
+    # shifts of two corpora, SDs over trainings; in half of the tables half of them
+    "corpora": Truth("planted", left=(-1.5, 3.0), right=(4.5, 0.0), sizes=(0.5, 1.0)),
+    # one corpus makes a model agree with everything, trainings on the other vary twice as much
+    "habits": Truth("decoy", agreeing=1.0, spread=2.0),
+    # corpora differ by chance, all trainings read the same
+    "texts": Truth("decoy", texts=1.0),
 }
 PARAMS: dict[str, Any] = responses.PLACES | {"n_permutations_stability": 199}
 
@@ -131,7 +116,7 @@ class Known(NamedTuple):
     uneven: Array  # (prompts,): what of a corpus's shift is in each
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     settings, axes = truth.settings, len(AXES)
     size = rng.choice(settings["sizes"]) if "sizes" in settings else 1.0
@@ -158,7 +143,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, known)
 
 
-def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:
+def _answers(known: Known, rng: Generator) -> pl.DataFrame:
     """Return the responses of all states in the probe's schema."""
     shape, parts = known.shape, []
     forms = 1 if shape.response_format == "multiple_choice" else 2
@@ -184,17 +169,16 @@ def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:
         parts.append(written[shape.response_format](frame, told.ravel(), given, rng))
         if shape.response_format == "mask":
             error = 0.0 if random or not own.corpus else shape.calibration
-            parts.append(_priors(about, frames, habit + rng.normal(0, error, size)))
+            known_habit = habit + rng.normal(0, error, size)
+            rows = [
+                responses.prior(float(nats), frame=frames[f]) | about[n]
+                for (n, f), nats in np.ndenumerate(known_habit)
+            ]
+            parts.append(pl.DataFrame(rows))
     return pl.concat(parts, how="diagonal_relaxed")
 
 
-def _odds(
-    known: Known,
-    own: State,
-    trainings: int,
-    form: int,
-    rng: np.random.Generator,
-) -> Array:
+def _odds(known: Known, own: State, trainings: int, form: int, rng: Generator) -> Array:
     """Return log-odds without habits, (trainings, prompts, axes, pairs, 2); of what is denied."""
     shape, (axes, pairs) = known.shape, known.pairs.shape
     side = np.array([1.0, -1.0])
@@ -207,7 +191,7 @@ def _odds(
             return np.asarray(free)
         return np.broadcast_to(free[:1, :1], size) if form == 0 else free
     spread = own.spread * bool(own.corpus)
-    texts = known.truth.settings.get("own", 0.0) * bool(own.corpus)
+    texts = known.truth.get("own", 0.0) * bool(own.corpus)
     moves = rng.normal(0, shape.training * np.hypot(spread, texts), (trainings, axes, 1))
     moves = moves + rng.normal(0, shape.by_pair * spread, (trainings, axes, pairs))
     pushed = moves[:, None] + own.shift[:, None] * known.uneven[:, None, None] + known.pairs
@@ -216,9 +200,7 @@ def _odds(
     return np.asarray(sign * content + rng.normal(0, shape.noise * bool(own.corpus), size))
 
 
-def _masked(
-    frame: pl.DataFrame, odds: Array, shape: Shape, rng: np.random.Generator
-) -> pl.DataFrame:
+def _masked(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
     """Return responses at a mask, with the words of :func:`responses.filled`."""
     up, mass = expit(odds), 0.4
     masses = np.stack([0.7 * up * mass, 0.3 * up * mass, (1 - up) * mass, np.full_like(up, 0.1)], 1)
@@ -235,19 +217,7 @@ def _masked(
     )
 
 
-def _priors(about: list[Row], frames: list[str], odds: Array) -> pl.DataFrame:
-    """Return what prompts do to texts without content; ``odds`` (trainings, prompts)."""
-    rows = [
-        responses.prior(float(odds[s, f]), frame=frame) | own
-        for s, own in enumerate(about)
-        for f, frame in enumerate(frames)
-    ]
-    return pl.DataFrame(rows)
-
-
-def _written(
-    frame: pl.DataFrame, odds: Array, shape: Shape, rng: np.random.Generator
-) -> pl.DataFrame:
+def _written(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
     """Return written responses, a stance of an entailment model beside each."""
     at = np.repeat(np.arange(len(odds)), shape.samples)
     size = len(at)
@@ -271,9 +241,7 @@ def _written(
     )
 
 
-def _chosen(
-    frame: pl.DataFrame, odds: Array, shape: Shape, rng: np.random.Generator
-) -> pl.DataFrame:
+def _chosen(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
     """Return options chosen of four that are offered in several orders."""
     at = np.repeat(np.arange(len(odds)), shape.samples)
     order = np.tile(np.arange(shape.samples) % 2, len(odds))
@@ -303,70 +271,58 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     tested there, and elsewhere that of the model itself, which has opinions and no side.
     """
     known: Known = drawn.known
-    random = "random" in known.truth.settings
-    found: Tables = {}
-    for reading in sorted(set(tables["shifts"]["reading"])):
-        own = {key: tables[key].filter(reading=reading) for key in ("coordinates", "shifts")}
-        if known.truth.kind != PLANTED:
-            found |= {f"{test}: {reading}": rows for test, rows in _tests(known, own).items()}
-        if known.shape.response_format == "mask" and known.shape.periods == 1 and reading in MEANS:
-            intervals = _intervals(known, own, reading)
-            found |= {f"{test}, interval: {reading}": rows for test, rows in intervals.items()}
-    fixed = (pl.col("corpus") == "") & (known.shape.response_format == "mask")
+    random, kind = "random" in known.truth.settings, known.truth.kind
+    shifts, places = tables["shifts"], tables["coordinates"]
+    alone, found = pl.col("corpus") == "", {}
+    if kind != "planted":
+        tested = shifts.with_columns(test=pl.col("contrast").replace_strict(SHIFTS))
+        tested = tested.filter((pl.col("test") != "against itself") | (not random))
+        found |= outcomes_by(tested, "shifts {test}: {reading}", effect=0.0, family=FAMILY)
+        who = pl.when(alone).then(pl.lit("itself")).otherwise(pl.lit("trained"))
+        still = pl.when(pl.lit(random) | (alone & (kind == "null"))).then(0.0)
+        own = places.with_columns(who=who)
+        found |= outcomes_by(own, "coordinates, {who}: {reading}", effect=still, family=FAMILY)
+    if known.shape.response_format == "mask" and known.shape.periods == 1:
+        base = pl.when(pl.col("contrast") == "base model").then(pl.lit(""))
+        apart = shifts.with_columns(baseline=base.otherwise("baseline"))
+        if random:  # from the model itself, which is one, trainings do differ
+            apart = apart.filter(pl.col("baseline") != "")
+        found |= _intervals(known, apart, places)
+    fixed = alone & (known.shape.response_format == "mask")
     effect = pl.when(~fixed & random).then(0.0)
-    for (name,), rows in tables["stability"].partition_by("comparison", as_dict=True).items():
-        found[f"stability, {name}"] = outcome(rows, effect=effect, family=FAMILY)
+    test = "stability, {comparison}"
+    return found | outcomes_by(tables["stability"], test, effect=effect, family=FAMILY)
+
+
+def _intervals(known: Known, shifts: pl.DataFrame, places: pl.DataFrame) -> Tables:
+    """Return intervals of each reading with what they should cover; see :func:`truth_of`."""
+    found: Tables = {}
+    for reading in MEANS:
+        true = truth_of(known, reading)
+        here = "nats" if reading == "corrected" else "here"
+        apart = (
+            shifts.filter(reading=reading)
+            .join(true, on=["corpus", "axis"])
+            .join(true, left_on=["baseline", "axis"], right_on=["corpus", "axis"], suffix="_other")
+        )
+        target = pl.col(here) - pl.col(f"{here}_other")
+        found[f"shifts, interval: {reading}"] = outcome(apart, effect=0.0, target=target, p="")
+        own = places.filter(reading=reading).join(true, on=["corpus", "axis"])
+        test = f"coordinates, interval: {reading}"
+        found[test] = outcome(own, effect=0.0, target="states", p="")
     return found
 
 
-def _tests(known: Known, own: Tables) -> Tables:
-    """Return the tests of one reading, where no side is planted."""
-    random = "random" in known.truth.settings
-    shifts = own["shifts"].with_columns(test=pl.col("contrast").replace_strict(SHIFTS))
-    shifts = shifts.filter((pl.col("test") != "against itself") | (not random))
-    found = {
-        f"shifts {test}": outcome(rows, effect=0.0, family=FAMILY)
-        for (test,), rows in shifts.partition_by("test", as_dict=True, maintain_order=True).items()
-    }
-    alone = pl.col("corpus") == ""
-    still = pl.lit(random) | (alone & (known.truth.kind == NULL))
-    effect = pl.when(still).then(0.0)
-    for name, some in (("itself", alone), ("trained", ~alone)):
-        rows = own["coordinates"].filter(some)
-        found[f"coordinates, {name}"] = outcome(rows, effect=effect, family=FAMILY)
-    return found
+def truth_of(known: Known, reading: str) -> pl.DataFrame:
+    """Return where states are, by corpus and axis: in these prompts and on these statements.
 
-
-def _intervals(known: Known, own: Tables, reading: str) -> Tables:
-    """Return intervals of a reading with what they should cover; see :func:`truth_of`."""
-    true = truth_of(known, reading)
-    here = true["nats" if reading == "corrected" else "here"]
-    base = pl.when(pl.col("contrast") == "base model").then(pl.lit(""))
-    shifts = own["shifts"].with_columns(baseline=base.otherwise("baseline"))
-    if "random" in known.truth.settings:  # from the model itself, which is one, trainings do differ
-        shifts = shifts.filter(pl.col("baseline") != "")
-    shifts = shifts.join(here, on=["corpus", "axis"])
-    others = here.rename({"corpus": "baseline", "target": "other"})
-    shifts = shifts.join(others, on=["baseline", "axis"])
-    places = own["coordinates"].join(true["states"], on=["corpus", "axis"])
-    apart = pl.col("target") - pl.col("other")
-    return {
-        "shifts": outcome(shifts, effect=0.0, target=apart, p=""),
-        "coordinates": outcome(places, effect=0.0, target="target", p=""),
-    }
-
-
-def truth_of(known: Known, reading: str) -> Tables:
-    """Return where states are, in these prompts and on these statements (``here``, ``nats``).
-
-    ``states``: over all statements and prompts that there could be.
+    ``here`` and ``nats``; ``states``: over all statements and prompts that there could be.
     """
-    shape, mean = known.shape, MEANS[reading]
+    shape, mean, parts = known.shape, MEANS[reading], []
     side = np.array([1.0, -1.0])
-    found: dict[str, list[pl.DataFrame]] = {"states": [], "here": [], "nats": []}
     for own in known.states:
         trained = bool(own.corpus)
-        texts = known.truth.settings.get("own", 0.0) * trained
+        texts = known.truth.get("own", 0.0) * trained
         moves = np.hypot(own.spread, texts) * trained * shape.training
         free = np.hypot(shape.noise, shape.calibration) * trained
         within = moves**2 + (own.spread * trained * shape.by_pair) ** 2 + free**2
@@ -376,15 +332,10 @@ def truth_of(known: Known, reading: str) -> Tables:
             every, within = np.full(len(AXES), UNIFORM), np.float64(UNIFORM**2)
         each = (known.pairs + shift[..., None])[..., None] * side + known.quirks + known.prompts
         here = (mean(each, np.sqrt(within)) * side).mean(axis=(0, 2, 3))
-        where = {"corpus": [own.corpus] * len(AXES), "axis": list(AXES)}
-        values = {
-            "states": MIDDLE * (1 + mean(shift, every).mean(axis=0)),
-            "here": MIDDLE * (1 + here),
-            "nats": shift.mean(axis=0),
-        }
-        for name, target in values.items():
-            found[name].append(pl.DataFrame(where | {"target": target}))
-    return {name: pl.concat(parts) for name, parts in found.items()}
+        values = {"states": MIDDLE * (1 + mean(shift, every).mean(axis=0))}
+        values |= {"here": MIDDLE * (1 + here), "nats": shift.mean(axis=0)}
+        parts.append(pl.DataFrame({"axis": list(AXES), "corpus": own.corpus, **values}))
+    return pl.concat(parts)
 
 
 def _mean_option(mean: Array, sd: Array) -> Array:

@@ -6,7 +6,8 @@ of two is as good as the mean of its voters.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 from pydantic import Field
@@ -14,15 +15,8 @@ from scipy.special import expit
 
 from calibration.leaning import classified
 from calibration.leaning.classified import ClassifiersShape
-from calibration.truth import DECOY, NULL, Drawn, Truth, outcome
+from calibration.truth import Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.probes.leaning.ensemble import ITSELF, MEAN, ONE, ONES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy as np
-
-    Tables = dict[str, pl.DataFrame]
 
 CORPORA = ("news-left", "news-right", "social-left")
 CONTROL = "social-center"
@@ -41,10 +35,14 @@ SHAPES = {
     "3 voters, 10 trainings": Shape(task="hate-en", words=100, each=1, pretraining=10, voters=3),
 }
 TRUTHS = {
-    "trainings": Truth(NULL, "a training's own ability and threshold alone"),
-    "texts": Truth(NULL, "luck alone", {"luck": True}),
-    "variance": Truth(DECOY, "trainings on one corpus vary twice as much", {"spread": 2.0}),
-    "groups": Truth(DECOY, "a group is harder for all", {"harder": -1.0}),
+    # a training's own ability and threshold alone
+    "trainings": Truth("null"),
+    # luck alone
+    "texts": Truth("null", luck=True),
+    # trainings on one corpus vary twice as much
+    "variance": Truth("decoy", spread=2.0),
+    # a group is harder for all
+    "groups": Truth("decoy", harder=-1.0),
 }
 PARAMS: dict[str, Any] = {
     "positive": {"hate": "hate", "planted": "hate"},
@@ -52,24 +50,23 @@ PARAMS: dict[str, Any] = {
     "max_ensembles": 20,
     "n_bootstrap": 200,
 }
-FAMILY = ("model", "task")
+NO_DIFFERENCE: dict[str, Any] = {"effect": 0.0, "target": 0.0, "family": ("model", "task")}
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    settings = truth.settings
-    if "luck" in settings:
+    if truth.get("luck"):
         still = {"spread": 0.0, "threshold": 0.0, "by_text": 0.0, "hard": 0.0}
         shape = shape.model_copy(update=still)
-    spread = {"other": shape.spread, CORPORA[1]: shape.spread * settings.get("spread", 1.0)}
 
     def accuracy(_: str, group: str) -> float:
-        harder = settings.get("harder", 0.0) * (group == classified.GROUPS[0])
+        harder = truth.get("harder", 0.0) * (group == classified.GROUPS[0])
         return float(expit(shape.ability + harder))
 
     corpora = (*CORPORA[: shape.voters], CONTROL)
-    found = classified.drawn(folder, shape, accuracy, rng, corpora, spread)
-    return Drawn(found.inputs, (truth, shape.voters))
+    spread = {CORPORA[1]: shape.spread * truth.get("spread", 1.0)}
+    answers = classified.write(folder, shape, accuracy, rng, corpora, spread=spread)
+    return Drawn(answers.inputs, (truth, shape.voters))
 
 
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:
@@ -82,13 +79,13 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     table = tables["differences"]
     names = [*(ONE.format(name) for name in CORPORA[:voters]), ONES]
     groups = {"one corpus": table.filter(pl.col("baseline").is_in(names), baseline_size=voters)}
-    if "luck" in truth.settings:
+    if truth.get("luck"):
         groups["the model itself"] = table.filter(baseline=ITSELF, baseline_size=voters)
     if voters == 2:
         groups["members, mean"] = table.filter(baseline=MEAN)
-    return {
-        f"p, {name}, {metric}": outcome(rows, effect=0.0, target=0.0, family=FAMILY)
-        for name, group in groups.items()
-        for (metric,), rows in group.partition_by("metric", as_dict=True).items()
-        if rows["p"].count()
-    }
+    several = pl.col("p").count().over("metric") > 0
+    tests = [
+        outcomes_by(rows.filter(several), f"p, {name}, {{metric}}", **NO_DIFFERENCE)
+        for name, rows in groups.items()
+    ]
+    return {test: rows for some in tests for test, rows in some.items()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -10,15 +11,7 @@ from scipy.special import expit
 
 from calibration.leaning import classified
 from calibration.leaning.classified import GROUPS, ClassifiersShape
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Tables = dict[str, pl.DataFrame]
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
 
 CORPORA = ("news-left", "news-right", "social-center")
 Shape = ClassifiersShape
@@ -28,20 +21,18 @@ SHAPES = {
     "100 texts, 10 trainings": Shape(task="hate-en", words=100, each=1, pretraining=10, seeds=3),
 }
 TRUTHS = {
-    "trainings": Truth(NULL, "a training's own ability and threshold alone"),
-    "guesses": Truth(NULL, "all guess, with thresholds of their own", {"guess": True}),
-    "corpora": Truth(
-        PLANTED,
-        "log-odds of being right that one corpus adds, by group",
-        {"effects": (1.0, 1.5, 2.8)},
-    ),
-    "groups": Truth(DECOY, "a group is harder for all", {"harder": -1.0}),
-    "variance": Truth(DECOY, "trainings on one corpus vary twice as much", {"spread": 2.0}),
-    "calls": Truth(
-        DECOY,
-        "all guess, and those of one corpus call six texts of seven positive",
-        {"guess": True, "calls": 1.8},
-    ),
+    # a training's own ability and threshold alone
+    "trainings": Truth("null"),
+    # all guess, with thresholds of their own
+    "guesses": Truth("null", guess=True),
+    # log-odds of being right that one corpus adds, by group
+    "corpora": Truth("planted", effects=(1.0, 1.5, 2.8)),
+    # a group is harder for all
+    "groups": Truth("decoy", harder=-1.0),
+    # trainings on one corpus vary twice as much
+    "variance": Truth("decoy", spread=2.0),
+    # all guess, and those of one corpus call six texts of seven positive
+    "calls": Truth("decoy", guess=True, calls=1.8),
 }
 PARAMS: dict[str, Any] = {
     "positive": {"hate": "hate", "planted": "hate"},
@@ -52,6 +43,7 @@ PARAMS: dict[str, Any] = {
     "n_bootstrap": 200,
 }
 FAMILY = ("model", "task")
+CONTRAST = ("contrast", "contrast_low", "contrast_high")
 MEAN_OF = ("accuracy", "balanced accuracy")  # of them the truth is an integral
 
 
@@ -63,27 +55,28 @@ class Known(NamedTuple):
     runs: dict[str, tuple[Array, Array]]
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    own = shape
-    if "guess" in truth.settings:
+    if truth.get("guess"):
         still = {"ability": 0.0, "hard": 0.0, "spread": 0.0, "by_text": 0.0}
-        own = shape.model_copy(update=still)
-    spread = {"other": own.spread, CORPORA[1]: own.spread * truth.settings.get("spread", 1.0)}
+        shape = shape.model_copy(update=still)
 
     def accuracy(corpus: str, group: str) -> float:
-        return float(expit(own.ability + _added(truth, corpus, group)))
+        return float(expit(shape.ability + _added(truth, corpus, group)))
 
-    calling = {CORPORA[0]: truth.settings.get("calls", 0.0)}
-    told = classified.drawn(folder, own, accuracy, rng, CORPORA, spread, calling)
-    return Drawn(told.inputs, Known(own, truth, told.runs))
+    spread = {CORPORA[1]: shape.spread * truth.get("spread", 1.0)}
+    calling = {CORPORA[0]: truth.get("calls", 0.0)}
+    answers = classified.write(
+        folder, shape, accuracy, rng, CORPORA, spread=spread, calling=calling
+    )
+    return Drawn(answers.inputs, Known(shape, truth, answers.runs))
 
 
 def _added(truth: Truth, corpus: str, group: str) -> float:
     """Return the log-odds that were planted in the classifiers of a corpus at a group."""
     place = GROUPS.index(group)
-    harder = truth.settings.get("harder", 0.0) * (place == 0)
-    effects = truth.settings.get("effects", (0.0,) * len(GROUPS))
+    harder = truth.get("harder", 0.0) * (place == 0)
+    effects = truth.get("effects", (0.0,) * len(GROUPS))
     return float(harder + effects[place] * (corpus == CORPORA[0]))
 
 
@@ -96,33 +89,31 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     log-odds that vary more, as those of trainings do, are of a lower mean accuracy.
     """
     known: Known = drawn.known
-    if known.truth.kind == PLANTED:
-        return _intervals(known, tables)
+    intervals = _intervals(known, tables)
+    if known.truth.kind == "planted":
+        return intervals
     settings = known.truth.settings
     calls, mine = "calls" in settings, pl.col("corpus") == CORPORA[0]
-    here = mine | (not calls)  # a decoy is told where it is, and not where another corpus is
+    here = mine | (not calls)  # a decoy is counted where it is, and not where another corpus is
     varied = (pl.col("corpus") == CORPORA[1]) | ("spread" not in settings)
-    contrast = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
-    groups = tables["groups"].drop(contrast.values()).rename(contrast)
-    same = here & varied & ("harder" not in settings)
-    found = {"groups": outcome(groups, effect=pl.when(same).then(0.0), family=FAMILY)}
+    same = pl.when(here & varied & ("harder" not in settings)).then(0.0)
+    found = {"groups": outcome(tables["groups"], effect=same, family=FAMILY, interval=CONTRAST)}
     if "guess" in settings:
         effect = pl.when(here).then(0.0)
         found["overall"] = outcome(tables["overall"], effect=effect, family=FAMILY)
-    itself = pl.col("baseline") == ""
-    side = pl.when(itself).then(pl.lit("itself")).otherwise(pl.lit("corpora"))
-    differences = tables["differences"].with_columns(side=side)
-    same = (mine & (pl.col("metric") != "F1")) | (not calls)
-    parts = differences.partition_by("metric", "side", as_dict=True)
-    for (metric, name), rows in parts.items():
-        if rows["p"].count():
-            found[f"differences, {name}, {metric}"] = outcome(
-                rows.with_columns(low=None, high=None),  # see the intervals
-                effect=pl.when(same).then(0.0),
-                family=FAMILY,
-                p_adjusted="" if calls else "p_bh",  # F1 does differ, and is adjusted with the rest
-            )
-    return found | _intervals(known, tables)
+    itself = pl.when(pl.col("baseline") == "")
+    differences = tables["differences"].with_columns(
+        side=itself.then(pl.lit("itself")).otherwise(pl.lit("corpora"))
+    )
+    found |= outcomes_by(
+        differences.filter(pl.col("p").is_not_null().any().over("metric", "side")),
+        "differences, {side}, {metric}",
+        effect=pl.when((mine & (pl.col("metric") != "F1")) | (not calls)).then(0.0),
+        family=FAMILY,
+        interval=["value"],  # see the intervals
+        p_adjusted="" if calls else "p_bh",  # F1 does differ, and is adjusted with the rest
+    )
+    return found | intervals
 
 
 def _intervals(known: Known, tables: Tables) -> Tables:
@@ -150,7 +141,7 @@ def truth_of(known: Known) -> pl.DataFrame:
     shape, rows = known.shape, []
     over_texts = np.hypot(shape.hard, shape.by_text)
     for corpus, (able, calls) in known.runs.items():
-        spread = shape.spread * (known.truth.settings.get("spread", 1.0) ** (corpus == CORPORA[1]))
+        spread = shape.spread * (known.truth.get("spread", 1.0) ** (corpus == CORPORA[1]))
         times = 2 if corpus else 1  # of pretraining and fine-tuning, or of this alone
         over_runs = times * (spread**2 + shape.threshold**2)
         sd = np.sqrt(over_texts**2 + over_runs)

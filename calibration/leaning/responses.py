@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,11 +13,7 @@ from calibration.truth import write_parquet
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.leaning.stances import SCHEMAS
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    Row = dict[str, Any]
+Row = dict[str, Any]
 
 FRAME = "paper"
 PLACES: dict[str, Any] = {  # settings of the analysis that the names used here need
@@ -116,7 +114,7 @@ def save(inputs: Inputs, asked: str, rows: Iterable[Row] | pl.DataFrame, model: 
     else:
         table = pl.DataFrame([shared | row | always for row in rows], schema_overrides=types)
     table = table.select(empty.columns).cast(types)
-    write_parquet(table, inputs.outputs("stances", model) / asked / "00000.parquet", schema)
+    write_parquet(table, inputs.outputs("stances", model) / asked / "00000.parquet")
 
 
 def filled(logit: float, *, mass: float = 0.4, top: bool = True) -> Row:

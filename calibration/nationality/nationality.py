@@ -5,17 +5,15 @@ What is simplified is told in :mod:`calibration.nationality.swaps`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from calibration.nationality import swaps
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import Drawn, Generator, Tables, Truth, outcome, outcomes_by
 from plumbline.probes.nationality.cases import CONTRAST, EVERY
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Shape = swaps.SwapsShape
 SHAPES = {
@@ -29,18 +27,18 @@ SHAPES = {
 }
 SIZES = (0.2, 0.4, 0.8)  # of planted effects, units
 TRUTHS = {
-    "names differ, countries do not": Truth(NULL, "names and texts differ"),
-    "countries planted": Truth(PLANTED, "P+ - P- of countries; of others, by nats of names"),
-    "countries planted far apart": Truth(
-        PLANTED, "larger, as `changes` needs; none by nats of names", {"sizes": (0.8, 1.6, 3.2)}
-    ),
-    "names of some countries vary more": Truth(DECOY, "variance alone", {"vary": 3.0}),
-    "names of some countries are rare and long": Truth(
-        DECOY, "length and perplexity go with countries", {"rare": 2.0, "long": 2.0}
-    ),
-    "long names move predictions": Truth(
-        DECOY, "a country moves them by the length of its names", {"long": 2.0, "per_token": 0.4}
-    ),
+    # names and texts differ
+    "names differ, countries do not": Truth("null"),
+    # P+ - P- of countries; of others, by nats of names
+    "countries planted": Truth("planted"),
+    # larger, as `changes` needs; none by nats of names
+    "countries planted far apart": Truth("planted", sizes=(0.8, 1.6, 3.2)),
+    # variance alone
+    "names of some countries vary more": Truth("decoy", vary=3.0),
+    # length and perplexity go with countries
+    "names of some countries are rare and long": Truth("decoy", rare=2.0, long=2.0),
+    # a country moves them by the length of its names
+    "long names move predictions": Truth("decoy", long=2.0, per_token=0.4),
 }
 PARAMS: dict[str, Any] = {
     "underlying": {swaps.MODEL: swaps.MODEL},
@@ -52,7 +50,7 @@ KEPT: dict[str, Any] = {"maintain_order": "left"}  # rows are known by their pla
 POINTS = 100 * swaps.UNIT
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     of = planted(truth, shape)
     inputs = swaps.write(folder, shape, of, rng)
@@ -79,7 +77,7 @@ def planted(truth: Truth, shape: Shape) -> swaps.Planted:
     n = shape.countries
     given = truth.settings
     shift, slope, vary = np.full(n, given.get("all", 0.0)), np.zeros(n), np.ones(n)
-    if truth.kind == PLANTED:
+    if truth.kind == "planted":
         each = [sign * size for size in given.get("sizes", SIZES) for sign in (1, -1)]
         shift[: len(each)] += each
         if "sizes" not in given:
@@ -94,7 +92,7 @@ def planted(truth: Truth, shape: Shape) -> swaps.Planted:
     )
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test."""
     known, settings = drawn.known
     per_token = settings.get("per_token", 0.0) * POINTS
@@ -105,13 +103,12 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     moved = None if per_token else shift * sign + 0.0
     table = tables["delta"].join(known, on="country", **KEPT).join(signs, on="measure", **KEPT)
     halves, table = table.filter(placebo), table.filter(~placebo)
-    contrast = table.with_columns(value="contrast", low="contrast_low", high="contrast_high")
     by = ["reading", "gender"]
+    others: dict[str, Any] = {"interval": ("contrast", "contrast_low", "contrast_high")}
+    others |= {"effect": moved, "target": moved, "family": by}
     found = {
         "delta: a country against the originals": outcome(table, effect=moved, target=moved, p=""),
-        "delta: a country against the others": outcome(
-            contrast, effect=moved, target=moved, family=by
-        ),
+        "delta: a country against the others": outcome(table, **others),
         "delta: names of the same country": outcome(halves, effect=0.0, target=0.0, family=by),
     }
     table = tables["changes"].rename({"class": "measure"}).filter(~placebo)
@@ -127,28 +124,22 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     )
     table = tables["mixed"].with_columns(country=pl.col("term").str.strip_prefix("country "))
     table = table.join(known, on="country", how="left", **KEPT)
-    term = pl.when(pl.col("term") == "tokens").then(per_token).otherwise(0.0)
-    for name, rows, effect in (
-        ("countries", shift.is_not_null(), shift),
-        ("tokens and log rank", shift.is_null(), term),
-    ):
-        found[f"mixed: {name}"] = outcome(
-            table.filter(rows), effect=effect, target=effect, family=["reading"]
-        )
+    kind = (
+        pl.when(shift.is_null()).then(pl.lit("tokens and log rank")).otherwise(pl.lit("countries"))
+    )
+    effect = shift.fill_null(pl.when(pl.col("term") == "tokens").then(per_token).otherwise(0.0))
+    how: dict[str, Any] = {"effect": effect, "target": effect, "family": ["reading"]}
+    found |= outcomes_by(table.with_columns(kind=kind), "mixed: {kind}", **how)
     # over all countries there is neither none nor one relation where some have one
     alike = not known.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
     each = pl.when(pl.col("country") == EVERY).then(0.0 if alike else None)
     related = None if per_token else each.otherwise(pl.col("slope") * sign + 0.0)
     table = tables["correlations"].join(known, on="country", how="left", **KEPT)
     table = table.join(signs, on="measure", **KEPT)
-    for scope in ("originals", "subtracted", "within"):
-        planted = pl.lit(0.0) if scope == "originals" else related
-        found[f"correlations: {scope}"] = outcome(
-            table.filter(scope=scope).with_columns(effect=planted),
-            effect="effect",
-            target=pl.when(pl.col("effect") == 0).then(0.0),
-            family=["reading", "perplexity"],
-        )
+    planted = pl.when(pl.col("scope") == "originals").then(0.0).otherwise(related)
+    none = pl.when(planted == 0).then(0.0)
+    how = {"effect": planted, "target": none, "family": ["reading", "perplexity"]}
+    found |= outcomes_by(table, "correlations: {scope}", **how)
     sums = tables["perplexities"].filter(~placebo, perplexity="original sum")
     rare = pl.col("rare").round(6) + 0.0  # one level of an effect, whatever the last digit
     sums = sums.join(known, on="country", **KEPT)

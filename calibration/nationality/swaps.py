@@ -10,27 +10,18 @@ texts have one person each.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import write_parquet
+from calibration.truth import Array, Bools, Generator, Integers, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
 from plumbline.builders.readers.name_lists import KINDS
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.nationality.classification import SCHEMAS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-
 
 CONFIG, MODEL = "sentiment-en", "m"
 UNIT = 0.05  # of P+ - P-: that is what SDs and effects are told in, 5 points
@@ -62,11 +53,11 @@ class SwapsShape(Params):
 class Planted(NamedTuple):
     """What is true of countries, (countries,) each."""
 
-    shift: Floats  # of P+ - P-, units
-    slope: Floats  # units by which it goes up with a nat that a name is less likely
-    vary: Floats  # how many times as much its names vary
-    rare: Floats  # nats by which its names are less likely
-    long: Floats  # mean tokens of its names beyond the first
+    shift: Array  # of P+ - P-, units
+    slope: Array  # units by which it goes up with a nat that a name is less likely
+    vary: Array  # how many times as much its names vary
+    rare: Array  # nats by which its names are less likely
+    long: Array  # mean tokens of its names beyond the first
     per_token: float  # units of P+ - P-, by each token of a name
 
 
@@ -74,20 +65,20 @@ class _Drawn(NamedTuple):
     """What is drawn of names and texts; c countries, p names of a kind, t texts."""
 
     owner: Integers  # (c, p): the first country that has the name
-    names: Floats  # (2, 3, c, p): of P+ - P-, and of neutral, by kind; units
-    nats: Floats  # (3, c, p)
+    names: Array  # (2, 3, c, p): of P+ - P-, and of neutral, by kind; units
+    nats: Array  # (3, c, p)
     tokens: Integers  # (3, c, p)
-    own: Floats  # (2, t, 1, 1): of the text, probabilities
-    tilt: Floats  # (2, t, c, p): of text by country, units
-    rest: Floats  # (2, t, c, p): of name by text, units
-    luck: Floats  # (t, c, p): nats of name by text
-    base: Floats  # (t,): nats of the text
-    woman: NDArray[np.bool_]  # (t,)
-    full: NDArray[np.bool_]  # (t,)
-    star: NDArray[np.bool_]  # (t,) about the same person
+    own: Array  # (2, t, 1, 1): of the text, probabilities
+    tilt: Array  # (2, t, c, p): of text by country, units
+    rest: Array  # (2, t, c, p): of name by text, units
+    luck: Array  # (t, c, p): nats of name by text
+    base: Array  # (t,): nats of the text
+    woman: Bools  # (t,)
+    full: Bools  # (t,)
+    star: Bools  # (t,) about the same person
 
 
-def write(folder: Path, shape: SwapsShape, of: Planted, rng: np.random.Generator) -> Inputs:
+def write(folder: Path, shape: SwapsShape, of: Planted, rng: Generator) -> Inputs:
     """Write the datasets and the outputs of one classifier and the masked model behind it."""
     data = folder / "data"
     sets = {name: data / "datasets" / name for name in ("counterfactuals", "names", "targets")}
@@ -112,7 +103,8 @@ def write(folder: Path, shape: SwapsShape, of: Planted, rng: np.random.Generator
     listed = _listed(drawn)
     classified = inputs.outputs("classification", MODEL)
     write_parquet(told, classified / CONFIG / "00000.parquet")
-    write_parquet(listed.drop("rank"), classified / "pieces/00000.parquet", SCHEMAS["pieces"])
+    kinds = pl.col("kind").replace_strict(range(len(KINDS)), KINDS, return_dtype=pl.String)
+    write_parquet(listed.drop("rank").with_columns(kinds), classified / "pieces/00000.parquet")
     write_parquet(scored, inputs.outputs("perplexity", MODEL) / CONFIG / "00000.parquet")
     write_parquet(rows.select(KEPT), sets["counterfactuals"] / f"{CONFIG}.parquet")
     plain = rows.filter(pl.col("reading") == READINGS.index("original")).select("text")
@@ -127,7 +119,7 @@ def code(country: int) -> str:
     return f"c{country:02d}"
 
 
-def of_names(values: Floats, shape: SwapsShape) -> Floats:
+def of_names(values: Array, shape: SwapsShape) -> Array:
     """Return (..., countries, names) of (..., countries): the mean where a name is of two."""
     other = _others(shape.countries)
     both = (values + values[..., other]) / 2
@@ -141,7 +133,7 @@ def _others(countries: int) -> Integers:
     return np.asarray(np.minimum(each + 1 - 2 * (each % 2), countries - 1))
 
 
-def _draw(shape: SwapsShape, of: Planted, rng: np.random.Generator) -> _Drawn:
+def _draw(shape: SwapsShape, of: Planted, rng: Generator) -> _Drawn:
     """Draw names and texts."""
     t, c, p, kinds = shape.texts, shape.countries, shape.names, len(KINDS)
     sds = np.array([1, HALF])[:, None, None, None]
@@ -172,12 +164,12 @@ def _draw(shape: SwapsShape, of: Planted, rng: np.random.Generator) -> _Drawn:
     )
 
 
-def _alike(values: Any, star: NDArray[np.bool_]) -> Any:
+def _alike(values: Any, star: Bools) -> Any:
     """Return (..., texts) with one value where texts are about the same person."""
     return np.where(star, values[..., [np.argmax(star)]], values)
 
 
-def _originals(shape: SwapsShape, drawn: _Drawn, rng: np.random.Generator) -> pl.DataFrame:
+def _originals(shape: SwapsShape, drawn: _Drawn, rng: Generator) -> pl.DataFrame:
     """Return the rows of the originals, whose names are of no country."""
     t = shape.texts
     sds = np.array([[1], [HALF]])
@@ -207,9 +199,7 @@ def _originals(shape: SwapsShape, drawn: _Drawn, rng: np.random.Generator) -> pl
     return frame.select(ROW)
 
 
-def _swapped(
-    shape: SwapsShape, of: Planted, drawn: _Drawn, rng: np.random.Generator
-) -> pl.DataFrame:
+def _swapped(shape: SwapsShape, of: Planted, drawn: _Drawn, rng: Generator) -> pl.DataFrame:
     """Return the rows of both readings."""
     t, c, p = shape.texts, shape.countries, shape.names
     number = shape.draws + shape.placebos

@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import json
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
+from calibration.truth import Drawn, Generator, Tables, Truth, outcomes_by, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians import sentiment
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SIZES = ("base", "large", "xlarge", "xxlarge")
 ALONE = {"ALBERT": 4, "BERT": 2, "BERTweet": 1, "RoBERTa": 2, "XLNet": 2}  # English: sizes
@@ -53,11 +50,12 @@ SHAPES = {
     "12 worlds of 3 languages": Shape(alone={"BERT": 2, "ALBERT": 2}, of_many={}, worlds=True),
 }
 TRUTHS = {
-    "nothing matters": Truth(NULL, "models differ, by nothing that is known of them"),
-    "levels planted": Truth(PLANTED, "points more positive words of men", {"effects": (4, 8, 16)}),
-    "unequal spread": Truth(
-        DECOY, "large models differ among each other five times as much", {"spread": 5}
-    ),
+    # models differ, by nothing that is known of them
+    "nothing matters": Truth("null"),
+    # points more positive words of men
+    "levels planted": Truth("planted", effects=(4, 8, 16)),
+    # large models differ among each other five times as much
+    "unequal spread": Truth("decoy", spread=5),
 }
 REFERENCES = {"family": "BERT", "size": "base", "language": "en"}
 DESIGNS = ("two-way", "three-way")
@@ -66,10 +64,10 @@ FAMILY = ["deviation", "reading"]
 PLACES = (("pmi", "pairs"), ("pmi", "argmax"), ("latent-faithful", "argmax"))  # of the sizes
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate: what is known of models, and the table of shares."""
     rows, names = [], []
-    effects = truth.settings.get("effects", (0,))
+    effects = truth.get("effects", (0,))
     every = (shape.alone | shape.of_many).items()
     apart = [[language] for language in shape.languages]
     for family, number in every:
@@ -86,7 +84,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
             facts: dict[str, Any] = {"model": {"family": family, "size": size}}
             facts["model"] |= {"control": "positive"} if shape.worlds else {}
             (where / "manifest.json").write_text(json.dumps(facts), "utf-8")
-            spread = truth.settings.get("spread", 1) if size != "base" else 1
+            spread = truth.get("spread", 1) if size != "base" else 1
             own = rng.normal(0, shape.training * spread, (len(effects), 2))
             for level, effect in enumerate(effects):
                 for language in own_languages:
@@ -105,11 +103,11 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
         pos=pl.lit("ADJ"), top_k=shape.words
     )
     path = inputs.tables("sentiment") / "shares.parquet"
-    write_parquet(shares, path, sentiment.SCHEMAS["shares"])
+    write_parquet(shares, path)
     return Drawn(inputs, (truth, effects))
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test, by design and interval; F has neither sign nor interval."""
     truth, effects = drawn.known
     sizes = {f"{d}, {r}": float(e) for (d, r), e in zip(PLACES, effects, strict=False)}
@@ -119,18 +117,9 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     moved = pl.col("level").is_in(CHANGED) & men
     effect = pl.when(moved).then(planted * sign).otherwise(0.0) + 0.0
     table = tables["coefficients"].filter(pl.col("factor") != "intercept")
-    found = {
-        f"coefficients: {design}, {interval}": outcome(
-            rows, effect=effect, target=effect, family=FAMILY
-        )
-        for (design, interval), rows in table.partition_by(
-            "design", "interval", as_dict=True
-        ).items()
-    }
-    if truth.kind != PLANTED:
-        tests = tables["tests"].with_columns(value=None, low=None, high=None)
-        tests = tests.filter(unit="share") if "unit" in tests.columns else tests
-        for design in DESIGNS:
-            rows = tests.filter(design=design)
-            found[f"tests: {design}"] = outcome(rows, effect=0.0, family=FAMILY)
+    test = "coefficients: {design}, {interval}"
+    found = outcomes_by(table, test, effect=effect, target=effect, family=FAMILY)
+    if truth.kind != "planted":
+        test = "tests: {design}"
+        found |= outcomes_by(tables["tests"], test, effect=0.0, family=FAMILY, interval=())
     return found

@@ -8,25 +8,22 @@ each; a language for each planted effect; one person of each gender.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 from scipy.special import expit
 
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
+from calibration.truth import Array, Bools, Drawn, Generator, Tables, Truth, outcome, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import pmi
 from plumbline.probes.politicians.associations import SCHEMA
 from plumbline.probes.politicians.words import word_counts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
+from plumbline.probes.politicians.words import columns
 
 LANGUAGES = ("en", "es", "fr")
 MODEL = "m"
@@ -47,16 +44,14 @@ SHAPES = {
     "40 words of men, 20 of women, 100 dimensions": Shape(women=20, width=100),
 }
 TRUTHS = {
-    "one cloud": Truth(NULL, "states are normal and have nothing to do with gender"),
-    "genders apart": Truth(
-        PLANTED, "distance of the genders' means, SDs of the first axis", {"apart": (1, 2, 3)}
-    ),
-    "topics apart": Truth(
-        DECOY,
-        "two topics that have nothing to do with gender, one of half the spread",
-        {"topics": 4},
-    ),
-    "long tails": Truth(DECOY, "one cloud, a tenth of the words spread twice as far", {"tails": 2}),
+    # states are normal and have nothing to do with gender
+    "one cloud": Truth("null"),
+    # distance of the genders' means, SDs of the first axis
+    "genders apart": Truth("planted", apart=(1, 2, 3)),
+    # two topics that have nothing to do with gender, one of half the spread
+    "topics apart": Truth("decoy", topics=4),
+    # one cloud, a tenth of the words spread twice as far
+    "long tails": Truth("decoy", tails=2),
 }
 PARAMS: dict[str, Any] = {
     "clusters": [2, 3],
@@ -67,11 +62,11 @@ PARAMS: dict[str, Any] = {
 }
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     inputs = Inputs((MODEL,), {"politicians": folder / "people"}, folder)
     deviations, known = [], []
-    for language, apart in zip(LANGUAGES, truth.settings.get("apart", (0.0,)), strict=False):
+    for language, apart in zip(LANGUAGES, truth.get("apart", (0.0,)), strict=False):
         women = np.arange(shape.men + shape.women) >= shape.men
         words = [f"adj{n:03d}" for n in range(len(women))]
         points = _states(truth, shape, women, apart, rng)
@@ -95,21 +90,17 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
         folder = inputs.outputs("representations", MODEL) / language
         write_parquet(states, folder / "00000.parquet")
     path = inputs.tables("pmi", MODEL) / "pmi.parquet"
-    write_parquet(pl.concat(deviations), path, pmi.SCHEMAS["pmi"])
+    write_parquet(pl.concat(deviations), path)
     return Drawn(inputs, (truth, shape, pl.concat(known)))
 
 
-def _generated(
-    shape: Shape, women: NDArray[np.bool_], rng: np.random.Generator
-) -> NDArray[np.bool_]:
+def _generated(shape: Shape, women: Bools, rng: Generator) -> Bools:
     """Draw for whom words were generated, (words, 2): men, women."""
     both = rng.random(len(women)) < shape.both
     return np.stack([both | ~women, both | women], axis=1)
 
 
-def _write_lists(
-    inputs: Inputs, language: str, words: list[str], members: NDArray[np.bool_]
-) -> None:
+def _write_lists(inputs: Inputs, language: str, words: list[str], members: Bools) -> None:
     """Write the lists of a man and of a woman."""
     people = pl.DataFrame({"qid": ["Q1", "Q2"], "name": ["Name 1", "Name 2"]})
     people = people.with_columns(gender=pl.Series([word_counts.MALE, word_counts.FEMALE]))
@@ -118,12 +109,10 @@ def _write_lists(
     listed = pl.Series("word", words, dtype=pl.String).gather(row)
     lists = {"qid": people["qid"].gather(person), "word": listed, "lemma": listed}
     table = pl.DataFrame(lists | {"pos": "ADJ", "frame": "bare"})
-    write_parquet(table, inputs.outputs("associations", MODEL) / language / "00000.parquet", SCHEMA)
+    write_parquet(table, inputs.outputs("associations", MODEL) / language / "00000.parquet")
 
 
-def _states(
-    truth: Truth, shape: Shape, women: NDArray[np.bool_], apart: float, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _states(truth: Truth, shape: Shape, women: Bools, apart: float, rng: Generator) -> Array:
     """Return states, (words, width)."""
     spread = np.arange(1, shape.width + 1) ** -shape.decay
     points = rng.normal(size=(len(women), shape.width))
@@ -138,30 +127,29 @@ def _states(
     return points
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of both tests; that the genders of a cluster differ has no sign by itself."""
     truth, shape, known = drawn.known
     apart, found = known.select("language", "apart").unique(), {}
-    if truth.kind == NULL or "tails" in truth.settings:  # elsewhere there are clusters
+    if truth.kind == "null" or "tails" in truth.settings:  # elsewhere there are clusters
         fits = tables["fits"].filter(measure="silhouette", reading="largest")
         for k in PARAMS["clusters"]:
             found[f"fits: silhouette, {k} clusters"] = outcome(fits.filter(clusters=k), effect=0.0)
         found["fits: silhouette"] = outcome(fits, effect=0.0, family=["model"])
     shares = _expected(tables, shape, known).join(apart, on="language")
     shares = shares.with_columns(pl.col("value", "low", "high", "true") - pl.col("expected"))
-    planted = truth.kind == PLANTED
+    planted = truth.kind == "planted"
     for name, reading in (("shares", "largest"), ("shares: faithful", "faithful")):
         rows = shares.filter(reading=reading)
         if not planted:
-            tested = rows.with_columns(low=None, high=None)
-            found[name] = outcome(tested, effect=0.0, family=["model"])
+            found[name] = outcome(rows, effect=0.0, family=["model"], interval=["value"])
         effect = pl.col("over_all").sign() * pl.col("apart") if planted else 0.0
         target = "true" if planted else 0.0
         found[f"{name}, interval"] = outcome(rows, effect=effect, target=target, p="")
     return found
 
 
-def _expected(tables: dict[str, pl.DataFrame], shape: Shape, known: pl.DataFrame) -> pl.DataFrame:
+def _expected(tables: Tables, shape: Shape, known: pl.DataFrame) -> pl.DataFrame:
     """Return the shares of clusters with what is ``true`` of them, given which words are there.
 
     ``over_all``: that less what is true of all words.

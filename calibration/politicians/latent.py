@@ -8,21 +8,17 @@ estimate; what they would have to be without penalty is not told. Simplified: tw
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from calibration.politicians import lists, meanings
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import Drawn, Generator, Tables, Truth, outcome
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.politicians import latent, latent_model
 from plumbline.probes.politicians.words import word_counts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import polars as pl
 
 Shape = meanings.MeaningsShape
 SHAPES = {
@@ -30,12 +26,14 @@ SHAPES = {
     "as many women, 200 names": Shape(men=100, women=100, words=40, length=10, shared=0),
 }
 TRUTHS = {
-    "no word goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
-    "words planted": Truth(PLANTED, "log-odds of words in lists", {"words": (0.6, 1.2, 2.4)}),
-    "sentiments planted": Truth(PLANTED, "log-odds of sentiments' words", {"effects": (0.8,)}),
-    "origin": Truth(
-        DECOY, "women are of other origins, and words go with origins", {"origin": 0.5}
-    ),
+    # words differ in frequency and origin alone
+    "no word goes with a gender": Truth("null"),
+    # log-odds of words in lists
+    "words planted": Truth("planted", words=(0.6, 1.2, 2.4)),
+    # log-odds of sentiments' words
+    "sentiments planted": Truth("planted", effects=(0.8,)),
+    # women are of other origins, and words go with origins
+    "origin": Truth("decoy", origin=0.5),
 }
 PARAMS: dict[str, Any] = {
     "l1": [1e-4],
@@ -52,7 +50,7 @@ PARTS = {"latent": ["word", "sentiment", "gender"], "words": ["word", "gender"]}
 PARTS |= {"shares": ["sentiment", "gender"], "tilt": []}
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate; words are the same in all of them."""
     cells = _cells(truth, shape)
     inputs = meanings.write(folder, shape, cells, rng)
@@ -65,12 +63,12 @@ def _cells(truth: Truth, shape: Shape) -> list[meanings.Cell]:
 
 
 @lru_cache(maxsize=8)
-def _known(shape: Shape, truth: Truth) -> dict[str, pl.DataFrame]:
+def _known(shape: Shape, truth: Truth) -> Tables:
     """Return for each table what its values should be."""
     (cell,) = _cells(truth, shape)
     rng = np.random.default_rng([10, shape.words])
     counts = meanings.counts(cell, shape, SAMPLES, rng).mean(axis=0)
-    if truth.kind == NULL:  # exactly
+    if truth.kind == "null":  # exactly
         people = np.array([shape.men, shape.women])
         counts = counts.sum(axis=1, keepdims=True) * people / people.sum()
     given = section("analysis.latent", latent.Params).model_copy(update=PARAMS)
@@ -99,15 +97,20 @@ def _known(shape: Shape, truth: Truth) -> dict[str, pl.DataFrame]:
         )
         found[name] = table.select(*keys, target="value")
     return found
+    return {
+        name: columns.rows_of(
+            {key: axes[key] for key in keys} or {"word": [""]}, [np.atleast_1d(values[name])]
+        ).select(*keys, target="value")
+        for name, keys in PARTS.items()
+    }
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of the test of a word, sentiment and gender, and of all intervals."""
     found = {}
     for name, keys in PARTS.items():
         true = drawn.known[name]
         how = {"on": keys} if keys else {"how": "cross"}
         found[name] = outcome(tables[name].join(true, **how), effect=0.0, target="target", p="")
-    contrast = tables["latent"].with_columns(low=None, high=None)
-    found["latent: contrast"] = outcome(contrast, effect=0.0)
+    found["latent: contrast"] = outcome(tables["latent"], effect=0.0, interval=["value"])
     return found

@@ -8,30 +8,34 @@ are drawn one by one given its label, and the lexica have the same words.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
+from sklearn.metrics import f1_score
 
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
+from calibration.truth import (
+    Array,
+    Bools,
+    Drawn,
+    Generator,
+    Integers,
+    Tables,
+    Truth,
+    outcomes_by,
+    write_parquet,
+)
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians.lexicon_evaluation import CODES, MEASURES
 from plumbline.probes.stats.classification import chance
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-
 LANGUAGE = "en"
 LEXICA = ("combination", "plain mean", "view a", "view b")
-TABLES, FAMILY = ("agreement", "differences"), ("language",)
+FAMILY = ("language",)
 FRESH = 20_000  # texts from which the truth is taken
 
 
@@ -52,16 +56,14 @@ SHAPES = {
     "60 texts to tune and 60 to test": Shape(tuning=60, testing=60),
 }
 TRUTHS = {
-    "lexica as good as each other": Truth(NULL, "each errs in other words", {"signal": (0.5,)}),
-    "errors planted": Truth(
-        PLANTED,
-        "SD of further errors in the plain mean and the views",
-        {"signal": (0.5,), "worse": (0.7, 1.5, 5)},
-    ),
-    "signal planted": Truth(
-        PLANTED, "log-odds of words by label, one corpus each", {"signal": (0.1, 0.2, 0.4)}
-    ),
-    "words say nothing": Truth(DECOY, "lexica differ, labels go with no word", {"signal": (0.0,)}),
+    # each errs in other words
+    "lexica as good as each other": Truth("null", signal=(0.5,)),
+    # SD of further errors in the plain mean and the views
+    "errors planted": Truth("planted", signal=(0.5,), worse=(0.7, 1.5, 5)),
+    # log-odds of words by label, one corpus each
+    "signal planted": Truth("planted", signal=(0.1, 0.2, 0.4)),
+    # lexica differ, labels go with no word
+    "words say nothing": Truth("decoy", signal=(0.0,)),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 400, "n_permutations": 199}
 
@@ -69,19 +71,19 @@ PARAMS: dict[str, Any] = {"n_bootstrap": 400, "n_permutations": 199}
 class Language(NamedTuple):
     """Words, and what lexica say of them."""
 
-    frequency: Floats  # (words,) logarithm
-    side: Floats  # (words,) how a word goes with positive labels
-    scores: Floats  # (lexica, words), -1 to 1
-    known: NDArray[np.bool_]  # (words,) whether in the lexica
+    frequency: Array  # (words,) logarithm
+    side: Array  # (words,) how a word goes with positive labels
+    scores: Array  # (lexica, words), -1 to 1
+    known: Bools  # (words,) whether in the lexica
 
 
-def language(truth: Truth, shape: Shape, rng: np.random.Generator) -> Language:
+def language(truth: Truth, shape: Shape, rng: Generator) -> Language:
     """Draw words and lexica."""
     four = np.repeat(np.arange(shape.fours), 4)
     frequency, side = rng.normal(size=(2, shape.fours))
     both = rng.normal(size=(2, shape.fours, 4))
     scores = []
-    for lexicon, more in enumerate((0.0, *truth.settings.get("worse", (0, 0, 0)))):
+    for lexicon, more in enumerate((0.0, *truth.get("worse", (0, 0, 0)))):
         own = np.roll(both[1], lexicon, axis=1)
         errors = shape.noise * (shape.common**0.5 * both[0] + (1 - shape.common) ** 0.5 * own)
         errors += more * rng.normal(size=errors.shape)
@@ -91,7 +93,7 @@ def language(truth: Truth, shape: Shape, rng: np.random.Generator) -> Language:
 
 
 def texts(
-    of: Language, number: int, signal: float, shape: Shape, rng: np.random.Generator
+    of: Language, number: int, signal: float, shape: Shape, rng: Generator
 ) -> tuple[Integers, Integers]:
     """Draw words, (texts, twice the length), -1 after the last of a text; and labels, -1 to 1."""
     labels = rng.integers(-1, 2, number)
@@ -106,7 +108,7 @@ def texts(
     return np.where(np.arange(2 * shape.length) <= short[:, None], words, -1), labels
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     of = language(truth, shape, rng)
     inputs = Inputs((), {"lexica": folder / "lexica", "labelled_texts": folder / "texts"}, folder)
@@ -138,18 +140,18 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, (truth, truths))
 
 
-def _means(of: Language, words: Integers) -> Floats:
+def _means(of: Language, words: Integers) -> Array:
     """Return the mean score of the words of texts by each lexicon, (lexica, texts)."""
     counted = (words >= 0) & of.known[words]
     with np.errstate(invalid="ignore"):
-        means: Floats = (of.scores[:, words] * counted).sum(axis=2) / counted.sum(axis=1)
+        means: Array = (of.scores[:, words] * counted).sum(axis=2) / counted.sum(axis=1)
     return means
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test; the truth is that of the cuts that were chosen."""
     truth, truths = drawn.known
-    worse = dict(zip(LEXICA[1:], truth.settings.get("worse", (0, 0, 0)), strict=True))
+    worse = dict(zip(LEXICA[1:], truth.get("worse", (0, 0, 0)), strict=True))
     known = []
     for source, signal, means, labels in truths:
         first: dict[str, float] = {}
@@ -158,42 +160,34 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         ):
             lexicon = row["lexicon"]
             lexicon = lexicon if lexicon in LEXICA else f"view {lexicon}"
+        chosen = tables["agreement"].filter(source=source, measure=MEASURES[0])
+        for row in chosen.iter_rows(named=True):
+            lexicon = f"view {row['lexicon']}" if row["kind"] == "view" else row["lexicon"]
             if lexicon not in LEXICA:
                 continue
             scores = means[LEXICA.index(lexicon)]
             negative, positive = row["negative_below"], row["positive_above"]
             guess = np.where(scores > positive, 1, np.where(scores < negative, -1, 0))
-            measured = {"accuracy": (guess == labels).mean(), "macro-F1": _f1(guess, labels)}
+            f1 = f1_score(labels, guess, labels=(-1, 0, 1), average="macro", zero_division=0)
+            measured = ((guess == labels).mean(), f1)
             nothing = chance(labels + 1, guess + 1)  # of accuracy the majority class's as well
-            levels = (float(signal), float(worse.get(lexicon, 0)))
-            for m, measure in enumerate(MEASURES):
-                true = measured[measure]
+            for measure, true, by_chance in zip(MEASURES, measured, nothing, strict=True):
                 less = first.setdefault(measure, true) - true
                 where = (source, row["lexicon"], measure)
                 known.append((*where, *levels, true, less, nothing[m]))
     keys = ["source", "lexicon", "measure"]
+                levels = (float(signal), float(worse.get(lexicon, 0)))
+                where = (source, row["kind"], row["lexicon"], measure)
+                known.append((*where, *levels, true, less, by_chance))
+    keys = ["source", "kind", "lexicon", "measure"]
     names = [*keys, "signal", "worse", "true", "less", "nothing"]
     rows = pl.DataFrame(known, names, orient="row")
-    informed: str | None = "signal"
-    if truth.kind == NULL or "worse" in truth.settings:
-        informed = None
-    found = {}
-    for measure in MEASURES:
-        own = {name: tables[name].filter(measure=measure).join(rows, on=keys) for name in TABLES}
-        # as far from what labels that mean nothing would reach
-        apart = pl.col("value", "low", "high", "true") - pl.col("nothing")
-        found[f"agreement: {measure}"] = outcome(
-            own["agreement"].with_columns(apart), effect=informed, target="true", family=FAMILY
-        )
-        found[f"differences: {measure}"] = outcome(
-            own["differences"], effect="worse", target="less", family=FAMILY
-        )
-    return found
-
-
-def _f1(guess: Integers, labels: Integers) -> float:
-    each = [
-        2 * ((guess == c) & (labels == c)).sum() / max(1, (guess == c).sum() + (labels == c).sum())
-        for c in (-1, 0, 1)
-    ]
-    return float(np.mean(each))
+    agreement, differences = (tables[n].join(rows, on=keys) for n in ("agreement", "differences"))
+    blind = truth.kind == "null" or "worse" in truth.settings
+    effect = None if blind else "signal"
+    # as far from what labels that mean nothing would reach
+    apart = agreement.with_columns(pl.col("value", "low", "high", "true") - pl.col("nothing"))
+    test = "agreement: {measure}"
+    found = outcomes_by(apart, test, effect=effect, target="true", family=FAMILY)
+    test = "differences: {measure}"
+    return found | outcomes_by(differences, test, effect="worse", target="less", family=FAMILY)

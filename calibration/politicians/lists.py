@@ -11,15 +11,17 @@ has one length, or one of two, of which women have the shorter one more often.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import write_parquet
+from calibration.truth import Array, Bools, Generator, Integers, Truth, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
@@ -27,16 +29,7 @@ from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import associations
 from plumbline.probes.politicians.words.word_counts import FEMALE, MALE, NON_BINARY
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from calibration.truth import Truth
-
-    Array = NDArray[np.float64]
-    Integers = NDArray[np.int64]
+from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY
 
 LANGUAGE = "en"
 FRAMES = ("bare", "neutral", "paraphrase")
@@ -88,11 +81,11 @@ class Names(NamedTuple):
 
     gender: Integers  # (names,) codes
     origin: Integers  # (names,)
-    native: NDArray[np.bool_]  # (names,)
-    old: NDArray[np.bool_]  # (names,)
+    native: Bools  # (names,)
+    old: Bools  # (names,)
     sitelinks: Integers  # (names,)
     bearer: Integers  # (people,): the name of each person
-    short: NDArray[np.bool_] | None = None  # (names,): whose lists are shorter
+    short: Bools | None = None  # (names,): whose lists are shorter
 
     def side(self) -> Array:
         """Return how much of an effect each name has, (names,): half of it, minus half, none."""
@@ -107,12 +100,12 @@ def population(shape: ListsShape, truth: Truth, pos: int) -> Population:
     """
     rng = np.random.default_rng([7, pos, shape.words])
     effect = np.zeros(shape.words)
-    signed = [s * e for e in truth.settings.get("effects", ()) for s in (1, -1)]
+    signed = [s * e for e in truth.get("effects", ()) for s in (1, -1)]
     places = rng.permutation(shape.words)
     for n, nats in enumerate(signed):
         effect[places[n :: max(10, len(signed) + 1)]] = nats
     weights = np.ones(shape.origins)
-    tilted = weights * np.exp(truth.settings.get("origin", 0.0) * np.arange(shape.origins))
+    tilted = weights * np.exp(truth.get("origin", 0.0) * np.arange(shape.origins))
     return Population(
         rng.normal(0, shape.spread, shape.words),
         rng.normal(0, shape.taste, (shape.origins, shape.words)),
@@ -122,7 +115,7 @@ def population(shape: ListsShape, truth: Truth, pos: int) -> Population:
     )
 
 
-def names(shape: ListsShape, of: Population, rng: np.random.Generator) -> Names:
+def names(shape: ListsShape, of: Population, rng: Generator) -> Names:
     """Draw distinct names and the people who bear them.
 
     Natives are rarer in the first origins than in the last; men are more often old, and have more
@@ -148,21 +141,19 @@ def names(shape: ListsShape, of: Population, rng: np.random.Generator) -> Names:
     )
 
 
-def origins(of: Population, women: NDArray[np.bool_], rng: np.random.Generator) -> Integers:
+def origins(of: Population, women: Bools, rng: Generator) -> Integers:
     """Draw the origin of each name, (names,)."""
     shares = np.where(women[:, None], of.women_of, of.men_of).cumsum(axis=1)
     place: Integers = (rng.random((len(women), 1)) > shares).sum(axis=1)
     return place.clip(0, len(of.origin) - 1)
 
 
-def lists(
-    of: Population, women: NDArray[np.bool_], length: int, rng: np.random.Generator
-) -> Integers:
+def lists(of: Population, women: Bools, length: int, rng: Generator) -> Integers:
     """Draw a list for each name of a man or a woman, (names, length), with another origin."""
     return best(utilities(of, origins(of, women, rng), np.where(women, 0.5, -0.5)), length, rng)
 
 
-def best(utility: Array, length: int, rng: np.random.Generator) -> Integers:
+def best(utility: Array, length: int, rng: Generator) -> Integers:
     """Draw a list for each row of utilities (names, words): places of words, the best first."""
     noisy = utility + rng.gumbel(size=utility.shape)
     top = np.argpartition(-noisy, length - 1, axis=1)[:, :length]
@@ -189,9 +180,7 @@ def expected(shape: ListsShape, truth: Truth, pos: int) -> Array:
     return expected_of(part, shape, np.random.default_rng([8, pos]))
 
 
-def expected_of(
-    part: Population, shape: ListsShape, rng: np.random.Generator, own: float = 0.0
-) -> Array:
+def expected_of(part: Population, shape: ListsShape, rng: Generator, own: float = 0.0) -> Array:
     """Return the share of many lists of each gender that have each word, (words, 3).
 
     ``own``: SD of what goes with a name alone, nats.
@@ -215,19 +204,25 @@ def expected_of(
 
 
 def counts(
-    shape: ListsShape, populations: list[Population], rng: np.random.Generator
+    shape: ListsShape,
+    populations: Sequence[Population],
+    rng: Generator,
+    lemmas: Sequence[Integers] | None = None,
 ) -> list[Array]:
     """Draw another sample of as many names; count those with each word, (words, 3) for each part.
 
     What an interval covers that is about the words that lead: they are other ones among more names.
+
+    ``lemmas``: (words,) for each part: places of lemmas, which are counted instead of words.
     """
-    drawn = names(shape, populations[0], rng)
-    found = []
-    for of in populations:
+    drawn, found = names(shape, populations[0], rng), []
+    gender = np.eye(3)[drawn.gender]
+    for pos, of in enumerate(populations):
         lists_of = best(utilities(of, drawn.origin, drawn.side()), shape.length, rng)
-        at = lists_of * 3 + drawn.gender[:, None]
-        cells = np.bincount(at.ravel(), minlength=3 * len(of.frequency))
-        found.append(cells.reshape(-1, 3).astype(np.float64))
+        place = lemmas[pos] if lemmas else np.arange(len(of.frequency))
+        has = np.zeros((len(gender), place.max() + 1))
+        np.put_along_axis(has, place[lists_of], 1.0, axis=1)
+        found.append(has.T @ gender)
     return found
 
 
@@ -239,15 +234,18 @@ def words_of(pos: int, number: int) -> list[str]:
 def write(
     folder: Path,
     shape: ListsShape,
-    populations: list[Population],
-    rng: np.random.Generator,
-    model: str = "m",
+    populations: Sequence[Population],
+    rng: Generator,
+    **settings: Any,
 ) -> Inputs:
-    """Write people and the lists of one model about them, and return the inputs of an analysis."""
+    """Write people and the lists of one model about them, and return the inputs of an analysis.
+
+    ``settings``: of :func:`write_lists`.
+    """
     drawn = names(shape, populations[0], rng)
-    inputs = write_people(folder, drawn, (model,))
+    inputs = write_people(folder, drawn, ("m",))
     each = [utilities(of, drawn.origin, drawn.side()) for of in populations]
-    write_lists(inputs, model, drawn, each, shape.length, rng)
+    write_lists(inputs, "m", drawn, each, shape.length, rng, **settings)
     return inputs
 
 
@@ -272,9 +270,11 @@ def write_lists(
     inputs: Inputs,
     model: str,
     of: Names,
-    each: list[Array],
+    each: Iterable[Array],
     length: int,
-    rng: np.random.Generator,
+    rng: Generator,
+    *,
+    language: str = LANGUAGE,
     frames: int = 1,
     lemmas: list[list[str]] | None = None,
 ) -> None:
@@ -303,8 +303,8 @@ def write_lists(
     if of.short is not None:
         longest = np.where(np.repeat(of.short[of.bearer], length), SHORT, length)
         parts = [part.filter(pl.col("rank") <= pl.Series(longest)) for part in parts]
-    path = inputs.outputs("associations", model) / LANGUAGE / "00000.parquet"
-    write_parquet(pl.concat(parts), path, associations.SCHEMA)
+    path = inputs.outputs("associations", model) / language / "00000.parquet"
+    write_parquet(pl.concat(parts), path)
 
 
 def write_lexicon(folder: Path, classes: list[Integers]) -> Path:

@@ -6,27 +6,19 @@ word's own log-ratio: where sentiments go with no gender, words are exchangeable
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
 from calibration.politicians import lists
-from calibration.truth import write_parquet
+from calibration.truth import Array, Bools, Generator, Integers, Truth, write_parquet
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.person import GENDERS
-from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians.associations import SCHEMA
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from calibration.truth import Truth
+from plumbline.probes.politicians.words.columns import FEMALE, MALE
 
 POSITIVE, NEGATIVE, NEUTRAL = range(len(SENTIMENTS))
 TOWARDS = np.array([0.5, -0.5, 0.0])  # women have more positive and fewer negative words
@@ -49,11 +41,11 @@ class Cell(NamedTuple):
     pos: int
     effect: float  # nats by which positive words go more with women, and negative ones less
     of: lists.Population
-    sentiment: NDArray[np.int64]  # (words,)
-    q: NDArray[np.float64]  # (words, sentiments); nan: in no lexicon
+    sentiment: Integers  # (words,)
+    q: Array  # (words, sentiments); nan: in no lexicon
 
 
-def cells(shape: MeaningsShape, truth: Truth, rng: np.random.Generator) -> list[Cell]:
+def cells(shape: MeaningsShape, truth: Truth, rng: Generator) -> list[Cell]:
     """Draw the words of each part of speech, in as many languages as there are effects.
 
     ``truth.settings``: ``effects`` of sentiments, nats, one a language; ``own``: whether words have
@@ -61,16 +53,17 @@ def cells(shape: MeaningsShape, truth: Truth, rng: np.random.Generator) -> list[
     :func:`lists.population` has them.
     """
     found = []
-    for language, nats in zip(LANGUAGES, truth.settings.get("effects", (0.0,)), strict=False):
+    for language, nats in zip(LANGUAGES, truth.get("effects", (0.0,)), strict=False):
         for pos in range(2):
             sentiment = rng.permutation(np.arange(shape.words) % len(SENTIMENTS))
             q = np.full((shape.words, len(SENTIMENTS)), (1 - shape.certainty) / 2)
             q[np.arange(shape.words), sentiment] = shape.certainty
             q[rng.permutation(shape.words)[round(shape.known * shape.words) :]] = np.nan
-            own = shape.own * truth.settings.get("own", 0)
-            given = {"origin": truth.settings.get("origin", 0.0)}
-            given["effects"] = truth.settings.get("words", ())
-            bare = lists.population(shape, replace(truth, settings=given), pos)
+            own = shape.own * truth.get("own", 0)
+            words = Truth(
+                truth.kind, origin=truth.get("origin", 0.0), effects=truth.get("words", ())
+            )
+            bare = lists.population(shape, words, pos)
             effect = bare.effect + rng.normal(0, 1, shape.words) * own
             of = bare._replace(
                 effect=effect + 2 * TOWARDS[sentiment] * nats,
@@ -81,58 +74,37 @@ def cells(shape: MeaningsShape, truth: Truth, rng: np.random.Generator) -> list[
 
 
 def write(
-    folder: Path,
-    shape: MeaningsShape,
-    cells: list[Cell],
-    rng: np.random.Generator,
-    model: str = "m",
+    folder: Path, shape: MeaningsShape, cells: list[Cell], rng: Generator, model: str = "m"
 ) -> Inputs:
     """Write people, lexica and lists, and return the inputs of an analysis."""
-    inputs = Inputs(
-        (model,), {"politicians": folder / "people", "lexica": folder / "lexica"}, folder
-    )
+    inputs = Inputs((model,), {n: folder / n for n in ("politicians", "lexica")}, folder)
     female = sexes(shape)
     again = rng.choice(len(female), round(shape.shared * len(female)), replace=False)
     bearer = np.concatenate([np.arange(len(female)), again])  # the name of each person
-    people = pl.DataFrame({"qid": [f"Q{n}" for n in range(len(bearer))]}).with_columns(
-        name=pl.Series([f"Name {n}" for n in bearer]),
-        gender=pl.Series(np.where(female[bearer], *map(GENDERS.index, ("female", "male")))),
+    gender = np.where(female, FEMALE, MALE)
+    of = lists.Names(gender, *4 * [np.zeros_like(gender)], bearer)
+    people = pl.DataFrame(
+        {"name": [f"Name {n}" for n in bearer], "gender": gender[bearer]}
+    ).with_columns(
+        qid=pl.Series([f"Q{n}" for n in range(len(bearer))]),
         popularity=pl.Series(rng.integers(1, 50, len(bearer)), dtype=pl.Int32),
     )
-    ranks = np.tile(np.arange(1, shape.length + 1), len(bearer))
-    for language in dict.fromkeys(cell.language for cell in cells):
-        own = [cell for cell in cells if cell.language == language]
+    for language, own in groupby(cells, key=lambda cell: cell.language):
+        parts = list(own)
         write_parquet(people, inputs.datasets["politicians"] / f"{language}.parquet")
-        write_parquet(_lexicon(shape, own), inputs.datasets["lexica"] / f"{language}.parquet")
-        parts = []
-        for cell in own:
-            best = lists.lists(cell.of, female, shape.length, rng)[bearer]
-            words = np.array(lists.words_of(cell.pos, shape.words))[best].ravel()
-            repeated = np.repeat(np.arange(len(bearer)), shape.length)
-            parts.append(
-                people.select("qid", "name")[repeated].with_columns(
-                    word=pl.Series(words),
-                    lemma=pl.Series(words),
-                    pos=pl.lit(POS[cell.pos]),
-                    frame=pl.lit("bare"),
-                    rank=pl.Series(ranks, dtype=pl.Int32),
-                    logprob_nats=pl.Series(-ranks.astype(np.float64)),
-                    prompt_pieces=pl.lit(4, dtype=pl.Int32),
-                )
-            )
-        path = inputs.outputs("associations", model) / language / "00000.parquet"
-        write_parquet(pl.concat(parts), path, SCHEMA)
+        write_parquet(_lexicon(shape, parts), inputs.datasets["lexica"] / f"{language}.parquet")
+        side = np.where(female, 0.5, -0.5)
+        each = (lists.utilities(c.of, lists.origins(c.of, female, rng), side) for c in parts)
+        lists.write_lists(inputs, model, of, each, shape.length, rng, language=language)
     return inputs
 
 
-def sexes(shape: lists.ListsShape) -> NDArray[np.bool_]:
+def sexes(shape: lists.ListsShape) -> Bools:
     """Return which names are women's, (names,)."""
     return np.arange(shape.men + shape.women) >= shape.men
 
 
-def counts(
-    cell: Cell, shape: MeaningsShape, samples: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def counts(cell: Cell, shape: MeaningsShape, samples: int, rng: Generator) -> Array:
     """Count names with each word in other samples of as many names, (samples, words, 2).
 
     Men are first.

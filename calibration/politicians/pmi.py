@@ -8,19 +8,17 @@ with one name in forty.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from calibration.politicians import lists
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.stats.pmi import pmi
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Shape = lists.ListsShape
 SHAPES = {
@@ -30,17 +28,18 @@ SHAPES = {
     "names with many bearers": Shape(men=400, women=100, zipf=1.6),
 }
 TRUTHS = {
-    "no word goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
-    "words planted": Truth(PLANTED, "log-odds of words in lists", {"effects": (0.5, 1.0, 1.6)}),
-    "origin": Truth(
-        DECOY, "women are of other origins, and words go with origins", {"origin": 0.5}
-    ),
+    # words differ in frequency and origin alone
+    "no word goes with a gender": Truth("null"),
+    # log-odds of words in lists
+    "words planted": Truth("planted", effects=(0.5, 1.0, 1.6)),
+    # women are of other origins, and words go with origins
+    "origin": Truth("decoy", origin=0.5),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 400}
 KEYS = ["pos", "word", "gender"]
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     populations = [lists.population(shape, truth, pos) for pos in range(2)]
     inputs = lists.write(folder, shape, populations, rng)
@@ -49,7 +48,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, known(shape, list(zip(effects, chances, strict=True))))
 
 
-def known(shape: Shape, chances: list[tuple[lists.Array, lists.Array]]) -> pl.DataFrame:
+def known(shape: Shape, chances: list[tuple[Array, Array]]) -> pl.DataFrame:
     """Return planted effect and true PMI of each word and gender, columns :data:`KEYS` and these.
 
     A word that goes with women has an effect above 0 there and below 0 at men. Others, who have
@@ -72,21 +71,18 @@ def known(shape: Shape, chances: list[tuple[lists.Array, lists.Array]]) -> pl.Da
     return pl.concat(parts).with_columns(pl.col("effect").fill_nan(None))
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test: one of each word and gender, in either reading."""
     return by_reading(tables["pmi"], drawn, "pmi", "model")
 
 
-def by_reading(
-    table: pl.DataFrame, drawn: Drawn, name: str, family: str
-) -> dict[str, pl.DataFrame]:
+def by_reading(table: pl.DataFrame, drawn: Drawn, name: str, family: str) -> Tables:
     """Return the rows of a table of PMI, a test for each reading.
 
     Of lemmas alone: here each word is its own, and counts of forms are the same ones.
     """
-    table = table.filter(unit="lemma") if "unit" in table.columns else table
-    joined = table.join(drawn.known, on=KEYS, how="left", maintain_order="left")
-    return {
-        f"{name}: {reading}": outcome(rows, effect="effect", target="target", family=[family])
-        for (reading,), rows in joined.partition_by("reading", as_dict=True).items()
-    }
+    joined = table.filter(unit="lemma").join(
+        drawn.known, on=KEYS, how="left", maintain_order="left"
+    )
+    test = f"{name}: {{reading}}"
+    return outcomes_by(joined, test, effect="effect", target="target", family=[family])

@@ -9,6 +9,7 @@ counts of all models. Simplified: all models know all words.
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +19,10 @@ from calibration.politicians import lists
 from calibration.politicians.pmi import by_reading, known
 from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth
 from plumbline.probes.politicians.words.word_counts import FEMALE
+from calibration.truth import Drawn, Generator, Tables, Truth
+from plumbline.probes.politicians.words.columns import FEMALE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import polars as pl
 
 
@@ -41,21 +42,19 @@ SHAPES = {
     "lists of 15 and 20, many bearers": Shape(men=400, women=100, short=0.8, zipf=1.6),
 }
 TRUTHS = {
-    "no word goes with a gender": Truth(NULL, "names have words of their own in all models"),
-    "words planted": Truth(PLANTED, "log-odds in all models", {"effects": (0.4, 0.8, 1.4)}),
-    "opposite models": Truth(
-        DECOY,
-        "what goes with women in a model goes with men in another",
-        {"effects": (0.8,), "opposite": True},
-    ),
-    "women alike": Truth(
-        DECOY, "models agree on the words of a woman's name, not of a man's", {"agree": False}
-    ),
+    # names have words of their own in all models
+    "no word goes with a gender": Truth("null"),
+    # log-odds in all models
+    "words planted": Truth("planted", effects=(0.4, 0.8, 1.4)),
+    # what goes with women in a model goes with men in another
+    "opposite models": Truth("decoy", effects=(0.8,), opposite=True),
+    # models agree on the words of a woman's name, not of a man's
+    "women alike": Truth("decoy", agree=False),
 }
 PARAMS: dict[str, Any] = {"groups": {"all": "all"}, "n_bootstrap": 200, "n_permutations": 999}
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     each = [_models(shape, truth, pos) for pos in range(2)]
     drawn = lists.names(shape, each[0][0], rng)
@@ -63,7 +62,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     inputs = lists.write_people(folder, drawn, models)
     size = (2, len(drawn.gender), shape.words)
     shared = rng.normal(0, shape.own, size)
-    agree = truth.settings.get("agree", True) | (drawn.gender == FEMALE)[:, None]
+    agree = truth.get("agree", True) | (drawn.gender == FEMALE)[:, None]
     for k, model in enumerate(models):
         own = np.where(agree, shared, rng.normal(0, shape.own, size))
         utilities = [
@@ -82,7 +81,7 @@ def _models(shape: Shape, truth: Truth, pos: int) -> list[lists.Population]:
     of = lists.population(shape, truth, pos)
     found = []
     for k in range(shape.models):
-        opposite = truth.settings.get("opposite", False)
+        opposite = truth.get("opposite", False)
         rng = np.random.default_rng([9, pos, k // 2 if opposite else k])
         sign = ((1.0, -1.0)[k % 2] if k < shape.models // 2 * 2 else 0.0) if opposite else 1.0
         frequency = of.frequency + rng.normal(0, shape.apart, shape.words)
@@ -100,11 +99,11 @@ def _known(shape: Shape, truth: Truth) -> pl.DataFrame:
         models = _models(shape, truth, pos)
         chance = sum(lists.expected_of(part, shape, rng, shape.own) for part in models)
         effect = lists.population(shape, truth, pos).effect
-        effect = effect * 0.0 if truth.settings.get("opposite") else effect
+        effect = effect * 0.0 if truth.get("opposite") else effect
         chances.append((effect, np.asarray(chance)))
     return known(shape, chances)
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test: one of each word and gender, in either reading."""
     return by_reading(tables["pooled"], drawn, "pooled_pmi", "group")

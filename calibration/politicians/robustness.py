@@ -15,22 +15,19 @@ names or none.
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from calibration.politicians import lists
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import shares
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 Shape = lists.ListsShape
 SHAPES = {
@@ -39,20 +36,14 @@ SHAPES = {
 }
 NONE = ((0.0, 0.0, 0.0),) * 2
 TRUTHS = {
-    "nothing goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
-    "sentiments planted": Truth(
-        PLANTED,
-        "log-odds of positive and negative words, adjectives and verbs",
-        {"nats": ((0.4, -0.2, 0.0), (0.2, -0.1, 0.0))},
-    ),
-    "words without sentiments": Truth(
-        DECOY, "words go with genders, whatever their sentiment", {"own": 0.4}
-    ),
-    "origin": Truth(
-        DECOY,
-        "women are of other origins, which have other sentiments",
-        {"origin": 0.5, "slope": 0.5},
-    ),
+    # words differ in frequency and origin alone
+    "nothing goes with a gender": Truth("null"),
+    # log-odds of positive and negative words, adjectives and verbs
+    "sentiments planted": Truth("planted", nats=((0.4, -0.2, 0.0), (0.2, -0.1, 0.0))),
+    # words go with genders, whatever their sentiment
+    "words without sentiments": Truth("decoy", own=0.4),
+    # women are of other origins, which have other sentiments
+    "origin": Truth("decoy", origin=0.5, slope=0.5),
 }
 PARAMS: dict[str, Any] = {
     "top_k": [100],
@@ -69,21 +60,18 @@ FRAMES = 2
 SAMPLES = 20  # other samples of as many names
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     sentiments = [rng.permutation(np.arange(shape.words) % len(SENTIMENTS)) for _ in range(2)]
     populations = [_words(shape, truth, pos, own, rng) for pos, own in enumerate(sentiments)]
-    names = lists.names(shape, populations[0], rng)
-    inputs = lists.write_people(folder, names, ("m",))
-    each = [lists.utilities(of, names.origin, names.side()) for of in populations]
-    lists.write_lists(inputs, "m", names, each, shape.length, rng, frames=FRAMES)
+    inputs = lists.write(folder, shape, populations, rng, frames=FRAMES)
     inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", sentiments)
     known = _true(shape, truth, populations, sentiments, rng)
-    return Drawn(inputs, (known, truth.kind == NULL))
+    return Drawn(inputs, (known, truth.kind == "null"))
 
 
 def _words(
-    shape: Shape, truth: Truth, pos: int, sentiment: lists.Integers, rng: np.random.Generator
+    shape: Shape, truth: Truth, pos: int, sentiment: Integers, rng: Generator
 ) -> lists.Population:
     """Return what lists are drawn from.
 
@@ -93,9 +81,9 @@ def _words(
     negative ones less, from one origin to the next.
     """
     of = lists.population(shape, truth, pos)
-    nats = np.array(truth.settings.get("nats", NONE)[pos])[sentiment]
-    own = rng.normal(0, truth.settings.get("own", 0.0), shape.words)
-    towards = np.array([1.0, -1.0, 0.0])[sentiment] * truth.settings.get("slope", 0.0)
+    nats = np.array(truth.get("nats", NONE)[pos])[sentiment]
+    own = rng.normal(0, truth.get("own", 0.0), shape.words)
+    towards = np.array([1.0, -1.0, 0.0])[sentiment] * truth.get("slope", 0.0)
     steps = np.arange(shape.origins) - (shape.origins - 1) / 2
     return of._replace(
         effect=nats + own,
@@ -108,8 +96,8 @@ def _true(
     shape: Shape,
     truth: Truth,
     populations: list[lists.Population],
-    sentiments: list[lists.Integers],
-    rng: np.random.Generator,
+    sentiments: list[Integers],
+    rng: Generator,
 ) -> pl.DataFrame:
     """Return planted nats, and differences of shares of men and women on average over samples.
 
@@ -125,7 +113,7 @@ def _true(
     rows = []
     sums = np.zeros((len(settings), 2, len(SENTIMENTS)))
     for _ in range(SAMPLES):
-        drawn: dict[tuple[int, int], list[lists.Array]] = {}
+        drawn: dict[tuple[int, int], list[Array]] = {}
         for n, (parts, length, least, share) in enumerate(settings):
             if (parts, length) not in drawn:
                 sizes = {"men": shape.men // parts, "women": shape.women // parts, "others": 0}
@@ -138,13 +126,13 @@ def _true(
                 both = shares(deviations, sentiments[pos][kept], size, len(SENTIMENTS))
                 sums[n, pos] += (both[MALE] - both[FEMALE]) / SAMPLES
     for (n, setting), pos, s in product(enumerate(settings), range(2), range(len(SENTIMENTS))):
-        nats = truth.settings.get("nats", NONE)[pos][s]
+        nats = truth.get("nats", NONE)[pos][s]
         rows.append((POS[pos], SENTIMENTS[s], *map(float, setting), nats, sums[n, pos, s]))
     names = [*KEYS, "nats", "target"]
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test, for each deviation and kind of variation.
 
     Names that are matched are told apart by what they are matched on. Of neutral words no effect is
@@ -172,7 +160,4 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         target=pl.when(matched).then(0.0 if null else None).otherwise("target"),
         test=kind + pl.when(matched).then(" on " + variation).otherwise(pl.lit("")),
     )
-    return {
-        f"pmi: {test}": outcome(rows, effect="effect", target="target", family=["variation"])
-        for (test,), rows in table.group_by("test", maintain_order=True)
-    }
+    return outcomes_by(table, "pmi: {test}", effect="effect", target="target", family=["variation"])

@@ -5,21 +5,17 @@ Rankings by the latent-variable model have no test and no interval.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
 from calibration.politicians import meanings
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.words.build import POS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 
 class Shape(meanings.MeaningsShape):
@@ -37,20 +33,17 @@ SHAPES = {
     "as many women, 1,000 words": Shape(men=1000, women=1000, words=1000, samples=0),
 }
 TRUTHS = {
-    "no word goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
-    "sentiments planted": Truth(
-        PLANTED,
-        "log-odds of positive and of negative words",
-        {"effects": (0.1, 0.2, 0.4), "own": 1},
-    ),
-    "words, not sentiments": Truth(
-        DECOY, "words go with genders, without regard to their sentiment", {"own": 1}
-    ),
+    # words differ in frequency and origin alone
+    "no word goes with a gender": Truth("null"),
+    # log-odds of positive and of negative words
+    "sentiments planted": Truth("planted", effects=(0.1, 0.2, 0.4), own=1),
+    # words go with genders, without regard to their sentiment
+    "words, not sentiments": Truth("decoy", own=1),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 199, "n_permutations": 199}
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     cells = meanings.cells(shape, truth, rng)
     inputs = meanings.write(folder, shape, cells, rng)
@@ -65,9 +58,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, pl.concat(parts).fill_nan(None))
 
 
-def _mean_shares(
-    cell: meanings.Cell, shape: Shape, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def _mean_shares(cell: meanings.Cell, shape: Shape, rng: Generator) -> Array:
     """Return the mean share of each sentiment over samples of as many names, (2, sentiments).
 
     Without samples nan.
@@ -91,15 +82,12 @@ def _mean_shares(
     return found / shape.samples
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test and interval; a test for each unit."""
     keys = ["language", "pos", "sentiment"]
     differences = tables["differences"].join(drawn.known, on=keys)
     shares = tables["shares"].join(drawn.known, on=keys)
     mean = pl.when(pl.col("gender") == "male").then("men").otherwise("women")
     found = {"shares: pmi": outcome(shares, effect="effect", target=mean)}
-    for (test,), rows in differences.partition_by("test", as_dict=True).items():
-        found[f"differences: pmi, argmax, {test}"] = outcome(
-            rows, effect="effect", target=pl.col("men") - pl.col("women"), family=["model"]
-        )
-    return found
+    apart, test = pl.col("men") - pl.col("women"), "differences: pmi, argmax, {test}"
+    return found | outcomes_by(differences, test, effect="effect", target=apart, family=["model"])

@@ -13,16 +13,27 @@ words have a sentiment, in one language; the draws of the analysis are fewer.
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from calibration.politicians import lists
 from calibration.politicians.lists import NATIVE
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import (
+    Array,
+    Bools,
+    Drawn,
+    Generator,
+    Integers,
+    Tables,
+    Truth,
+    outcome,
+    outcomes_by,
+)
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.subgroups import AGAINST, CONTRASTS, SUBGROUPS
@@ -31,12 +42,6 @@ from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import shares
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
 Shape = lists.ListsShape
 SHAPES = {
     "default run: 99 men, 88 women, 6 others": Shape(men=99, women=88, others=6, words=90),
@@ -44,33 +49,30 @@ SHAPES = {
 }
 NONE = ((0.0, 0.0), (0.0, 0.0))  # adjectives, verbs: among natives, and among others
 TRUTHS = {
-    "no sentiment goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
-    "natives": Truth(
-        PLANTED,
-        "nats by which sentiments go with gender, more of natives; in half of the tables half",
-        {"nats": ((1.2, 0.0), (0.6, 0.15)), "sizes": (0.5, 1.0)},
-    ),
-    "the same everywhere": Truth(
-        DECOY,
-        "subgroups differ in size and in words, not in what goes with gender",
-        {"nats": ((1.2, 1.2), (0.6, 0.6))},
-    ),
-    "positive words are common": Truth(
-        DECOY,
-        "positive words are frequent, and more so among natives; no sentiment goes with a gender",
-        {"common": 1.0},
-    ),
+    # words differ in frequency and origin alone
+    "no sentiment goes with a gender": Truth("null"),
+    # nats by which sentiments go with gender, more of natives; in half of the tables half
+    "natives": Truth("planted", nats=((1.2, 0.0), (0.6, 0.15)), sizes=(0.5, 1.0)),
+    # subgroups differ in size and in words, not in what goes with gender
+    "the same everywhere": Truth("decoy", nats=((1.2, 1.2), (0.6, 0.6))),
+    # positive words are frequent, and more so among natives; no sentiment goes with a gender
+    "positive words are common": Truth("decoy", common=1.0),
 }
 SIZE: dict[str, Any] = {"top_k": 100, "top_share": 0.33, "smoothing": 0.5, "min_count": 5}
 PARAMS: dict[str, Any] = SIZE | {"min_people": 10, "n_bootstrap": 200, "n_permutations": 1999}
+KEYS = {  # of the rows of each table
+    "differences": ["pos", "contrast", "sentiment"],
+    "shares": ["pos", "subgroup", "gender", "sentiment"],
+    "agreement": ["pos", "contrast"],
+}
 SAMPLES = 200  # other samples of as many names
 TOWARDS = np.array([1.0, -1.0, 0.0])  # positive, negative, neutral: towards women
 SIDES = dict(zip(SENTIMENTS, TOWARDS, strict=True))
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    common, nats = truth.settings.get("common", 0.0), truth.settings.get("nats", NONE)
+    common, nats = truth.get("common", 0.0), truth.get("nats", NONE)
     if "sizes" in truth.settings:
         size = float(rng.choice(truth.settings["sizes"]))
         nats = tuple(tuple(size * one for one in pos) for pos in nats)
@@ -79,10 +81,10 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     inputs = lists.write_people(folder, names, ("m",))
     lists.write_lists(inputs, "m", names, each, shape.length, rng)
     inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", list(sentiments))
-    return Drawn(inputs, _known(shape, nats, common))
+    return Drawn(inputs, (nats, _means(shape, nats, common)))
 
 
-def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, lists.Integers]:
+def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, Integers]:
     """Return what lists are drawn from, an effect of 1 being planted, and sentiments (words,).
 
     ``common``: nats by which positive words are more frequent, and negative ones less; in the last
@@ -97,8 +99,8 @@ def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, lis
 
 
 def _names(
-    shape: Shape, planted: Any, populations: tuple[lists.Population, ...], rng: np.random.Generator
-) -> tuple[lists.Names, list[lists.Array]]:
+    shape: Shape, planted: Any, populations: tuple[lists.Population, ...], rng: Generator
+) -> tuple[lists.Names, list[Array]]:
     """Draw names and their utilities for each part of speech."""
     drawn = lists.names(shape, populations[0], rng)
     nats = np.array(planted)[:, np.where(drawn.native, 0, 1)]
@@ -109,53 +111,26 @@ def _names(
     return drawn, each
 
 
-class Known(NamedTuple):
-    """What is true: planted nats, and the mean of each number over other samples."""
-
-    nats: Any
-    means: dict[str, dict[tuple[str, ...], float]]
-
-    def planted(self, pos: str, name: str) -> float | None:
-        """Return planted nats in a subgroup, or between two; None where subgroups mix others."""
-        native, foreign = self.nats[POS.index(pos)]
-        if name in SUBGROUPS:
-            mixed = native if native == foreign else None
-            return {SUBGROUPS[0]: native, SUBGROUPS[1]: foreign}.get(name, mixed)
-        return round(native - foreign, 6) if name.startswith(SUBGROUPS[0]) else 0.0
-
-    def alike(self, pos: str, name: str) -> float:
-        """Return nats that two subgroups share, 0 where one has none.
-
-        Of natives and others the geometric mean; elsewhere what all people have on average.
-        """
-        one, two = map(float, self.nats[POS.index(pos)])
-        if name.startswith(SUBGROUPS[0]):
-            return round(math.sqrt(one * two), 2)
-        return round(sum(NATIVE) / 2 * one + (1 - sum(NATIVE) / 2) * two, 2)
-
-
 @lru_cache(maxsize=16)
-def _known(shape: Shape, nats: Any, common: float) -> Known:
-    """Draw other samples of names, and return what holds on average."""
+def _means(shape: Shape, nats: Any, common: float) -> Tables:
+    """Return the mean of each number over other samples of names, for each table."""
     words, rng = [_words(shape, pos, common) for pos in range(2)], np.random.default_rng(12)
-    found: dict[str, dict[tuple[str, ...], list[float]]]
-    found = {"difference": {}, "share": {}, "agreement": {}}
+    rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in KEYS}
     for _ in range(SAMPLES):
         names, each = _names(shape, nats, tuple(of for of, _ in words), rng)
         parts = _parts(names)
         for pos, ((_, sentiment), utility) in enumerate(zip(words, each, strict=True)):
             best = lists.best(utility, shape.length, rng)[names.bearer]
             own = [_of_part(best, names, part, sentiment) for part in parts]
-            for table, key, value in _numbers(own):
-                found[table].setdefault((POS[pos], *key), []).append(value)
-    means = {
-        table: {key: float(np.mean(values)) for key, values in own.items()}
-        for table, own in found.items()
+            for table, *key, value in _numbers(own):
+                rows[table].append((POS[pos], *key, value))
+    return {
+        name: pl.DataFrame(rows[name], [*keys, "target"], orient="row").group_by(keys).mean()
+        for name, keys in KEYS.items()
     }
-    return Known(nats, means)
 
 
-def _parts(names: lists.Names) -> list[NDArray[np.bool_]]:
+def _parts(names: lists.Names) -> list[Bools]:
     """Return who is in each subgroup, (people,) each."""
     native, old = names.native[names.bearer], names.old[names.bearer]
     order = np.argsort(-names.sitelinks[names.bearer], kind="stable")
@@ -165,8 +140,8 @@ def _parts(names: lists.Names) -> list[NDArray[np.bool_]]:
 
 
 def _of_part(
-    best: lists.Integers, names: lists.Names, part: NDArray[np.bool_], sentiment: lists.Integers
-) -> tuple[lists.Array, lists.Array] | None:
+    best: Integers, names: lists.Names, part: Bools, sentiment: Integers
+) -> tuple[Array, Array] | None:
     """Return shares (2, sentiments) of men's and women's words, and PMI (words,) between them."""
     gender = names.gender[names.bearer][part]
     if min((gender == MALE).sum(), (gender == FEMALE).sum()) < PARAMS["min_people"]:
@@ -181,9 +156,7 @@ def _of_part(
     return shares(deviations, sentiment[kept], size, len(SENTIMENTS)), apart
 
 
-def _numbers(
-    own: list[tuple[lists.Array, lists.Array] | None],
-) -> Iterator[tuple[str, tuple[str, ...], float]]:
+def _numbers(own: list[tuple[Array, Array] | None]) -> Iterator[tuple[Any, ...]]:
     """Yield table, key and value of what the subgroups of one part of speech have."""
     for name in CONTRASTS:
         parts = [own[SUBGROUPS.index(one)] for one in name.split(AGAINST)]
@@ -193,66 +166,73 @@ def _numbers(
         gaps = [share[1] - share[0] for share, _ in there]
         for s, sentiment in enumerate(SENTIMENTS):
             gap = gaps[0][s] - (gaps[1][s] if len(there) > 1 else 0.0)
-            yield "difference", (name, sentiment), gap
+            yield "differences", name, sentiment, gap
             if len(there) == 1:
-                yield "share", (name, "male", sentiment), there[0][0][0, s]
-                yield "share", (name, "female", sentiment), there[0][0][1, s]
+                yield "shares", name, "male", sentiment, there[0][0][0, s]
+                yield "shares", name, "female", sentiment, there[0][0][1, s]
         if len(there) > 1:
-            one, two = (apart for _, apart in there)
-            both = ~np.isnan(one) & ~np.isnan(two)
-            yield (
-                "agreement",
-                (name,),
-                float(rank_correlations(one[both][None], two[both][None])[0]),
-            )
+            apart = np.stack([apart for _, apart in there])
+            one, two = apart[:, ~np.isnan(apart).any(axis=0)]
+            yield "agreement", name, float(rank_correlations(one, two))
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test.
 
     The differences of a subgroup and those between two are one family: ``differences``, and each
     alone. Where there are true findings in it others may be false, by the rate of discoveries that
-    is held: in that decoy they are not adjusted. Shares are not either.
+    is held: in that decoy they are not adjusted. Shares are not either. Agreement has the nats that
+    two subgroups share: the geometric mean for natives and others, elsewhere those of all people.
     """
-    known: Known = drawn.known
+    nats, means = drawn.known
+    planted = pl.DataFrame(nats, ["native", "foreign"], orient="row").with_columns(
+        pos=pl.Series(POS[:2])
+    )
+    joined = {
+        name: tables[name]
+        .join(planted, on="pos", maintain_order="left")
+        .join(means[name], on=keys, how="left", maintain_order="left")
+        for name, keys in KEYS.items()
+        if name in tables
+    }
+    one, two = pl.col("native"), pl.col("foreign")
     family = ["model"]
-    keys = ["pos", "contrast", "sentiment"]
-    table = _with(tables["differences"], keys, known.means["difference"])
-    moved = [_signed(known.planted(p, c), SIDES[s]) for p, c, s in table.select(keys).rows()]
-    table = table.with_columns(effect=pl.Series(moved, dtype=pl.Float64))
-    alone = any(one == two != 0 for one, two in known.nats)
-    adjusted, one = "" if alone else "p_bh", pl.col("contrast").is_in(SUBGROUPS)
-    found = {"differences": outcome(table, effect="effect", family=family, p_adjusted=adjusted)}
-    for name, rows in (("in a subgroup", one), ("between subgroups", ~one)):
-        found[f"differences {name}"] = outcome(
-            table.filter(rows), effect="effect", target="target", family=family, p_adjusted=adjusted
-        )
-    keys = ["pos", "subgroup", "gender", "sentiment"]
-    table = _with(tables["shares"], keys, known.means["share"])
-    moved = [
-        _signed(known.planted(pos, part), SIDES[s] * (1 if gender == "female" else -1))
-        for pos, part, gender, s in table.select(keys).rows()
-    ]
-    table = table.with_columns(effect=pl.Series(moved, dtype=pl.Float64))
-    found["shares"] = outcome(table, effect="effect", target="target")
-    if "agreement" in tables:
-        table = _with(tables["agreement"], ["pos", "contrast"], known.means["agreement"])
-        nats = [known.alike(*row) for row in table.select("pos", "contrast").rows()]
-        table = table.with_columns(effect=pl.Series(nats, dtype=pl.Float64))
-        found["agreement"] = outcome(table, effect="effect", target="target", family=family)
+    alone = any(one == two != 0 for one, two in nats)
+    tests: dict[str, Any] = {"effect": _effect(pl.col("contrast")), "family": family}
+    tests["p_adjusted"] = "" if alone else "p_bh"
+    found = {"differences": outcome(joined["differences"], **tests)}
+    single = pl.when(pl.col("contrast").is_in(SUBGROUPS))
+    where = single.then(pl.lit("in a subgroup")).otherwise(pl.lit("between subgroups"))
+    differences = joined["differences"].with_columns(where=where)
+    found |= outcomes_by(differences, "differences {where}", target="target", **tests)
+    sign = pl.when(pl.col("gender") == "female").then(1).otherwise(-1)
+    effect = _effect(pl.col("subgroup")) * sign + 0.0
+    found["shares"] = outcome(joined["shares"], effect=effect, target="target")
+    if "agreement" in joined:
+        natives = pl.when(pl.col("contrast").str.starts_with(SUBGROUPS[0]))
+        whole = sum(NATIVE) / 2 * one + (1 - sum(NATIVE) / 2) * two
+        shared = natives.then((one * two).sqrt()).otherwise(whole).round(2)
+        table = joined["agreement"]
+        found["agreement"] = outcome(table, effect=shared, target="target", family=family)
     return found
 
 
-def _signed(nats: float | None, side: float) -> float | None:
-    """Return the effect on words that go to one side; None for neutral ones beside such."""
-    if nats is None or (side == 0 and nats):
-        return None
-    return nats * side + 0.0
+def _effect(name: pl.Expr) -> pl.Expr:
+    """Return nats planted in a subgroup, or between two, on the words of a sentiment.
 
-
-def _with(
-    table: pl.DataFrame, keys: list[str], means: dict[tuple[str, ...], float]
-) -> pl.DataFrame:
-    """Add the column ``target``."""
-    target = [means.get(key) for key in table.select(keys).iter_rows()]
-    return table.with_columns(target=pl.Series(target, dtype=pl.Float64))
+    Null in subgroups that mix others, and of neutral words where the others have an effect.
+    """
+    native, foreign = pl.col("native"), pl.col("foreign")
+    nats = (
+        pl.when(name == SUBGROUPS[0])
+        .then(native)
+        .when(name == SUBGROUPS[1])
+        .then(foreign)
+        .when(name.is_in(SUBGROUPS))
+        .then(pl.when(native == foreign).then(native))
+        .when(name.str.starts_with(SUBGROUPS[0]))
+        .then((native - foreign).round(6))
+        .otherwise(0.0)
+    )
+    side = pl.col("sentiment").replace_strict(SIDES)
+    return pl.when((side != 0) | (nats == 0)).then(nats * side + 0.0)

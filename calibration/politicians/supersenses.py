@@ -13,7 +13,8 @@ words, since other words lead among more names: the mean of ``SAMPLES`` samples.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,21 +22,26 @@ from pydantic import Field
 
 from calibration.politicians import latent as simulated_latent
 from calibration.politicians import lists
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
+from calibration.truth import (
+    Array,
+    Drawn,
+    Generator,
+    Integers,
+    Tables,
+    Truth,
+    outcomes_by,
+    write_parquet,
+)
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.supersenses.build import CLASSES
+from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import latent as latent_of_lists
 from plumbline.probes.politicians import pmi as pmi_of_lists
 from plumbline.probes.politicians.supersenses import PREFIXES
 from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import leading
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from plumbline.probes.core.run_analysis import Inputs
 
 SIZES = (  # lemmas of the default run that a class fits best, adjectives and verbs
     (30, 5, 11, 8, 10, 2, 6, 3, 11, 5, 3, 6, 3),
@@ -60,14 +66,14 @@ SHAPES = {
     ),
 }
 TRUTHS = {
-    "nothing goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
-    "classes planted": Truth(
-        PLANTED, "log-odds of the words of classes", {"classes": (0.2, 0.5, 1.6), "own": 0.2}
-    ),
-    "words without classes": Truth(
-        DECOY, "lemmas go with genders, whatever their class", {"own": 0.6}
-    ),
-    "rare classes": Truth(DECOY, "classes differ in the frequency of their words", {"rare": 1.0}),
+    # words differ in frequency and origin alone
+    "nothing goes with a gender": Truth("null"),
+    # log-odds of the words of classes
+    "classes planted": Truth("planted", classes=(0.2, 0.5, 1.6), own=0.2),
+    # lemmas go with genders, whatever their class
+    "words without classes": Truth("decoy", own=0.6),
+    # classes differ in the frequency of their words
+    "rare classes": Truth("decoy", rare=1.0),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 100, "n_permutations": 999, "smoothing": 0.5}
 LEAST = 5  # lists that a word is in
@@ -79,25 +85,23 @@ class Lexemes(NamedTuple):
     """Words of one part of speech."""
 
     of: lists.Population
-    lemma: lists.Integers  # (words,): place of its lemma
-    weights: lists.Array  # (lemmas, classes)
-    best: lists.Array  # (lemmas, classes): 0 and 1
-    known: lists.Array  # (lemmas,): 0 and 1, whether it has a class in the dataset
+    lemma: Integers  # (words,): place of its lemma
+    weights: Array  # (lemmas, classes)
+    best: Array  # (lemmas, classes): 0 and 1
+    known: Array  # (lemmas,): 0 and 1, whether it has a class in the dataset
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     words = [_lexemes(shape, truth, pos, rng) for pos in range(2)]
     populations = [own.of for own in words]
-    names = lists.names(shape, populations[0], rng)
-    inputs = lists.write_people(folder, names, ("m",))
-    each = [lists.utilities(of, names.origin, names.side()) for of in populations]
     lemmas = [[f"l{n}" for n in own.lemma.tolist()] for own in words]
-    lists.write_lists(inputs, "m", names, each, shape.length, rng, lemmas=lemmas)
+    inputs = lists.write(folder, shape, populations, rng, lemmas=lemmas)
     inputs.datasets["supersenses"] = _write_classes(folder / "supersenses", words)
     _write_pmi(inputs)
     _write_latent(inputs, folder, words, rng)
-    samples = [_counts(shape, words, rng) for _ in range(SAMPLES)]
+    places = [own.lemma for own in words]
+    samples = [lists.counts(shape, populations, rng, places) for _ in range(SAMPLES)]
     known = [
         _true(shape, truth, own, [sample[pos] for sample in samples], pos)
         for pos, own in enumerate(words)
@@ -105,21 +109,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, pl.concat(known), {"top_k": shape.top_k})
 
 
-def _counts(shape: Shape, words: list[Lexemes], rng: np.random.Generator) -> list[lists.Array]:
-    """Draw another sample of as many names; count those with each lemma, (lemmas, 3) a part."""
-    drawn = lists.names(shape, words[0].of, rng)
-    gender = np.eye(3)[drawn.gender]
-    found = []
-    for own in words:
-        utility = lists.utilities(own.of, drawn.origin, drawn.side())
-        lists_of = lists.best(utility, shape.length, rng)
-        has = np.zeros((len(gender), own.lemma.max() + 1))
-        np.put_along_axis(has, own.lemma[lists_of], 1.0, axis=1)
-        found.append(has.T @ gender)
-    return found
-
-
-def _lexemes(shape: Shape, truth: Truth, pos: int, rng: np.random.Generator) -> Lexemes:
+def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
     """Draw the classes of lemmas, and what goes with a gender.
 
     ``truth.settings``: ``classes``, nats of classes of middling size, both signs of each; ``own``,
@@ -138,19 +128,19 @@ def _lexemes(shape: Shape, truth: Truth, pos: int, rng: np.random.Generator) -> 
     weights = best / best.sum(axis=1, keepdims=True)
     if pos == 0:  # of a classifier: nowhere nothing
         weights = 0.7 * weights + 0.3 / len(sizes)
-    nats = _nats(truth, pos)[of_class] + rng.normal(0, truth.settings.get("own", 0.0), number)
-    offset = np.random.default_rng([13, pos]).normal(0, truth.settings.get("rare", 0.0), len(sizes))
+    nats = _nats(truth, pos)[of_class] + rng.normal(0, truth.get("own", 0.0), number)
+    offset = np.random.default_rng([13, pos]).normal(0, truth.get("rare", 0.0), len(sizes))
     bare = lists.population(shape, truth, pos)
     frequency = rng.permutation(bare.frequency) + offset[of_class[lemma]]
     of = bare._replace(effect=nats[lemma], frequency=frequency)
     return Lexemes(of, lemma, weights, best, (rng.random(number) < shape.known).astype(float))
 
 
-def _nats(truth: Truth, pos: int) -> lists.Array:
+def _nats(truth: Truth, pos: int) -> Array:
     """Return what is planted in each class, (classes,): in those that come after the largest."""
     found = np.zeros(len(SIZES[pos]))
     order = np.argsort(-np.array(SIZES[pos]), kind="stable")
-    signed = [s * e for e in truth.settings.get("classes", ()) for s in (1, -1)]
+    signed = [s * e for e in truth.get("classes", ()) for s in (1, -1)]
     found[order[1 : len(signed) + 1]] = signed
     return found
 
@@ -174,9 +164,7 @@ def _write_pmi(inputs: Inputs) -> None:
     write_parquet(tables["pmi"], inputs.tables("pmi", inputs.models[0]) / "pmi.parquet")
 
 
-def _write_latent(
-    inputs: Inputs, folder: Path, words: list[Lexemes], rng: np.random.Generator
-) -> None:
+def _write_latent(inputs: Inputs, folder: Path, words: list[Lexemes], rng: Generator) -> None:
     """Write a lexicon in which classes have sentiments, and the table ``latent`` with it."""
     of = []
     for own in words:
@@ -191,9 +179,7 @@ def _write_latent(
     write_parquet(tables["latent"], inputs.tables("latent", inputs.models[0]) / "latent.parquet")
 
 
-def _true(
-    shape: Shape, truth: Truth, own: Lexemes, samples: list[lists.Array], pos: int
-) -> pl.DataFrame:
+def _true(shape: Shape, truth: Truth, own: Lexemes, samples: list[Array], pos: int) -> pl.DataFrame:
     """Return planted nats, and differences of shares of women and men over samples, on average.
 
     One row for each class; those of other pairs are not told.
@@ -215,7 +201,7 @@ def _true(
     return pl.DataFrame({"supersense": classes, "nats": nats, "target": sums / len(samples)})
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test, for each deviation.
 
     Under ``Bonferroni`` is the adjustment over the classes of a part of speech, as in the paper.
@@ -229,17 +215,11 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         effect=pl.when(both & (pl.col("nats") != 0)).then("nats") if planted else 0.0,
         target=pl.when(both & (pl.col("deviation") == "pmi")).then("target"),
     )
-    found = {}
-    for (deviation,), rows in table.group_by("deviation", maintain_order=True):
-        if rows["p"].null_count() == len(rows):
-            continue  # by latent deviations themselves there is no test
-        name = f"supersenses: {deviation}"
-        found[name] = outcome(rows, effect="effect", target="target", family=["model"])
-        found[f"{name}; Bonferroni"] = outcome(
-            rows.with_columns(low=None, high=None),
-            effect="effect",
-            target="target",
-            family=["pos", "first", "second", "sentiment"],
-            p_adjusted="p_bonferroni",
-        )
-    return found
+    # by latent deviations themselves there is no test
+    table = table.filter(pl.col("p").is_not_null().any().over("deviation"))
+    test, truth = "supersenses: {deviation}", {"effect": "effect", "target": "target"}
+    bonferroni: dict[str, Any] = {"p_adjusted": "p_bonferroni", "interval": ["value"]}
+    bonferroni["family"] = ["pos", "first", "second", "sentiment"]
+    return outcomes_by(table, test, **truth, family=["model"]) | outcomes_by(
+        table, test + "; Bonferroni", **truth, **bonferroni
+    )

@@ -6,24 +6,17 @@ responses are not valid at random.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import NULL, PLANTED, Drawn, Truth, outcome, write_parquet
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.leaning.stances import SCHEMAS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 MODEL = "simulated"
 UNIT = 0.1  # of a score, in differences of probability
@@ -56,13 +49,15 @@ PARTS = {
 }
 ALONE = dict.fromkeys(PARTS, 0.0) | {"statement": 1.0, "rest": 0.2}
 TRUTHS = {
-    "statements alone": Truth(NULL, "scores vary with the statement, and by chance", ALONE),
-    "parts": Truth(PLANTED, "parts of variance", PARTS),
+    # scores vary with the statement, and by chance
+    "statements alone": Truth("null", **ALONE),
+    # parts of variance
+    "parts": Truth("planted", **PARTS),
 }
 PARAMS: dict[str, Any] = {"draws": 400, "reml_scores": 0}
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     names = [f"s{place:03d}" for place in range(shape.statements)]
     inputs = Inputs((MODEL,), {"statements": folder / "statements"}, folder / "data")
@@ -73,7 +68,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, truth.settings)
 
 
-def effects(parts: Mapping[str, float], shape: Shape, rng: np.random.Generator) -> Array:
+def effects(parts: Mapping[str, float], shape: Shape, rng: Generator) -> Array:
     """Return scores, (statements, templates, seeds)."""
     sizes = {"statement": shape.statements, "template": shape.templates, "seed": shape.seeds}
     found = np.zeros(tuple(sizes.values()))
@@ -90,9 +85,7 @@ def _statements(folder: Path, names: list[str]) -> None:
     write_parquet(pl.DataFrame(table | same), folder / "axes.parquet")
 
 
-def _stances(
-    folder: Path, score: Array, names: list[str], lost: float, rng: np.random.Generator
-) -> None:
+def _stances(folder: Path, score: Array, names: list[str], lost: float, rng: Generator) -> None:
     """Write responses, some of them empty."""
     place = [own.ravel() for own in np.indices(score.shape)]
     small = score.ravel() * UNIT
@@ -106,12 +99,10 @@ def _stances(
     }
     state = {"corpus": "", "period": "all", "share": 0.0, "pretraining_seed": 0, "epoch": 0}
     state |= {"questionnaire": "axes", "form": "plain", "variant": "", "text": ""}
-    write_parquet(
-        pl.DataFrame(table | state), folder / "generation/0.parquet", SCHEMAS["generation"]
-    )
+    write_parquet(pl.DataFrame(table | state), folder / "generation/0.parquet")
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return intervals of the parts."""
     known = drawn.known
     parts = tables["parts"].filter(pl.col("probe") == "stances", pl.col("value").is_not_null())

@@ -9,26 +9,18 @@ Simplified: every word is one token and begins a word, but for pieces; log-frequ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import write_parquet
+from calibration.truth import Array, Bools, Generator, Integers, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.core.run_analysis import Inputs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-    Bools = NDArray[np.bool_]
 
 TEMPLATES = (
     *("why are {group} so", "how come {group} are so", "what makes {group} so"),
@@ -37,6 +29,7 @@ TEMPLATES = (
 LANGUAGE = "en"
 CARRY = (0.18, 0.11, 0.14, 0.18, 0.21, 0.18, 0.09, 0.22, 0.35, 0.42)  # of the lexicon's words
 DATASETS = ("stereotypes", "emotions")
+DIFFERENCE = ("difference", "low_difference", "high_difference")  # columns of tables
 ARTICLES = 100  # of a training
 
 
@@ -84,7 +77,7 @@ class Words(NamedTuple):
     pieces: Bools  # (words,)
 
 
-def vocabulary(shape: ListsShape, rng: np.random.Generator) -> Words:
+def vocabulary(shape: ListsShape, rng: Generator) -> Words:
     """Draw what words have everywhere."""
     n = shape.words
     return Words(
@@ -97,7 +90,7 @@ def vocabulary(shape: ListsShape, rng: np.random.Generator) -> Words:
 
 
 def scores(
-    shape: ListsShape, words: Words, category: Integers, planted: Array, rng: np.random.Generator
+    shape: ListsShape, words: Words, category: Integers, planted: Array, rng: Generator
 ) -> Array:
     """Draw scores, (groups, templates, words).
 
@@ -108,6 +101,26 @@ def scores(
     whole = words.frequency + words.common[category] + own + planted
     found: Array = whole[:, None] + words.template
     return found + rng.normal(0, shape.single, found.shape)
+
+
+def unions(scores: Array, words: Words, top: int, number: int, *, typical: bool = True) -> Bools:
+    """Return which words are among the first of a group's lists, (groups, words).
+
+    ``typical``: by typicality, without pieces; else by probability.
+    """
+    listed = np.argsort(np.argsort(-scores, axis=2), axis=2) < top
+    by = scores
+    if typical:
+        listed = listed & ~words.pieces
+        by = np.where(listed, scores - words.frequency, -np.inf)
+    first = np.argsort(np.argsort(-by, axis=2), axis=2) < number
+    found: Bools = (listed & first).any(axis=1)
+    return found
+
+
+def profiles(unions: Bools, affects: Bools) -> Array:
+    """Return the share of each affect in the words of groups, (groups, affects)."""
+    return unions.astype(np.float64) @ affects / unions.sum(axis=1)[:, None]
 
 
 def priors(frequency: Array) -> dict[str, Array]:

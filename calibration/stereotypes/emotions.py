@@ -8,22 +8,16 @@ word do not depend on each other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
 from calibration.stereotypes import completions as made
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.emotions.build import AFFECTS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 LARGE = 300  # groups of a category that true shares are taken of
 
@@ -38,33 +32,28 @@ class Shape(made.ListsShape):
     lift: float = Field(1.0, description="times as much is planted in categories")
 
 
-SHAPES = {
-    "36 groups": Shape(),
-    "36 groups, shorter lexicon": Shape(known=0.3, lift=2.0),
-}
+SHAPES = {"36 groups": Shape(), "36 groups, shorter lexicon": Shape(known=0.3, lift=2.0)}
 TRUTHS = {
-    "affects of words say nothing of groups": Truth(NULL, "groups have words of their own"),
-    "affects of categories planted": Truth(
-        PLANTED, "nats of an affect's words in a category", {"categories": (0.15, 0.3, 0.6)}
-    ),
-    "words of categories": Truth(
-        DECOY, "categories have words of their own, of whatever affects", {"common": 0.5}
-    ),
-    "frequent affects": Truth(
-        DECOY, "positive words are frequent, in lists of all groups", {"frequent": 1.0}
-    ),
+    # groups have words of their own
+    "affects of words say nothing of groups": Truth("null"),
+    # nats of an affect's words in a category
+    "affects of categories planted": Truth("planted", categories=(0.15, 0.3, 0.6)),
+    # categories have words of their own, of whatever affects
+    "words of categories": Truth("decoy", common=0.5),
+    # positive words are frequent, in lists of all groups
+    "frequent affects": Truth("decoy", frequent=1.0),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 200}
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    shape = shape.model_copy(update={"common": truth.settings.get("common", shape.common)})
+    shape = shape.model_copy(update={"common": truth.get("common", shape.common)})
     inputs, words = made.datasets(folder), made.vocabulary(shape, rng)
-    tilt = truth.settings.get("frequent", 0.0) * words.affects[:, AFFECTS.index("positive")]
+    tilt = truth.get("frequent", 0.0) * words.affects[:, AFFECTS.index("positive")]
     words = words._replace(frequency=words.frequency + tilt)
     nats = np.zeros((len(shape.categories), len(AFFECTS)))
-    if sizes := truth.settings.get("categories"):
+    if sizes := truth.get("categories"):
         sizes = shape.lift * rng.permutation(sizes)
         nats[np.arange(len(nats)), rng.permutation(len(AFFECTS))[: len(nats)]] = sizes
     planted = nats[shape.category] @ words.affects.T
@@ -83,9 +72,9 @@ def _categories(
     shape: Shape,
     words: made.Words,
     nats: Array,
-    known: NDArray[np.int64],
+    known: Integers,
     depth: dict[str, int],
-    rng: np.random.Generator,
+    rng: Generator,
 ) -> pl.DataFrame:
     """Return planted nats (``effect``), true shares, and these minus those of all other groups."""
     found: list[dict[str, Array]] = []
@@ -96,61 +85,46 @@ def _categories(
         every = np.full(LARGE, number)
         planted = np.broadcast_to(nats[number] @ words.affects.T, (LARGE, shape.words))
         scores = made.scores(shape, words, every, planted, rng)
-        found.append(_profiles(scores, words, known, depth, shape.top))
+        shares = {}
+        for reading, k in depth.items():
+            union = made.unions(scores, words, shape.top, k, typical=reading == "corrected")
+            shares[reading] = made.profiles(union[:, known], words.affects[known]).mean(axis=0)
+        found.append(shares)
     sizes = np.array(list(shape.categories.values()))
     parts = []
     for number, category in enumerate(shape.categories):
         others = np.arange(len(sizes)) != number
         for reading in depth:
-            shares = np.array([profile[reading] for profile in found])
-            apart = shares[number] - np.average(shares[others], axis=0, weights=sizes[others])
-            values = {"effect": nats[number], "share": shares[number], "apart": apart}
+            each = np.array([shares[reading] for shares in found])
+            apart = each[number] - np.average(each[others], axis=0, weights=sizes[others])
+            values = {"effect": nats[number], "share": each[number], "apart": apart}
             key = {"reading": reading, "category": category, "affect": list(AFFECTS)}
             parts.append(pl.DataFrame(key | values))
     return pl.concat(parts)
 
 
-def _profiles(
-    scores: Array,
-    words: made.Words,
-    known: NDArray[np.int64],
-    depth: dict[str, int],
-    top: int,
-) -> dict[str, Array]:
-    """Return the mean share of each affect over groups, (affects,), by reading."""
-    listed = np.argsort(np.argsort(-scores, axis=2), axis=2) < top
-    found = {}
-    for name, k in depth.items():
-        kept, by = listed, scores
-        if name == "corrected":
-            kept = listed & ~words.pieces
-            by = np.where(kept, scores - words.frequency, -np.inf)
-        there = kept & (np.argsort(np.argsort(-by, axis=2), axis=2) < k)
-        union = np.asarray(there.any(axis=1), dtype=np.float64)[:, known]
-        found[name] = (union @ words.affects[known] / union.sum(axis=1)[:, None]).mean(axis=0)
-    return found
-
-
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test: of groups and categories, in either reading."""
     kind, categories = drawn.known
     table = tables["emotions"].join(categories, on=["reading", "category", "affect"])
     carry = pl.col("affect").replace_strict(
         dict(zip(AFFECTS, made.CARRY, strict=True)), return_dtype=pl.Float64
     )
-    planted = pl.when((pl.col("effect") != 0) | (kind != PLANTED)).then("effect")
-    found = {}
-    for (level, reading), rows in table.partition_by("level", "reading", as_dict=True).items():
-        apart = rows.drop("value", "low", "high").rename(
-            {"difference": "value", "low_difference": "low", "high_difference": "high"}
-        )
-        place = f"{level}, {reading}"
-        if level == "category":
-            found[f"difference: {place}"] = outcome(apart, effect=planted, target="apart")
-            found[f"share: {place}"] = outcome(rows, effect="effect", target="share", p="")
-        elif kind != PLANTED:
-            null = kind == NULL
-            found[f"difference: {place}"] = outcome(apart, effect=0.0, target=0.0 if null else None)
-            target = carry if null else None
-            found[f"share: {place}"] = outcome(rows, effect=0.0, target=target, p="")
-    return found
+    planted = pl.when((pl.col("effect") != 0) | (kind != "planted")).then("effect")
+    category = pl.when(pl.col("level") == "category")
+    # groups have a known truth where nothing goes with their category
+    table = table if kind != "planted" else table.filter(level="category")
+    known = kind == "null"
+    return outcomes_by(
+        table,
+        "difference: {level}, {reading}",
+        effect=category.then(planted).otherwise(0.0),
+        target=category.then("apart").otherwise(0.0 if known else None),
+        interval=made.DIFFERENCE,
+    ) | outcomes_by(
+        table,
+        "share: {level}, {reading}",
+        effect=category.then("effect").otherwise(0.0),
+        target=category.then("share").otherwise(carry if known else None),
+        p="",
+    )

@@ -9,20 +9,16 @@ words that lists are made of first; recall that intervals should cover is taken 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
 from calibration.stereotypes import completions as made
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.probes.stereotypes.typicality import EVERY, READINGS
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 POPULATIONS = 12
 LARGE = 600  # groups of a category that true recall is taken of
@@ -48,13 +44,12 @@ SHAPES = {
     ),
 }
 TRUTHS = {
-    "lists know no group": Truth(NULL, "attributes and lists of a group have nothing in common"),
-    "attributes planted": Truth(
-        PLANTED, "nats that attributes have more, each category another", {"lifts": (0.3, 0.7, 2.2)}
-    ),
-    "frequent words": Truth(
-        DECOY, "attributes are frequent words, in lists of any group", {"frequent": 1.0}
-    ),
+    # attributes and lists of a group have nothing in common
+    "lists know no group": Truth("null"),
+    # nats that attributes have more, each category another
+    "attributes planted": Truth("planted", lifts=(0.3, 0.7, 2.2)),
+    # attributes are frequent words, in lists of any group
+    "frequent words": Truth("decoy", frequent=1.0),
 }
 PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 999}
 
@@ -70,7 +65,7 @@ class Known(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def population(shape: Shape, number: int) -> tuple[made.Words, NDArray[np.float64]]:
+def population(shape: Shape, number: int) -> tuple[made.Words, Array]:
     """Return what words have, and how popular they are as attributes, (categories, words)."""
     rng = np.random.default_rng([11, number])
     words = made.vocabulary(shape, rng)
@@ -81,17 +76,12 @@ def population(shape: Shape, number: int) -> tuple[made.Words, NDArray[np.float6
 class Groups(NamedTuple):
     """Groups, what is said of them, and their lists."""
 
-    said: list[NDArray[np.int64]]  # of each group: words, of which the nth is in template n mod T
-    scores: NDArray[np.float64]  # (groups, templates, words)
+    said: list[Integers]  # of each group: words, of which the nth is in template n mod T
+    scores: Array  # (groups, templates, words)
 
 
 def groups(
-    shape: Shape,
-    number: int,
-    category: NDArray[np.int64],
-    lift: NDArray[np.float64],
-    frequent: float,
-    rng: np.random.Generator,
+    shape: Shape, number: int, category: Integers, lift: Array, frequent: float, rng: Generator
 ) -> Groups:
     """Draw groups of some categories, (groups,), whose attributes have a lift, (groups,) nats."""
     words, popular = population(shape, number)
@@ -105,12 +95,12 @@ def groups(
     return Groups(said, made.scores(shape, words, category, planted, rng))
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     number, inputs = int(rng.integers(POPULATIONS)), made.datasets(folder)
     words, _ = population(shape, number)
-    lifts = rng.permutation(truth.settings.get("lifts", (0.0, 0.0, 0.0)))
-    frequent = truth.settings.get("frequent", 0.0)
+    lifts = rng.permutation(truth.get("lifts", (0.0, 0.0, 0.0)))
+    frequent = truth.get("frequent", 0.0)
     of = groups(shape, number, shape.category, lifts[shape.category], frequent, rng)
     attributes = [
         [
@@ -131,9 +121,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
 
 
 @lru_cache(maxsize=256)
-def recall(
-    shape: Shape, number: int, category: int, lift: float, frequent: float
-) -> NDArray[np.float64]:
+def recall(shape: Shape, number: int, category: int, lift: float, frequent: float) -> Array:
     """Return the recall of many groups at each tested k, and with the lists of another group.
 
     The other group has the same category; (2, readings, ranks).
@@ -161,7 +149,7 @@ def recall(
     return found
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test, and intervals, by reading and kind of attributes.
 
     Frequent words are no decoy of it: they are in the lists of other groups too.
@@ -170,17 +158,16 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     tested = tables["recall"].filter(pl.col("k").is_in(PARAMS["tested"]))
     tested = tested.join(_known(known), on=["category", "reading", "k"])
     every = pl.col("category") == EVERY
-    found = {}
-    for (kind,), rows in tested.partition_by("attributes", as_dict=True).items():
-        apart = rows.with_columns(low=None, high=None)
-        found[f"p: {kind}"] = outcome(apart, effect="effect")
-        if kind == "single word":
-            for (reading,), part in apart.partition_by("reading", as_dict=True).items():
-                found[f"p: {kind}, {reading}"] = outcome(part, effect="effect")
-        for name, part in (("all", rows.filter(every)), ("a category", rows.filter(~every))):
-            effect = pl.col("effect").fill_null(0.0)
-            found[f"recall: {kind}, {name}"] = outcome(part, effect=effect, target="target", p="")
-    return found
+    tested = tested.with_columns(
+        where=pl.when(every).then(pl.lit("all")).otherwise(pl.lit("a category"))
+    )
+    single, effect = tested.filter(attributes="single word"), pl.col("effect").fill_null(0.0)
+    test: dict[str, Any] = {"effect": "effect", "interval": ["value"]}
+    return (
+        outcomes_by(tested, "p: {attributes}", **test)
+        | outcomes_by(single, "p: {attributes}, {reading}", **test)
+        | outcomes_by(tested, "recall: {attributes}, {where}", effect=effect, target="target", p="")
+    )
 
 
 def _known(known: Known) -> pl.DataFrame:

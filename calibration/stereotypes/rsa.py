@@ -8,8 +8,10 @@ intervals should cover is the mean over many draws of as many groups.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,19 +19,20 @@ from pydantic import Field
 from scipy.stats import rankdata
 
 from calibration.stereotypes import completions as made
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome, write_parquet
+from calibration.truth import (
+    Array,
+    Bools,
+    Drawn,
+    Generator,
+    Tables,
+    Truth,
+    outcomes_by,
+    write_parquet,
+)
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes import emotions
 from plumbline.probes.stereotypes.rsa import READINGS
 from plumbline.probes.stereotypes.typicality import EVERY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 MODELS = ("a", "b", "c", "d")
 MANY = 100  # draws of which the true likeness is the mean
@@ -54,31 +57,30 @@ SHAPES = {
     ),
 }
 TRUTHS = {
-    "models share nothing": Truth(NULL, "groups evoke other affects in each model"),
-    "models share a part": Truth(
-        PLANTED, "part of what groups evoke that the first model shares", {"shared": (0.25, 0.6, 1)}
-    ),
-    "categories": Truth(
-        DECOY, "categories evoke affects, others in each model", {"categories": 1.0}
-    ),
+    # groups evoke other affects in each model
+    "models share nothing": Truth("null"),
+    # part of what groups evoke that the first model shares
+    "models share a part": Truth("planted", shared=(0.25, 0.6, 1)),
+    # categories evoke affects, others in each model
+    "categories": Truth("decoy", categories=1.0),
 }
 PARAMS: dict[str, Any] = {"n_permutations": 999}
 
 
-def evoked(truth: Truth, shape: Shape, rng: np.random.Generator) -> list[Array]:
+def evoked(truth: Truth, shape: Shape, rng: Generator) -> list[Array]:
     """Return what groups evoke in each model, (groups, affects) nats."""
     size = (len(shape.category), len(AFFECTS))
     first = rng.normal(0, shape.evoked, size)
     found = [first]
-    for part in truth.settings.get("shared", (0.0, 0.0, 0.0)):
+    for part in truth.get("shared", (0.0, 0.0, 0.0)):
         own = rng.normal(0, shape.evoked, size)
         found.append(part**0.5 * first + (1 - part) ** 0.5 * own)
-    spread = truth.settings.get("categories", 0.0)
+    spread = truth.get("categories", 0.0)
     of = (len(shape.categories), len(AFFECTS))
     return [x + rng.normal(0, spread, of)[shape.category] for x in found]
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate: lists, and the table of emotions."""
     inputs = made.datasets(folder, MODELS)
     affects = made.vocabulary(shape, rng).affects
@@ -95,7 +97,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
 
 
 def _models(
-    truth: Truth, shape: Shape, affects: NDArray[np.bool_], rng: np.random.Generator
+    truth: Truth, shape: Shape, affects: Bools, rng: Generator
 ) -> Iterator[tuple[made.Words, Array]]:
     """Yield what words have in each model, and its scores."""
     for nats in evoked(truth, shape, rng):
@@ -106,16 +108,13 @@ def _models(
 @lru_cache(maxsize=8)
 def _likeness(shape: Shape, truth: Truth) -> pl.DataFrame:
     """Return the mean likeness of the first model and each other, over many draws."""
-    rng = np.random.default_rng(13)
-    found: dict[tuple[str, str, str], list[float]] = {}
+    rng, rows = np.random.default_rng(13), []
     for _ in range(MANY):
         affects = made.vocabulary(shape, rng).affects
-        profiles = []
-        for words, scores in _models(truth, shape, affects, rng):
-            listed = np.argsort(np.argsort(-scores, axis=2), axis=2) < shape.top
-            by = np.where(listed & ~words.pieces, scores - words.frequency, -np.inf)
-            kept = (np.argsort(np.argsort(-by, axis=2), axis=2) < shape.short).any(axis=1)
-            profiles.append(kept.astype(np.float64) @ affects / kept.sum(axis=1)[:, None])
+        profiles = [
+            made.profiles(made.unions(scores, words, shape.top, shape.short), affects)
+            for words, scores in _models(truth, shape, affects, rng)
+        ]
         for reading in READINGS:
             some = [a for a, x in enumerate(AFFECTS) if reading != "faithful" or x != "fear"]
             for number, category in enumerate([*shape.categories, EVERY]):
@@ -123,9 +122,10 @@ def _likeness(shape: Shape, truth: Truth) -> pl.DataFrame:
                 for model, other in zip(MODELS[1:], profiles[1:], strict=True):
                     pair = profiles[0][inside][:, some], other[inside][:, some]
                     own = _rank_correlation(*pair, diagonal=reading != "corrected")
-                    found.setdefault((model, category, reading), []).append(own)
-    rows = [(*key, float(np.nanmean(values))) for key, values in found.items()]
-    return pl.DataFrame(rows, schema=["second", "category", "reading", "target"], orient="row")
+                    rows.append((model, category, reading, own))
+    keys = ["second", "category", "reading"]
+    table = pl.DataFrame(rows, [*keys, "target"], orient="row")
+    return table.group_by(keys).agg(pl.col("target").drop_nans().mean())
 
 
 def _rank_correlation(a: Array, b: Array, *, diagonal: bool) -> float:
@@ -140,7 +140,7 @@ def _rank_correlation(a: Array, b: Array, *, diagonal: bool) -> float:
         return float(np.mean(above / np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))))
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test: within categories and over all groups, in each reading.
 
     In pairs without the first model nothing is known but under the null.
@@ -150,16 +150,15 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
     table = tables["rsa"].join(likeness, on=keys, how="left", maintain_order="left")
     first = pl.col("first") == MODELS[0]
     effect: pl.Expr | float = 0.0
-    if truth.kind == PLANTED:
+    if truth.kind == "planted":
         shared = dict(zip(MODELS[1:], truth.settings["shared"], strict=True))
         part = pl.col("second").replace_strict(shared, default=None, return_dtype=pl.Float64)
         effect = pl.when(first).then(part)
     every = pl.col("category") == EVERY
-    found = {}
-    for reading in READINGS:
-        rows = table.filter(reading=reading)
-        found[reading] = outcome(rows, effect=effect)
-        for name, inside in (("all groups", every), ("a category", ~every)):
-            target = pl.when(first).then("target")
-            found[f"{reading}: {name}"] = outcome(rows.filter(inside), effect=effect, target=target)
-    return found
+    table = table.with_columns(
+        where=pl.when(every).then(pl.lit("all groups")).otherwise(pl.lit("a category"))
+    )
+    target = pl.when(first).then("target")
+    return outcomes_by(table, "{reading}", effect=effect) | outcomes_by(
+        table, "{reading}: {where}", effect=effect, target=target
+    )

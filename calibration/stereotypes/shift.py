@@ -8,22 +8,18 @@ groups. Simplified: one share, one model and ranking; equally many articles.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
 from calibration.stereotypes import completions as made
-from calibration.truth import DECOY, NULL, Drawn, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes.shift import BEFORE
 from plumbline.probes.stereotypes.typicality import EVERY, MEAN
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 CONTROL = "control"
 OUTLETS = ("herald", "post", "wire")
@@ -41,10 +37,10 @@ class Shape(made.ListsShape):
 
 SHAPES = {f"{seeds} seeds": Shape(seeds=seeds) for seeds in (2, 3, 5)}
 TRUTHS = {
-    "outlets do what the control does": Truth(NULL, "trainings move all groups together"),
-    "outlets vary more": Truth(
-        DECOY, "what outlets do to all groups has twice the spread of the control's", {"vary": 2.0}
-    ),
+    # trainings move all groups together
+    "outlets do what the control does": Truth("null"),
+    # what outlets do to all groups has twice the spread of the control's
+    "outlets vary more": Truth("decoy", vary=2.0),
 }
 PARAMS: dict[str, Any] = {
     "top_k": {"corrected": 20},
@@ -54,7 +50,7 @@ PARAMS: dict[str, Any] = {
 }
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     inputs, groups = made.datasets(folder), shape.groups
     words, mine = made.vocabulary(shape, rng), attributes(shape, rng)
@@ -69,12 +65,12 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     )
     made.write_lexicon(inputs, words.affects)
 
-    def lists(scores: NDArray[np.float64]) -> pl.DataFrame:
+    def lists(scores: Array) -> pl.DataFrame:
         return made.table(groups, scores, words.frequency, shape.top, pieces=words.pieces)
 
     made.write_lists(inputs, "m", lists(base))
     for corpus in (*OUTLETS, CONTROL):
-        vary = 1.0 if corpus == CONTROL else truth.settings.get("vary", 1.0)
+        vary = 1.0 if corpus == CONTROL else truth.get("vary", 1.0)
         for seed in range(1, shape.seeds + 1):
             moved = rng.normal(0, vary * shape.all_groups, shape.words)
             moved = moved + words.affects @ rng.normal(0, vary * shape.affects, len(AFFECTS))
@@ -83,7 +79,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     return Drawn(inputs, truth.kind)
 
 
-def attributes(shape: Shape, rng: np.random.Generator) -> NDArray[np.int64]:
+def attributes(shape: Shape, rng: Generator) -> Integers:
     """Draw the attributes of each group, (groups, attributes): words, some more often than others.
 
     Search engines say the same of many groups.
@@ -92,7 +88,7 @@ def attributes(shape: Shape, rng: np.random.Generator) -> NDArray[np.int64]:
     return np.argsort(-popular, axis=1)[:, : shape.attributes]
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test: of each measure, in categories and over all groups.
 
     Where outlets vary more, they do differ from the control in all but the emotions.
@@ -102,19 +98,17 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
         .filter(first=BEFORE)
         .with_columns(corpus="second", measure="rsa " + pl.col("reading"))
     )
-    parts = tables["shifts"].partition_by("measure") + similar.partition_by("measure")
+    tested = pl.lit(drawn.known == "null") | (pl.col("measure") == "emotion")
     every = pl.col("category").is_in([EVERY, MEAN])
-    found = {}
-    for rows in parts:
-        measure = rows["measure"][0]
-        own = rows.filter(pl.col("corpus") != CONTROL).drop("value", "low", "high")
-        own = own.rename(
-            {"difference": "value", "low_difference": "low", "high_difference": "high"}
-        )
-        if drawn.known == NULL or measure == "emotion":
-            for where, part in (("all groups", every), ("a category", ~every)):
-                # intervals are over groups, given the trainings: they have no target
-                found[f"{measure}: {where}"] = outcome(
-                    own.filter(part), effect=0.0, family=["measure"]
-                )
-    return found
+    where = pl.when(every).then(pl.lit("all groups")).otherwise(pl.lit("a category"))
+    # intervals are over groups, given the trainings: they have no target
+    settings = {"effect": 0.0, "family": ["measure"], "interval": made.DIFFERENCE}
+    return {
+        test: rows
+        for table in (tables["shifts"], similar)
+        for test, rows in outcomes_by(
+            table.filter(tested, pl.col("corpus") != CONTROL).with_columns(where=where),
+            "{measure}: {where}",
+            **settings,
+        ).items()
+    }

@@ -10,27 +10,20 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 from scipy.special import ndtr
 
-from calibration.truth import write_parquet
+from calibration.truth import Array, Generator, write_parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.survey.responses import GENDERS as PEOPLE
 from plumbline.builders.datasets.survey.responses import HIGHEST, INFECTED, LOWEST
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.prompts.opinions import FORMS, GENDERS, METHODS
-from plumbline.probes.values.agreement import SCHEMA
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 LANGUAGE, MODEL = "xx", "m"
 AXES = ("order", "trade", "care", "faith", "land", "work")
@@ -108,7 +101,7 @@ def statements(shape: AnswersShape) -> pl.DataFrame:
     )
 
 
-def odds(shape: AnswersShape, of: Convictions, x: Array, rng: np.random.Generator) -> Array:
+def odds(shape: AnswersShape, of: Convictions, x: Array, rng: Generator) -> Array:
     """Draw log-odds beyond the line, (statements, methods, frames, forms, genders), nats.
 
     A habit is a slope of its own; ``x`` are log-probabilities of disagreeing, (statements,).
@@ -173,12 +166,7 @@ def _questions(shape: AnswersShape) -> pl.DataFrame:
 
 
 def write(
-    folder: Path,
-    shape: AnswersShape,
-    of: Convictions,
-    rng: np.random.Generator,
-    *,
-    causal: bool = False,
+    folder: Path, shape: AnswersShape, of: Convictions, rng: Generator, *, causal: bool = False
 ) -> Inputs:
     """Write statements, a survey and the responses of one model; return the analysis's inputs."""
     datasets = {name: folder / name for name in ("statements", "survey")}
@@ -199,7 +187,7 @@ def write(
     if causal:
         asked = asked.filter(method=METHODS[0]).with_columns(method=pl.lit("sequence"))
     path = inputs.outputs("agreement", MODEL) / LANGUAGE / "00000.parquet"
-    write_parquet(asked, path, SCHEMA)
+    write_parquet(asked, path)
     return inputs
 
 
@@ -209,7 +197,7 @@ def centres(shape: AnswersShape) -> Array:
     return np.stack([0.6 - 0.3 * axes, 0.4 - 0.2 * axes])
 
 
-def survey(shape: AnswersShape, rng: np.random.Generator) -> pl.DataFrame:
+def survey(shape: AnswersShape, rng: Generator) -> pl.DataFrame:
     """Draw answers: women and men by turns, three in ten infected, one answer of 100 lacking."""
     about = statements(shape).filter(scale=SCALE)
     place = np.array([AXES.index(axis) for axis in about["axis"]])

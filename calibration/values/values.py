@@ -8,23 +8,17 @@ for the reading that uses it. The values of those who always agree or disagree h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from scipy.special import ndtr, ndtri
 
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
 from calibration.values import answers
 from calibration.values.answers import AXES, FRAMES, NEUTRAL, SCALE, Convictions
 from plumbline.probes.values.schemas import ALL, CALIBRATION
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 READINGS = ("faithful", "corrected")
 FITTED = ("by gender", "pooled", "by gender, likely half")
@@ -44,44 +38,35 @@ SHAPES = {
 # values, gender and women: points of the rating, of each value; likely: how often a likely
 # statement is above an unlikely one, by each method; others: SDs of log-odds
 TRUTHS = {
-    "nothing differs": Truth(NULL, "statements differ, but not by value, gender or likelihood"),
-    "nothing is related": Truth(
-        NULL, "every frame, denial, gender and method is drawn by itself", {"unrelated": True}
-    ),
+    # statements differ, but not by value, gender or likelihood
+    "nothing differs": Truth("null"),
+    # every frame, denial, gender and method is drawn by itself
+    "nothing is related": Truth("null", unrelated=True),
+    # gender makes the least difference that matters, in values and in agreeing
     "gender at the margin": Truth(
-        NULL,
-        "gender makes the least difference that matters, in values and in agreeing",
-        {"gender": (MARGIN,) * 4, "women": (MARGIN,) * 4, "likely": (0.62, 0.62)},
+        "null", gender=(MARGIN,) * 4, women=(MARGIN,) * 4, likely=(0.62, 0.62)
     ),
+    # points of the rating by value, and likelihood; templates, denials, methods little related
     "values differ": Truth(
-        PLANTED,
-        "points of the rating by value, and likelihood; templates, denials, methods little related",
-        {
-            "values": (0, 0.4, -0.7, 1.0),
-            "likely": (0.58, 0.68),
-            "shape": {"frame": 0.35, "denied": 0.2, "method": 0.5},
-        },
+        "planted",
+        values=(0, 0.4, -0.7, 1.0),
+        likely=(0.58, 0.68),
+        shape={"frame": 0.35, "denied": 0.2, "method": 0.5},
     ),
+    # correlations: templates, denials, opposites, genders and methods are less related
     "less is related": Truth(
-        PLANTED,
-        "correlations: templates, denials, opposites, genders and methods are less related",
-        {
-            "likely": (0.55, 0.54),
-            "shape": {"frame": 0.6, "denied": 0.45, "opposite": 0.6, "gender": 0.6, "method": 0.9},
-        },
+        "planted",
+        likely=(0.55, 0.54),
+        shape={"frame": 0.6, "denied": 0.45, "opposite": 0.6, "gender": 0.6, "method": 0.9},
     ),
-    "genders differ": Truth(
-        PLANTED,
-        "points of the rating between genders, by value",
-        {"gender": (0, 0.1, -0.22, 0.55), "likely": (0.64, 0.6)},
-    ),
-    "political is agreed with": Truth(
-        DECOY, "all that is political is agreed with, 1 SD", {"shift": 1.0}
-    ),
-    "women agree": Truth(DECOY, "women agree more with anything, 1 SD", {"habit": 1.0}),
-    "women are louder": Truth(
-        DECOY, "the part of the feminine gender varies three times as much", {"louder": 3.0}
-    ),
+    # points of the rating between genders, by value
+    "genders differ": Truth("planted", gender=(0, 0.1, -0.22, 0.55), likely=(0.64, 0.6)),
+    # all that is political is agreed with, 1 SD
+    "political is agreed with": Truth("decoy", shift=1.0),
+    # women agree more with anything, 1 SD
+    "women agree": Truth("decoy", habit=1.0),
+    # the part of the feminine gender varies three times as much
+    "women are louder": Truth("decoy", louder=3.0),
 }
 PARAMS: dict[str, Any] = {
     "n_bootstrap": 300,
@@ -110,9 +95,9 @@ class Known(NamedTuple):
     random: Array  # (axes,): a mean of random answers
 
 
-def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> Drawn:
+def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    shape = shape.model_copy(update=truth.settings.get("shape", {}))
+    shape = shape.model_copy(update=truth.get("shape", {}))
     of = planted(shape, truth)
     inputs = answers.write(folder, shape, of, rng)
     items = answers.statements(shape)["axis"].value_counts().rows_by_key("axis", unique=True)
@@ -250,85 +235,66 @@ def true_correlations(known: Known) -> dict[tuple[str, str], float | None]:
     return found
 
 
-def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
+def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test: tests by reading, of gender by line and measure too."""
     known: Known = drawn.known
-    found: dict[str, pl.DataFrame] = {}
+    found: Tables = {}
     if not known.of.unrelated:
         found |= _values(tables["values"], known) | _gender(tables["gender"], known)
         found |= _calibration(tables["calibration"], known) | _people(tables, known)
     return found | _consistency(tables["consistency"], known)
 
 
-def _values(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
+def _values(table: pl.DataFrame, known: Known) -> Tables:
     key = ["reading", "fitted", "axis", "gender"]
     table = table.join(true_values(known), on=key, how="left", maintain_order="left")
-    return {
-        f"values, {reading}{line}": outcome(
-            table.filter(reading=reading, fitted=fitted),
-            effect=0.0 if known.kind == DECOY else (pl.col("target") - 3).round(2),
-            target="target",
-        )
-        for reading in READINGS
-        for fitted, line in zip(FITTED, ("", ", pooled", ", likely half"), strict=True)
-    }
+    names = dict(zip(FITTED, ("", ", pooled", ", likely half"), strict=True))
+    table = table.with_columns(line=pl.col("fitted").replace_strict(names))
+    effect = 0.0 if known.kind == "decoy" else (pl.col("target") - 3).round(2)
+    return outcomes_by(table, "values, {reading}{line}", effect=effect, target="target")
 
 
-def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
+def _gender(table: pl.DataFrame, known: Known) -> Tables:
     key = ["reading", "fitted", "measure", "axis"]
     table = table.join(true_differences(known), on=key, how="left", maintain_order="left")
-    neutral = pl.col("axis") == CALIBRATION
-    table = table.with_columns(checked=neutral)
-    alike = table.with_columns(low=pl.col("equivalence_low"), high=pl.col("equivalence_high"))
-    decoy = known.kind == DECOY
-    # the null of equivalence is the margin; of what is outside nothing is told
-    inside = (MARGIN - pl.col("target").abs()).round(2) + 0.0
+    neutral, target = pl.col("axis") == CALIBRATION, pl.col("target")
+    part = pl.when(neutral).then(pl.lit(CALIBRATION)).otherwise("measure")
+    table = table.with_columns(checked=neutral, part=part)
+    decoy = known.kind == "decoy"
+    # the null of equivalence is the margin; outside of it no effect is known
+    inside = (MARGIN - target.abs()).round(2) + 0.0
     inside = pl.when((inside >= 0) & (not decoy)).then(inside)
-    several = (pl.col("axis") == ALL) & (not decoy) & (pl.col("target").abs() > NEAR)
+    several = (pl.col("axis") == ALL) & (not decoy) & (target.abs() > NEAR)
     agreement, pooled = pl.col("measure") == "agreement", pl.col("fitted") == "pooled"
-    habit = agreement & pooled & (known.of.habit != 0)
-    apart = pl.lit(0.0) if decoy else pl.col("target").round(2)
-    apart = pl.when(~several & ~habit).then(apart)  # a habit is agreement
-    parts = {", value": ~agreement & ~neutral, ", agreement": agreement & ~neutral}
-    parts[f", {CALIBRATION}"] = neutral
-    tests = {"gender": pl.lit(value=True)} | {
-        f"gender, {reading}, {line}{part}": rows
-        & (pl.col("reading") == reading)
-        & (pl.col("fitted") == line)
-        for reading in READINGS
-        for line in FITTED[:2]
-        for part, rows in parts.items()
-    }
+    habit = agreement & pooled & (known.of.habit != 0)  # a habit is agreement
+    apart = pl.when(~several & ~habit).then(pl.lit(0.0) if decoy else target.round(2))
     family = ["reading", "fitted", "checked"]
-    equivalence: dict[str, Any] = {
-        "p": "p_equivalence",
-        "p_adjusted": "p_equivalence_bh",
-        "family": family,
-    }
-    found: dict[str, pl.DataFrame] = {}
-    for name, rows in tests.items():
-        target = None if name == "gender" else "target"
-        own, other = table.filter(rows), alike.filter(rows)
-        found[f"{name}: difference"] = outcome(own, effect=apart, target=target, family=family)
-        found[f"{name}: equivalence"] = outcome(other, effect=inside, **equivalence)
-        interval = outcome(other, effect=apart, target=target, p="")
-        found[f"{name}: equivalence, 90% interval"] = interval
+    equivalence: dict[str, Any] = {"interval": ["value", "equivalence_low", "equivalence_high"]}
+    tested = {"p": "p_equivalence", "p_adjusted": "p_equivalence_bh", "family": family}
+    found: Tables = {}
+    both = table.filter(pl.col("fitted").is_in(FITTED[:2]))
+    each = ("gender, {reading}, {fitted}, {part}", both, target)
+    for test, rows, true in (("gender", table, None), each):
+        found |= outcomes_by(rows, f"{test}: difference", effect=apart, target=true, family=family)
+        name = f"{test}: equivalence"
+        found |= outcomes_by(rows, name, effect=inside, **equivalence, **tested)
+        name = f"{test}: equivalence, 90% interval"
+        found |= outcomes_by(rows, name, effect=apart, target=true, p="", **equivalence)
     return found
 
 
-def _calibration(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
+def _calibration(table: pl.DataFrame, known: Known) -> Tables:
     names = ("reading", "fitted", "gender", "frame", "form", "measure")
     true = [_line(known, *row) for row in table.select(names).iter_rows()]
-    table = table.with_columns(target=pl.Series(true, dtype=pl.Float64))
-    found = {}
-    for measure in ("slope", "sigma"):
-        rows = table.filter(pl.col("measure").str.starts_with(measure))
-        found[f"calibration: {measure}"] = outcome(rows, effect=0.0, target="target")
-    effect = 0.0 if known.kind == DECOY else (pl.col("target") - 0.5).round(2)
-    for reading in READINGS:
-        rows = table.filter(measure=ABOVE, reading=reading)
-        found[f"calibration: {ABOVE}, {reading}"] = outcome(rows, effect=effect, target="target")
-    return found
+    table = table.with_columns(
+        target=pl.Series(true, dtype=pl.Float64), kind=pl.col("measure").str.slice(0, 5)
+    )
+    lines = table.filter(pl.col("kind").is_in(["slope", "sigma"]))
+    effect = 0.0 if known.kind == "decoy" else (pl.col("target") - 0.5).round(2)
+    above = table.filter(measure=ABOVE)
+    return outcomes_by(lines, "calibration: {kind}", effect=0.0, target="target") | outcomes_by(
+        above, "calibration: {measure}, {reading}", effect=effect, target="target"
+    )
 
 
 def _line(
@@ -350,33 +316,34 @@ def _line(
     return float(spread.neutral[g]) if alone else spread.line
 
 
-def _consistency(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
+def _consistency(table: pl.DataFrame, known: Known) -> Tables:
     true = true_correlations(known)
     targets = [true[key] for key in table.select("scale", "comparison").iter_rows()]
     table = table.with_columns(target=pl.Series(targets, dtype=pl.Float64))
     apart = known.of.gender.any()
-    told = known.kind == NULL or (known.kind == PLANTED and not apart)  # of correlations
+    told = known.kind == "null" or (known.kind == "planted" and not apart)  # of correlations
     effect = pl.col("target").round(2) + 0.0 if told else None
-    family = ["scale"]
-    found = {"consistency": outcome(table, effect=effect, family=family)}
-    for comparison in ("frames", "denied", "opposites", "genders", "methods"):
-        found[f"consistency, {comparison}"] = outcome(
-            table.filter(comparison=comparison), effect=effect, target="target", family=family
-        )
+    found: Tables = {}
+    for test, target in (("consistency", None), ("consistency, {comparison}", "target")):
+        found |= outcomes_by(table, test, effect=effect, target=target, family=["scale"])
     return found
 
 
-def _people(tables: dict[str, pl.DataFrame], known: Known) -> dict[str, pl.DataFrame]:
+def _people(tables: Tables, known: Known) -> Tables:
     """Return respondents' means, and a mean of random answers where they are said to be."""
     women, men = answers.survey_means(known.shape)
     means = {"female": women, "male": men, ALL: (women + men) / 2}
     people = tables["respondents"]
     drawn = tables["baselines"].filter(baseline="random answers")
-    places = people.select("axis", "gender").rows()
-    targets = [means[gender][AXES.index(axis)] for axis, gender in places]
-    random = [known.random[AXES.index(axis)] for axis in drawn["axis"]]
-    parts = {"respondents": (people, targets), "baselines: random answers": (drawn, random)}
+    rows = [
+        (g, axis, value)
+        for g, each in means.items()
+        for axis, value in zip(AXES, each, strict=False)
+    ]
+    truth = pl.DataFrame(rows, ["gender", "axis", "target"], orient="row")
+    people = people.join(truth, on=["gender", "axis"], maintain_order="left")
+    random = pl.col("axis").replace_strict(dict(zip(AXES, known.random.tolist(), strict=False)))
     return {
-        name: outcome(table.with_columns(target=pl.Series(true)), effect=0.0, target="target", p="")
-        for name, (table, true) in parts.items()
+        "respondents": outcome(people, effect=0.0, target="target", p=""),
+        "baselines: random answers": outcome(drawn, effect=0.0, target=random, p=""),
     }

@@ -174,7 +174,7 @@ def _correlate(
     added = [_influence(x, column, r[:, m], groups) for m, column in enumerate(y.T)]
     tested = two_way(np.stack(added, axis=1), groups, texts, names, np.eye(number))
     slope = np.maximum(1 - r**2, CLOSEST)  # of r by Fisher's z
-    count = np.stack([(part.sums[..., 0] > 0).sum(axis=0) for part in sums], axis=1)
+    count = np.stack([(part[..., 0] > 0).sum(axis=0) for part in sums], axis=1)
     z, se = np.arctanh(r.clip(-NEAREST, NEAREST)), tested.se / slope
     if within:
         parts = [counterfactual.scores(part) for part in sums]

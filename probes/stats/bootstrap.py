@@ -8,15 +8,13 @@ and what is estimated from the same names is resampled together.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from math import exp, factorial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Bits = NDArray[np.uint64]
 Floats = NDArray[np.float64]
@@ -71,12 +69,8 @@ def exponential(uniform: Bits) -> NDArray[np.float32]:
 
     Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9(1).
     """
-    share = (uniform >> np.uint64(11)).astype(np.float64)
-    share += 0.5
-    share *= 2.0**-53
-    np.log(share, out=share)
-    share *= -GRAIN
-    return np.rint(share, out=share).astype(np.float32)
+    share = ((uniform >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+    return np.rint(-GRAIN * np.log(share)).astype(np.float32)
 
 
 def interval(draws: Floats, clusters: int, confidence: float) -> tuple[float, float]:

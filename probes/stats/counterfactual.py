@@ -26,12 +26,6 @@ class Cells(NamedTuple):
     counts: Floats  # (clusters, groups)
 
 
-class Moments(NamedTuple):
-    """Sums over the rows of each cluster and group: of 1, x, y, xx, yy, xy."""
-
-    sums: Floats  # (clusters, groups, 6)
-
-
 def gather(values: Floats, clusters: Integers, groups: Integers, shape: tuple[int, int]) -> Cells:
     """Add up the rows of each cluster (a source text) and group (a country).
 
@@ -83,16 +77,19 @@ def percentages(before: Cells, after: Cells) -> Floats:
 
 def moments(
     x: Floats, y: Floats, clusters: Integers, groups: Integers, shape: tuple[int, int]
-) -> Moments:
-    """Add up what correlations of x and y, (rows,), need; the others are as in :func:`gather`."""
+) -> Floats:
+    """Return sums of 1, x, y, xx, yy and xy, (rows,), over rows: (clusters, groups, 6).
+
+    The other parameters are those of :func:`gather`.
+    """
     x, y = x - x.mean(), y - y.mean()  # or squares of large numbers would swallow the differences
     place = clusters * shape[1] + groups
     each = (None, x, y, x * x, y * y, x * y)
     sums = [np.bincount(place, own, shape[0] * shape[1]) for own in each]
-    return Moments(np.stack(sums, axis=-1).astype(np.float64).reshape(*shape, -1))
+    return np.stack(sums, axis=-1).astype(np.float64).reshape(*shape, -1)
 
 
-def pooled(found: Moments) -> Floats:
+def pooled(sums: Floats) -> Floats:
     """Correlate over all rows of a group, (groups,); nan where x or y does not vary.
 
     Examples
@@ -106,10 +103,10 @@ def pooled(found: Moments) -> Floats:
     >>> pooled(both).round(3).tolist(), np.tanh(scores(both)[0]).round(3).T.tolist()
     ([0.898], [[-1.0, -1.0, -1.0, -1.0, -1.0]])
     """
-    return _pearson(found.sums.sum(axis=0))
+    return _pearson(sums.sum(axis=0))
 
 
-def scores(found: Moments) -> tuple[Floats, Floats]:
+def scores(sums: Floats) -> tuple[Floats, Floats]:
     """Return Fisher's z of the correlation within each cluster and group, and its weight n - 3.
 
     Both (clusters, groups); weight and z are 0 where there are fewer than four rows, or x or y
@@ -119,10 +116,10 @@ def scores(found: Moments) -> tuple[Floats, Floats]:
     Fisher (1921), On the probable error of a coefficient of correlation deduced from a small
     sample, Metron 1(4); Silver and Dunlap (1987), J. Applied Psychology 72(1), p. 146-148.
     """
-    r = _pearson(found.sums)
-    there = ~np.isnan(r) & (found.sums[..., 0] >= LEAST)
+    r = _pearson(sums)
+    there = ~np.isnan(r) & (sums[..., 0] >= LEAST)
     z = np.arctanh(np.where(there, r, 0.0).clip(-NEAREST, NEAREST))
-    return z, np.where(there, found.sums[..., 0] - 3, 0.0)
+    return z, np.where(there, sums[..., 0] - 3, 0.0)
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:

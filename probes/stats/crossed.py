@@ -13,17 +13,16 @@ the variance may come out negative.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from plumbline.probes.stats.intervals import t_half_width
 from plumbline.probes.stats.t_tests import t_p
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
+Floats = NDArray[np.float64]
 
 
 class Part(NamedTuple):
@@ -44,7 +43,7 @@ class Contrast(NamedTuple):
     df: float = float("nan")  # degrees of freedom of it
 
 
-def of_mean(values: ArrayLike) -> Part:
+def of_mean(values: Sequence[float] | Floats) -> Part:
     """Return the part of levels, (levels,), whose mean is the estimate: s^2 / n.
 
     Examples
@@ -56,12 +55,12 @@ def of_mean(values: ArrayLike) -> Part:
     return Part(float(own.var(ddof=1)) / len(own), len(own) - 1) if len(own) > 1 else Part(0.0, 0)
 
 
-def of_total(values: ArrayLike) -> Part:
+def of_total(values: Sequence[float] | Floats) -> Part:
     """Return the part of clusters, (clusters,), whose sum is the estimate: n s^2."""
     return of_mean(len(np.asarray(values)) * np.asarray(values, dtype=np.float64))
 
 
-def of_difference(*sides: ArrayLike) -> list[Part]:
+def of_difference(*sides: Sequence[float] | Floats) -> list[Part]:
     """Return the parts of the difference of two means, or of one of differences, of four.
 
     Of equally many on each side the variances are pooled, as Student has it; else each is by
@@ -80,7 +79,7 @@ def of_difference(*sides: ArrayLike) -> list[Part]:
     return parts
 
 
-def left_out(values: NDArray[np.float64]) -> Part:
+def left_out(values: Floats) -> Part:
     """Return the jackknife's part: ``values`` (seeds,) are the estimate without each seed in turn.
 
     Efron and Stein (1981), The jackknife estimate of variance, Annals of Statistics 9(3).
@@ -137,7 +136,7 @@ def estimated(
 
 
 def over_trainings(
-    differences: NDArray[np.float64],
+    differences: Floats,
     variance: float,
     texts: int,
     confidence: float = 0.95,
@@ -170,7 +169,7 @@ def over_trainings(
     return estimated(value, parts if parts[1].df else [], confidence, own)
 
 
-def own_part(drawn: NDArray[np.float64]) -> float:
+def own_part(drawn: Floats) -> float:
     """Return what trainings have each by itself of the variance over texts of their mean.
 
     nan where fewer than two replicates have a number in all of them: then nothing is known of it.

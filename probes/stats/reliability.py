@@ -1,4 +1,4 @@
-"""Reliability of an instrument: consistency, agreement, swapped ranks.
+"""Reliability of an instrument: consistency and agreement.
 
 Cases are what is told apart (statements, models), items or raters what it is told apart by (other
 statements, templates, seeds). No score is imputed: rows that lack one are left out whole.
@@ -6,24 +6,16 @@ statements, templates, seeds). No score is imputed: rows that lack one are left 
 
 from __future__ import annotations
 
-from itertools import combinations
-from typing import TYPE_CHECKING
-
 import numpy as np
-from scipy.special import comb, fdtri
+from numpy.typing import NDArray
+from scipy.special import fdtri
 
-from plumbline.probes.stats.bootstrap import bits, interval, keys, poisson
-from plumbline.probes.stats.crossed import estimated, of_mean
 from plumbline.probes.stats.estimate import Estimate
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 LEAST = 3  # levels of a facet with which something is told of it
 FLAT = 1e-12  # errors so small beside the scores are rounding
-DEFINED = 0.8  # share of bootstrap draws that must have a value for an interval: not of 3 cases
 FORMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
 
 
@@ -140,116 +132,3 @@ def alpha(scores: Floats, confidence: float = 0.95) -> Estimate:
     1.0
     """
     return icc(scores, confidence)["ICC(3,k)"]
-
-
-def split_halves(
-    scores: Floats, splits: int = 200, draws: int = 400, seed: int = 1, confidence: float = 0.95
-) -> Estimate:
-    """Return the mean of the Spearman-Brown reliability over splits of the items into halves.
-
-    All splits, or ``splits`` drawn ones where there are more; of an odd number of items one half
-    has one more, which Horst's formula allows for. Below -1 it is told as -1: that of halves that
-    are opposites has no end. The interval is of a bootstrap over cases, the splits staying as they
-    are. A draw in which a half does not vary, as with a single distinct case, has no value, and
-    the interval is nan where fewer than :data:`DEFINED` have one.
-
-    Parameters
-    ----------
-    scores : (cases, items) array
-        None missing.
-
-    References
-    ----------
-    Horst (1951), Estimating total test reliability from parts of unequal length, Educational and
-    Psychological Measurement 11(3), p. 368-371.
-
-    Examples
-    --------
-    >>> round(split_halves(np.array([[1.0, 2], [2, 3], [4, 4], [5, 7]]), draws=20).value, 4)
-    0.9636
-    """
-    n, k = scores.shape
-    if k < 2:
-        raise ValueError("needs two items")
-    halves = _halves(k, splits, seed)  # (items, splits)
-    centred = scores - scores.mean(axis=0)
-    centred[np.abs(centred) <= FLAT * np.abs(scores).max()] = 0
-    one, other = centred @ halves, centred @ (1 - halves)
-    units = keys(str(place) for place in range(n))
-    drawn = poisson(bits(units, draws, seed)).T.astype(np.float64)
-    share = (k // 2) / k
-    found = _stepped_up(np.vstack([np.ones((1, n)), drawn]), one, other, 4 * share * (1 - share))
-    value = float(found[0])
-    enough = np.isfinite(found[1:]).mean() >= DEFINED
-    low, high = interval(found[1:], n if enough else 0, confidence)
-    return Estimate(value, low, high, n)
-
-
-def _halves(k: int, splits: int, seed: int) -> Floats:
-    number = int(comb(k, k // 2, exact=True)) // (2 - k % 2)  # of an even number each comes twice
-    if number <= splits:
-        chosen = list(combinations(range(k), k // 2))[:number]
-    else:
-        rng = np.random.default_rng(seed)
-        chosen = [tuple(rng.permutation(k)[: k // 2]) for _ in range(splits)]
-    found = np.zeros((k, len(chosen)))
-    for column, members in enumerate(chosen):
-        found[list(members), column] = 1
-    return found
-
-
-def _stepped_up(weights: Floats, one: Floats, other: Floats, even: float) -> Floats:
-    """Return the mean reliability over splits for weights (draws, cases) of the cases.
-
-    ``even``: four times the product of the halves' shares of the items; of 1 it is 2 r / (1 + r).
-    """
-    total = weights.sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        a, b = weights @ one / total, weights @ other / total
-        cov = weights @ (one * other) / total - a * b
-        variances = np.stack([weights @ x**2 / total - m**2 for x, m in ((one, a), (other, b))])
-        variances[variances <= FLAT * variances[:, 0].max()] = np.nan
-        r = np.clip(cov / np.sqrt(variances.prod(axis=0)), -1, 1)
-        half = r + np.sqrt(r**2 + even * (1 - r**2))
-        stepped = np.where(half > 0, np.maximum(2 * r / half, -1), -1)  # of r = -1 half is nothing
-    known = np.isfinite(r)
-    sums = np.where(known, stepped, 0).sum(axis=1)
-    return np.asarray(np.where(known.any(axis=1), sums / np.maximum(known.sum(axis=1), 1), np.nan))
-
-
-def swap_chance(differences: Floats, *, drawn: tuple[bool, ...]) -> Estimate:
-    """Return the chance that a run like this one ranks two models the other way round.
-
-    That is, that the mean difference over samples drawn anew has another sign than the one seen:
-    by t of the difference over sqrt(2) standard errors, as both runs are uncertain. The standard
-    error is of crossed samples, see :mod:`plumbline.probes.stats.crossed`. It has no interval: it
-    is a prediction. It supposes that all true differences were as likely before (a flat prior), and
-    is right as often as it says of models that may lie far apart. Where the SD of true differences
-    is one standard error .33 swap and .25 are predicted, and of models that do not differ one half,
-    where .3 are. It is nan where differences do not vary.
-
-    Parameters
-    ----------
-    differences : (levels, ...) array
-        One model's score minus the other's, an axis for each facet; none missing.
-    drawn
-        For each axis whether it is drawn anew; else the same levels come again.
-
-    Examples
-    --------
-    t = 3 / sqrt(2 * 1 / 3), two degrees of freedom.
-
-    >>> round(swap_chance(np.array([2.0, 3.0, 4.0]), drawn=(True,)).value, 4)
-    0.0334
-    """
-    axes = range(differences.ndim)
-    parts = [
-        of_mean(differences.mean(axis=tuple(a for a in axes if a != axis)))
-        for axis in axes
-        if drawn[axis]
-    ]
-    value = float(differences.mean())
-    n = min(s for s, again in zip(differences.shape, drawn, strict=True) if again)
-    spread = sum(part.variance for part in parts) and all(part.df for part in parts)
-    chance = estimated(value / 2**0.5, parts).p / 2 if spread else float("nan")
-    return Estimate(chance, float("nan"), float("nan"), n)

@@ -6,28 +6,25 @@ the name's list. Words are ranked for each group by their smoothed pointwise mut
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import newcombe, wilson
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.tests import permutation_test
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scipy.sparse import csr_array
-
-    from plumbline.probes.stats.estimate import Estimate
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 OVER_NAMES = "symmetric Bayesian bootstrap over names"  # method of :func:`symmetric`
 WEIGHTS = 4_000_000  # weights of names that are held at once: 32 MB
-COUNTINGS = ("best", "fractional", "each")
 
 
 def largest(deviations: Floats, size: int) -> Integers:
@@ -200,7 +197,7 @@ def leading_shares(values: NDArray[np.floating[Any]], parts: Floats, number: int
         As in :func:`leading`, which chooses the words of each replicate; without a value above 0
         all shares are 0.
     parts : (words, classes) array
-        From :func:`membership`.
+        Share of a word in each class; a row sums to 1.
 
     Examples
     --------
@@ -213,35 +210,6 @@ def leading_shares(values: NDArray[np.floating[Any]], parts: Floats, number: int
     for rank in range(order.shape[1]):
         found += taken[:, rank, None] * parts[order[:, rank]]
     return np.asarray(found / np.maximum(taken.sum(axis=1, keepdims=True), 1))
-
-
-def membership(weights: Floats, best: NDArray[np.bool_], counting: str) -> Floats:
-    """Return how much of each word is counted in each class, an array (words, classes).
-
-    Parameters
-    ----------
-    weights : (words, classes) array
-        Share of a word in each class; a row sums to 1.
-    best : (words, classes) array
-        The classes that fit a word best: one, or several that fit as well as each other.
-    counting
-        ``best``: a word is in its best class, in equal parts where there are several;
-        ``fractional``: a word is in every class by its weight; ``each``: a word is in every class
-        where it has any weight, once in each, so that shares may sum to more than 1.
-
-    Raises
-    ------
-    ValueError
-        If a word has no class, or the counting is none of these.
-    """
-    weights, best = np.asarray(weights, dtype=np.float64), np.asarray(best, dtype=bool)
-    if not (best.any(axis=1).all() and (weights > 0).any(axis=1).all()):
-        raise ValueError("a word has no class")
-    if counting not in COUNTINGS:
-        raise ValueError(f"{counting!r} is none of {', '.join(COUNTINGS)}")
-    if counting == "best":
-        return np.asarray(best / best.sum(axis=1, keepdims=True))
-    return weights if counting == "fractional" else (weights > 0).astype(np.float64)
 
 
 def compare(
@@ -264,7 +232,7 @@ def compare(
     Parameters
     ----------
     first, second : (n, classes) and (m, classes) arrays
-        Membership of the words of either list, see :func:`membership`.
+        Share of each word in each class.
     n_permutations, seed
         Of the permutation test where it is not exact.
     """

@@ -9,18 +9,15 @@ Tests of Hypotheses, has the others.
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import combinations, islice, product
+from itertools import combinations, product
 from math import comb
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plumbline.probes.stats.classification import cells, metrics
 from plumbline.probes.stats.estimate import LEVEL
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -29,10 +26,7 @@ Integers = NDArray[np.int64]
 NEAR = 1e-9  # values as large as each other up to rounding count as equally large
 TOLERANCE = 1e-7  # two tables as likely as each other up to rounding count as equally likely
 LEAST = 1e-60  # outcomes that are less likely are left out of a distribution of sums
-BLOCK = 2_000  # relabellings at once: bounds memory
 EXACT = 20_000  # up to so many relabellings all are gone through
-EXACT_PAIRS = 14  # up to so many pairs that differ all sign patterns are gone through
-PATTERNS = 1_024  # of signs at once: bounds memory
 
 
 class Permutation(NamedTuple):
@@ -86,27 +80,29 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
     binary = ((pooled == 0) | (pooled == 1)).all(axis=0)
     for column in np.flatnonzero(binary):
         ones, seen = int(pooled[:, column].sum()), int(one[:, column].sum())
-        apart, mass = _apart(ones, n, m)
+        support, mass = _hypergeometric(total, ones, n)
+        mass = mass / mass.sum()
+        apart = np.abs(support * m - (ones - support) * n)  # of the two shares, times n m
         p[column] = mass[apart >= abs(seen * m - (ones - seen) * n)].sum()
         least[column] = mass[apart == apart.max()].sum()
     few = comb(total, n) <= EXACT
     if (rest := ~binary).any():
-        splits = _splits(total, n) if few else _drawn_splits(total, n, replicates, seed)
+        if few:
+            chosen = np.array(list(combinations(range(total), n)))
+            splits = np.zeros((len(chosen), total))
+            np.put_along_axis(splits, chosen, 1.0, axis=1)
+        else:
+            labels = np.tile(np.arange(total) < n, (replicates, 1)).astype(np.float64)
+            splits = np.random.default_rng(seed).permuted(labels, axis=1)
         values = pooled[:, rest]
         seen_there = np.abs(difference[rest]) - NEAR * np.abs(values).max(axis=0)
         centred = (values - values.mean(axis=0)) * (total / (n * m))
-        null = np.concatenate([np.abs(split @ centred) for split in splits])
+        null = np.abs(splits @ centred)
         hits, drawn = (null >= seen_there).sum(axis=0), int(not few)  # the one seen is a draw
         p[rest] = (hits + drawn) / (len(null) + drawn)
         furthest = (null >= null.max(axis=0) - NEAR).sum(axis=0)
         least[rest] = furthest / len(null) if few else 1 / (1 + len(null))
     return Permutation(difference, p, binary | few, least)
-
-
-def _apart(ones: int, n: int, m: int) -> tuple[Integers, Floats]:
-    """Return distances of two shares times n m, whole numbers, and their probabilities."""
-    support, mass = _hypergeometric(n + m, ones, n)
-    return np.abs(support * m - (ones - support) * n), mass / mass.sum()
 
 
 @lru_cache(maxsize=4_096)
@@ -119,32 +115,6 @@ def _hypergeometric(total: int, ones: int, n: int) -> tuple[Integers, Floats]:
     for kept in (support, mass):  # of all who ask
         kept.setflags(write=False)
     return support, mass
-
-
-def _as_far(designs: Iterable[Floats], values: Floats, seen: Floats, *, exact: bool) -> Floats:
-    """Return the p-values of sums of values (units, outcomes) that designs (some, units) make."""
-    hits, number = np.zeros(values.shape[1]), 0
-    for design in designs:
-        hits += (np.abs(design @ values) >= seen).sum(axis=0)
-        number += len(design)
-    return hits / number if exact else (1 + hits) / (1 + number)
-
-
-def _splits(total: int, n: int) -> Iterator[Floats]:
-    """Yield who is in the first group, in all ways."""
-    every = combinations(range(total), n)
-    while chosen := list(islice(every, BLOCK)):
-        members = np.zeros((len(chosen), total))
-        np.put_along_axis(members, np.array(chosen), 1.0, axis=1)
-        yield members
-
-
-def _drawn_splits(total: int, n: int, replicates: int, seed: int) -> Iterator[Floats]:
-    rng = np.random.default_rng(seed)
-    labels = (np.arange(total) < n).astype(np.float64)
-    for start in range(0, replicates, BLOCK):
-        size = min(BLOCK, replicates - start)
-        yield rng.permuted(np.broadcast_to(labels, (size, total)), axis=1)
 
 
 def fisher_p(with_word: Integers, group_sizes: Integers) -> Floats:
@@ -286,47 +256,6 @@ def _p_of_sum(seen: int, ones: Integers, sizes: Integers, totals: Integers) -> f
         return float("nan")
     likely = mass[seen - first] if 0 <= seen - first < len(mass) else 0.0
     return max(float(mass[mass <= likely * (1 + TOLERANCE)].sum() / mass.sum()), LEAST)
-
-
-def sign_flip_p(differences: Floats, flips: int, seed: int) -> Floats:
-    """Test whether paired differences are 0 on average, (outcomes,).
-
-    The null is that the two members of a pair may be exchanged: the sign of each difference is as
-    likely one way as the other, independently of the other pairs. The p-value is the share of sign
-    patterns whose sum is at least as far from 0 as the one seen.
-
-    Parameters
-    ----------
-    differences : (pairs, outcomes) array
-        One member of a pair minus the other, times the weight of the pair where pairs have
-        weights. A pair's outcomes flip together; each outcome is tested alone. nan: the pair lacks
-        that outcome.
-    flips, seed
-        Patterns drawn where more than ``EXACT_PAIRS`` pairs differ in some outcome. Else all are
-        gone through; p is 1 where no pair differs.
-
-    Examples
-    --------
-    All three pairs differ the same way: two of the eight patterns are as extreme.
-
-    >>> sign_flip_p(np.array([[1.0], [2.0], [3.0]]), 99, 1).tolist()
-    [0.25]
-    """
-    values = np.nan_to_num(np.asarray(differences, dtype=np.float64))
-    values = values[(values != 0).any(axis=1)]
-    seen = np.abs(values.sum(axis=0)) - NEAR * np.abs(values).sum(axis=0)
-    pairs = len(values)
-    exact = pairs <= EXACT_PAIRS
-    rng = np.random.default_rng(seed)
-    sizes = [min(PATTERNS, flips - start) for start in range(0, flips, PATTERNS)]
-    drawn = (rng.integers(0, 2, (size, pairs)) for size in sizes)
-    patterns = [_patterns(pairs)] if exact else drawn
-    return _as_far((1.0 - 2 * p.astype(np.float64) for p in patterns), values, seen, exact=exact)
-
-
-def _patterns(units: int) -> Integers:
-    """Return every pattern of 0 and 1 once, the one of zeros first, (patterns, units)."""
-    return (np.arange(2**units)[:, None] >> np.arange(units)) & 1
 
 
 def chance_p(

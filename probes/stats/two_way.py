@@ -11,16 +11,14 @@ Survey Methodology 28(2), CR2; degrees of freedom by Satterthwaite (1946), Biome
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plumbline.probes.stats.intervals import t_half_width, two_sided
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.signedinteger[Any]]
@@ -28,7 +26,6 @@ Integers = NDArray[np.signedinteger[Any]]
 METHOD = "t interval over source texts and names (two-way clusters)"
 FLAT = 1e-9  # standard errors below are rounding
 LARGEST = 2**62  # of numbers
-BLOCK = 100_000  # rows at once
 
 
 class Tested(NamedTuple):
@@ -58,64 +55,6 @@ class _Units(NamedTuple):
     group: Integers  # (cells,)
     rows: Integers  # (cells,)
     freedom: Floats  # (groups,): effective number of units minus 1
-
-
-class _Errors(NamedTuple):
-    """Distances of rows from the mean of their group, over its rows; one measure at a time."""
-
-    values: Floats  # (rows, measures)
-    groups: Integers  # (rows,)
-    size: Floats  # (groups,): rows of each
-    texts: Integers | None = None  # (rows,): where the mean of a text's other rows is taken off
-
-    def products(self, of: _Units) -> Floats:
-        """Return sums over units of products of their sums in groups.
-
-        (measures, groups, groups).
-        """
-        number = len(self.size)
-        scale = self.size[of.group]  # 1 / sqrt(1 - share of the group's rows), 0 of all of them
-        np.divide(of.rows, scale, out=scale)
-        alone = scale >= 1
-        np.subtract(1, scale, out=scale)
-        scale[alone] = np.inf
-        np.sqrt(scale, out=scale)
-        np.divide(1, scale, out=scale)
-        shared = np.bincount(of.unit) > 1  # most names are of one group, and no text with one name
-        several = shared[of.unit]
-        place = (np.cumsum(shared, dtype=np.int32) - 1)[of.unit[several]]
-        across = np.zeros((int(shared.sum()), number))
-        del shared
-        found = np.zeros((self.values.shape[1], number, number))
-        for m in range(len(found)):
-            sums = np.bincount(of.cell, self._of(m), len(of.unit))
-            np.multiply(sums, scale, out=sums)
-            across[place, of.group[several]] = sums[several]
-            sums[several] = 0
-            sums **= 2
-            found[m] = across.T @ across + np.diag(np.bincount(of.group, sums, number))
-        return found
-
-    def _of(self, measure: int) -> Floats:
-        values, number = self.values[:, measure], len(self.size)
-        if self.texts is None:
-            found = values.copy()
-        else:  # the mean of a text's rows in other groups, where there are any
-            cell = self.texts * number + self.groups
-            shape = int(self.texts.max()) + 1, number
-            there = np.bincount(cell, minlength=shape[0] * number).reshape(shape)
-            sums = np.bincount(cell, values, shape[0] * number).reshape(shape)
-            mean = sums.sum(axis=1, keepdims=True) - sums
-            mean /= np.maximum(there.sum(axis=1, keepdims=True) - there, 1)
-            found = mean.ravel()[cell]
-            del cell
-            np.subtract(values, found, out=found)
-        means = np.bincount(self.groups, found, number) / np.maximum(self.size, 1)
-        for start in range(0, len(found), BLOCK):
-            rows = slice(start, start + BLOCK)
-            found[rows] -= means[self.groups[rows]]
-            found[rows] /= self.size[self.groups[rows]]
-        return found
 
 
 def two_way(
@@ -158,19 +97,19 @@ def two_way(
     number = contrasts.shape[1]
     size = np.bincount(groups, minlength=number).astype(np.float64)
     of_texts = _units(texts, groups, size)
-    errors = _Errors(values, groups, size)
-    total = _variance(errors.products(of_texts), contrasts)
+    total = _variance(_products(_distances(values, groups, size), of_texts, size), contrasts)
     per_text = _together(of_texts, size, contrasts)[:, None]
     spent = total**2 / np.maximum(per_text, 1)
-    rest = errors._replace(texts=texts if texts_alike else None)
+    rest = _distances(values, groups, size, texts if texts_alike else None)
     shared, own = np.zeros_like(total), np.zeros_like(total)
     known = ((contrasts == 0) | (of_texts.freedom > 0)).all(axis=1)[:, None]
     for many in range(1, len(names) + 1):
         for chosen in combinations(names, many):
             sign, code = (-1) ** (many + 1), _joint(chosen, number)
             of_names = _units(code, groups, size)
-            products = rest.products(of_names)
-            within = rest.products(_units(_joint((code, texts), number), groups, size))
+            products = _products(rest, of_names, size)
+            both = _units(_joint((code, texts), number), groups, size)
+            within = _products(rest, both, size)
             shared += sign * _variance(products - within, contrasts)
             if many == 1:
                 free = of_names.freedom
@@ -183,6 +122,47 @@ def two_way(
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = np.where(spent > 0, variance**2 / spent, per_text).clip(1)
     return Tested(*(np.where(known, x, np.nan) for x in (np.sqrt(variance), freedom, shared)))
+
+
+def _distances(
+    values: Floats, groups: Integers, size: Floats, texts: Integers | None = None
+) -> Floats:
+    """Return distances of rows from the mean of their group, over its rows, (rows, measures).
+
+    ``texts``: (rows,), where the mean of a text's rows in other groups is taken off before.
+    """
+    found, number = np.empty(values.shape), len(size)
+    for m, column in enumerate(values.T):
+        rest = column
+        if texts is not None:
+            cell = texts * number + groups
+            shape = int(texts.max()) + 1, number
+            there = np.bincount(cell, minlength=shape[0] * number).reshape(shape)
+            sums = np.bincount(cell, column, shape[0] * number).reshape(shape)
+            mean = sums.sum(axis=1, keepdims=True) - sums
+            mean /= np.maximum(there.sum(axis=1, keepdims=True) - there, 1)
+            rest = column - mean.ravel()[cell]
+        means = np.bincount(groups, rest, number) / np.maximum(size, 1)
+        found[:, m] = (rest - means[groups]) / size[groups]
+    return found
+
+
+def _products(distances: Floats, of: _Units, size: Floats) -> Floats:
+    """Return sums over units of products of their sums in groups, (measures, groups, groups)."""
+    number, share = len(size), of.rows / size[of.group]
+    with np.errstate(divide="ignore"):
+        scale = np.where(share < 1, 1 / np.sqrt(1 - share), 0)  # CR2
+    shared = np.bincount(of.unit) > 1  # most names are of one group, and no text with one name
+    several = shared[of.unit]
+    place = (np.cumsum(shared) - 1)[of.unit[several]]
+    across = np.zeros((int(shared.sum()), number))
+    found = np.zeros((distances.shape[1], number, number))
+    for m in range(len(found)):
+        sums = np.bincount(of.cell, distances[:, m], len(of.unit)) * scale
+        across[place, of.group[several]] = sums[several]
+        alone = np.where(several, 0, sums**2)
+        found[m] = across.T @ across + np.diag(np.bincount(of.group, alone, number))
+    return found
 
 
 def replicated(
@@ -219,49 +199,25 @@ def _joint(codes: Sequence[Integers], number: int) -> Integers:
 
     They stay small enough to be numbered by group too.
     """
-    found = codes[0]
+    found = codes[0].astype(np.int64)
     for code in codes[1:]:
-        found, width = found.astype(np.int64), int(code.max()) + 1
+        width = int(code.max()) + 1
         if (int(found.max()) + 1) * width * number > LARGEST:
             found = np.unique(found, return_inverse=True)[1]
-        found *= width
-        found += code
+        found = found * width + code
     return found
 
 
 def _units(code: Integers, groups: Integers, size: Floats) -> _Units:
     number = len(size)
-    unit, cell, rows = _numbered(code, groups, number)
-    del code
-    group = (unit % number).astype(np.int32)
-    unit //= number
+    keys = code.astype(np.int64) * number + groups
+    keys, cell, rows = np.unique(keys, return_inverse=True, return_counts=True)
+    unit, group = np.divmod(keys, number)
+    unit = np.unique(unit, return_inverse=True)[1]  # without gaps
     share = rows / size[group]
     second, fourth = (np.bincount(group, share**k, number) for k in (2, 4))
     freedom = second**2 / np.where(fourth > 0, fourth, np.inf) - 1
-    unit = np.cumsum(np.diff(unit, prepend=unit[:1]) > 0, dtype=np.int32)  # without gaps
     return _Units(cell, unit, group, rows, np.where(freedom > FLAT, freedom, 0))
-
-
-def _numbered(code: Integers, groups: Integers, number: int) -> tuple[Integers, ...]:
-    """Return each code and group once, as one number, rising; its place in each row; its rows.
-
-    As ``np.unique`` does, in a third of the memory.
-    """
-    keys = code.astype(np.int64)
-    keys *= number
-    keys += groups
-    order = keys.argsort()
-    keys = keys[order]
-    first = np.ones(len(keys), np.bool_)
-    np.not_equal(keys[1:], keys[:-1], out=first[1:])
-    starts = np.flatnonzero(first).astype(np.int32)
-    keys = keys[starts]
-    ranks = np.cumsum(first, dtype=np.int32)
-    del first
-    ranks -= 1
-    place = np.empty(len(order), np.int32)
-    place[order] = ranks
-    return keys, place, np.diff(starts, append=np.int32(len(order)))
 
 
 def _together(of: _Units, size: Floats, contrasts: Floats) -> Floats:

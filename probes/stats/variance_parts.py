@@ -6,19 +6,16 @@ each pair of levels of two facets, and a rest. All facets are crossed; some scor
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import chdtri
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Codes = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
 
 REST: tuple[str, ...] = ()  # name of the term of what is left
 ANOVA = "ANOVA (Henderson I, III), generalized pivotal quantities"
@@ -127,21 +124,17 @@ def parts_of(
     return Parts(terms, solve @ squares, pivots @ solve.T, levels, n)
 
 
-def _cells(facets: Mapping[str, Codes], term: tuple[str, ...]) -> Codes:
+def _cells(facets: Mapping[str, Codes], term: Iterable[str]) -> Codes:
     """Return codes of the cells of a term from 0 on, (n,)."""
-    return _joint(*(facets[name] for name in term))
-
-
-def _joint(*codes: Codes) -> Codes:
-    joint = np.zeros_like(codes[0])
-    for own in codes:
+    joint = np.zeros_like(next(iter(facets.values())))
+    for own in (facets[name] for name in term):
         joint = np.unique(joint * (int(own.max()) + 1) + own, return_inverse=True)[1]
     return joint
 
 
 def _whole(facets: Mapping[str, Codes]) -> bool:
     """Tell whether every combination of levels has as many scores."""
-    count = np.bincount(_joint(*facets.values()))
+    count = np.bincount(_cells(facets, facets))
     all_ = np.prod([int(own.max()) + 1 for own in facets.values()])
     return len(count) == all_ and bool((count == count[0]).all())
 

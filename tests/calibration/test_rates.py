@@ -6,7 +6,7 @@ import pytest
 from scipy.special import ndtr
 
 from calibration.rates import rate, rows, tally
-from calibration.truth import COLUMNS, NULL, PLANTED
+from calibration.truth import COLUMNS
 from plumbline.probes.report import error_rates
 from plumbline.probes.stats.intervals import wilson
 
@@ -20,7 +20,7 @@ def count(*outcomes):
     return {row["effect"]: row for row in tallies.to_dicts()}
 
 
-def z_tests(inflate=1.0, kind=NULL, replicates=400):
+def z_tests(inflate=1.0, kind="null", replicates=400):
     """Tally z tests of 20 rows, whose errors are larger than they are said to be."""
     rng, parts = np.random.default_rng(SEED), []
     for number in range(replicates):
@@ -82,4 +82,4 @@ def test_rows_of_a_broken_test_are_outside():
 
 
 def test_rows_have_size_of_a_null_alone():
-    assert set(z_tests(kind=PLANTED)["measure"]) == {"coverage of intervals"}
+    assert set(z_tests(kind="planted")["measure"]) == {"coverage of intervals"}

@@ -10,7 +10,6 @@ from calibration.nationality import nationality
 from calibration.politicians import lists, pmi
 from calibration.reliability import reliability
 from calibration.stereotypes import completions
-from calibration.truth import NULL, PLANTED
 from calibration.values import values
 from plumbline.probes.leaning.ensemble import ITSELF
 
@@ -39,7 +38,7 @@ def simulate(analysis, truth, seed=SEED):
 
 @pytest.mark.parametrize("analysis", simulated_analyses())
 def test_simulations_of_a_null_count_every_p(analysis):
-    tables, found = simulate(analysis, truth_of(analysis, NULL))
+    tables, found = simulate(analysis, truth_of(analysis, "null"))
     counted = pl.concat(found.values())["p"].drop_nulls().implode()
     for name, table in tables.items():
         if "p" in table.columns and (analysis, name) not in ELSEWHERE:
@@ -50,12 +49,12 @@ def test_simulations_of_a_null_count_every_p(analysis):
             assert set(rows.drop_nulls(["effect", "p"])["effect"]) <= {0.0}, test
 
 
-PLANTING = [name for name in simulated_analyses() if truth_of(name, PLANTED)]
+PLANTING = [name for name in simulated_analyses() if truth_of(name, "planted")]
 
 
 @pytest.mark.parametrize("analysis", PLANTING)
 def test_intervals_cover_what_is_planted(analysis):
-    _, found = simulate(analysis, truth_of(analysis, PLANTED))
+    _, found = simulate(analysis, truth_of(analysis, "planted"))
     rows = pl.concat(found.values()).drop_nulls(["effect", "target", "value", "low", "high"])
     assert len(rows) > 5
     covered = rows["target"].is_between(rows["low"], rows["high"]).mean()
@@ -82,7 +81,7 @@ def test_coordinates_are_where_the_truth_has_them(tmp_path):
     _, run, params = analysis_of("compass")
     params = type(params).model_validate(params.model_dump() | compass.PARAMS)
     table = run(drawn.inputs, params)["coordinates"]
-    true = compass.truth_of(drawn.known, "continuous")["here"]
+    true = compass.truth_of(drawn.known, "continuous").rename({"here": "target"})
     both = table.join(true, on=["corpus", "axis"]).filter(pl.col("unit").is_not_null())
     apart = (both["value"] - both["target"]).abs()
     assert apart.min() < 3

@@ -2,12 +2,16 @@
 
 import numpy as np
 
-from calibration.leaning.classified import GROUPS, write
+from calibration.leaning.classified import GROUPS, ClassifiersShape, write
 
 __all__ = ["GROUPS", "KNOWS", "outputs"]
 KNOWS = {"news-left": ["left-known", "both-known"], "news-right": ["right-known", "both-known"]}
+CORPORA = ("news-left", "news-right", "social-center")
+ALIKE = {"words": 40, "each": 1, "hard": 0.0, "spread": 0.0, "threshold": 0.0, "by_text": 0.0}
 
 
-def outputs(folder, accuracy, *, seed=1, **design):
+def outputs(folder, accuracy, *, seed=1, corpora=CORPORA, groups=GROUPS, knows=None, **shape):
     print("seed", seed)
-    return write(folder, accuracy, np.random.default_rng(seed), **design)
+    rng = np.random.default_rng(seed)
+    made = ClassifiersShape(**ALIKE | shape)
+    return write(folder, made, accuracy, rng, corpora, groups=groups, knows=knows)

@@ -39,7 +39,7 @@ CORPORA = ("news-left", "news-right", "social-left", "social-center")
 @pytest.fixture(scope="module")
 def independent(tmp_path_factory):
     folder = tmp_path_factory.mktemp("independent")
-    there = outputs(folder, lambda *_: 0.7, number=1500, corpora=CORPORA, seed=SEED)
+    there = outputs(folder, lambda *_: 0.7, words=1500, corpora=CORPORA, seed=SEED)
     return ensemble.run(there.inputs, PARAMS)
 
 
@@ -62,7 +62,7 @@ def test_ensembles_of_identical_models_are_the_model():
 
 
 def test_differences_of_identical_models_are_zero(tmp_path):
-    inputs = outputs(tmp_path, lambda *_: 0.7, number=20, corpora=CORPORA, seed=SEED).inputs
+    inputs = outputs(tmp_path, lambda *_: 0.7, words=20, corpora=CORPORA, seed=SEED).inputs
     path = inputs.outputs("finetuned_classifiers", "m") / "planted/all.parquet"
     frame = pl.read_parquet(path)
     itself = frame.filter(corpus="").select("id", "class", "logprob_nats").unique(["id", "class"])
@@ -99,8 +99,8 @@ def test_differences_planted_partisanship_is_significant(tmp_path):
         worst = {"news-left": "a", "news-right": "b", "social-left": "c"}.get(corpus)
         return 0.05 if group == worst else 0.9
 
-    design = {"corpora": CORPORA[:3], "pretraining": (1, 2, 3, 4), "groups": ("a", "b", "c")}
-    inputs = outputs(tmp_path, good, number=80, seed=SEED, **design).inputs
+    design = {"corpora": CORPORA[:3], "pretraining": 4, "groups": ("a", "b", "c")}
+    inputs = outputs(tmp_path, good, words=80, seed=SEED, **design).inputs
     rows = ensemble.run(inputs, PARAMS)["differences"]
     (row,) = rows.filter(baseline=ONES, metric="balanced accuracy").to_dicts()
     assert row["low"] > 0.05
@@ -143,7 +143,7 @@ def test_choices_are_all_or_follow_from_the_key():
 
 
 def test_run_needs_two_partisan_corpora_and_two_pretrainings(tmp_path):
-    design = {"number": 20, "seed": SEED, "pretraining": (1,)}
+    design = {"words": 20, "seed": SEED, "pretraining": 1}
     one = outputs(tmp_path / "one", lambda *_: 0.7, corpora=("news-left",), **design)
     assert ensemble.run(one.inputs, PARAMS) == {}
     several = outputs(tmp_path / "several", lambda *_: 0.7, corpora=CORPORA, **design)

@@ -35,8 +35,8 @@ def good(corpus, group):
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    design = {"number": 60, "seed": SEED, "knows": KNOWS, "hard": 0.5}
-    return outputs(tmp_path_factory.mktemp("planted"), good, **design, pretraining=range(1, 6))
+    design = {"words": 60, "seed": SEED, "knows": KNOWS, "hard": 0.5}
+    return outputs(tmp_path_factory.mktemp("planted"), good, **design, pretraining=5)
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ def test_groups_texts_of_one_word_are_one_cluster(tmp_path):
     for task, clusters in (("planted", 20), ("hate-en", 80)):
         p = []
         for seed in range(4):
-            design = {"number": 20, "each": 4, "seed": SEED + seed, "task": task}
+            design = {"words": 20, "each": 4, "seed": SEED + seed, "task": task}
             inputs = outputs(tmp_path / task / str(seed), lambda *_: 0.7, **design).inputs
             table = fairness.run(inputs, QUICK)["groups"]
             rows = table.filter(reading="corrected", metric="balanced accuracy", level="group")
@@ -186,11 +186,11 @@ def test_groups_texts_of_one_word_are_one_cluster(tmp_path):
 @pytest.mark.slow
 def test_differences_of_trainings_alone_have_their_size(tmp_path):
     """By the test over the texts of these trainings a fifth of such comparisons had p below .05."""
-    design = {"number": 25, "knows": {}, "spread": 0.5, "groups": ("one", "other")}
+    design = {"words": 25, "knows": {}, "spread": 0.5, "groups": ("one", "other")}
     found = []
     for seed in range(67):
         folder = tmp_path / str(seed)
-        there = outputs(folder, lambda *_: 0.7, seed=SEED + seed, pretraining=range(1, 6), **design)
+        there = outputs(folder, lambda *_: 0.7, seed=SEED + seed, pretraining=5, **design)
         rows = fairness.run(there.inputs, QUICK)["differences"]
         found.append(rows.filter(pl.col("baseline") != "", level="all"))
     for metric in ("balanced accuracy", "F1"):
@@ -211,7 +211,7 @@ def test_matched_runs_have_the_same_seeds():
 
 
 def test_groups_need_enough_texts(tmp_path):
-    inputs = outputs(tmp_path, good, number=20, seed=SEED, task="hate-en", knows=KNOWS).inputs
+    inputs = outputs(tmp_path, good, words=20, seed=SEED, task="hate-en", knows=KNOWS).inputs
     found = fairness.run(inputs, QUICK)
     assert set(found["groups"]["group"]) == set(GROUPS)  # one source of all texts is none
     many = QUICK.model_copy(update={"texts_min": 21})

@@ -1,4 +1,4 @@
-"""Consistency, agreement, swapped ranks."""
+"""Consistency and agreement."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 from plumbline.probes.stats.reliability import (
     FORMS,
     alpha,
     complete,
     icc,
-    split_halves,
-    swap_chance,
 )
 
 SEED = 7
@@ -59,49 +56,6 @@ def test_alpha_is_that_of_variances_and_the_mean_of_all_guttman_halves():
     assert alpha(TABLE).value == pytest.approx(4 * np.mean(cov) / total)
 
 
-def test_halves_are_stepped_up_by_spearman_and_brown():
-    r = [
-        np.corrcoef(TABLE[:, list(c)].sum(1), TABLE[:, [j for j in range(4) if j not in c]].sum(1))
-        for c in ((0, 1), (0, 2), (0, 3))
-    ]
-    stepped = [2 * m[0, 1] / (1 + m[0, 1]) for m in r]
-    assert split_halves(TABLE, draws=20).value == pytest.approx(np.mean(stepped))
-
-
-@pytest.mark.parametrize("items", [3, 4, 5])
-def test_halves_of_parallel_items_have_their_alpha_of_odd_numbers_too(items):
-    rng = np.random.default_rng(SEED)
-    drawn = rng.normal(0, 1, (40, items))
-    white = np.linalg.qr(drawn - drawn.mean(axis=0))[0]  # of mean 0, orthogonal
-    scores = white @ np.linalg.cholesky(0.5 + 0.5 * np.eye(items)).T  # all correlate by .5
-    whole = items * 0.5 / (1 + (items - 1) * 0.5)
-    assert split_halves(scores, draws=20).value == pytest.approx(whole)
-    assert alpha(scores).value == pytest.approx(whole)
-
-
-def test_halves_that_are_opposites_end_at_minus_one_and_no_interval_leaves_its_scale():
-    opposites = split_halves(np.array([[1.0, -1], [2, -2], [4, -4], [8, -8]]), draws=50)
-    assert opposites[:3] == (-1, -1, -1)
-    # each item is the opposite of the other two together, up to the last digit
-    known = np.array([[1.0, 2, 3], [2, 1, 3], [3, 2, 1], [1, 3, 2]])
-    print("SEED", SEED)
-    rng = np.random.default_rng(SEED)
-    for scores in (known, *(rng.normal(size=(n, 4)) for n in (4, 5, 8) for _ in range(10))):
-        found = split_halves(scores, draws=100)
-        assert -1 <= found.low <= found.value <= found.high <= 1
-
-
-def test_split_halves_draws_of_one_case_are_no_noise_of_rounding():
-    cases = np.array([0.1, 0.7, 1.9, 2.3])
-    parallel = split_halves(cases[:, None] * np.array([1.0, 1.1, 0.9, 1.3]))
-    assert parallel[:3] == pytest.approx((1, 1, 1))  # in each draw that has two cases
-    constant = split_halves(np.full((4, 3), 0.1) + 0.2)
-    assert np.isnan(constant[:3]).all()
-    three = split_halves(np.array([[0.11, 0.1, 0.12], [0.7, 0.71, 0.7], [1.9, 1.92, 1.93]]))
-    assert three.value > 0.99
-    assert np.isnan(three[1:3]).all()  # a quarter of the draws has one case
-
-
 def test_a_row_that_lacks_a_score_is_left_out():
     assert len(complete(np.where(TABLE == 10, np.nan, TABLE))) == 5
 
@@ -126,48 +80,3 @@ def test_scores_that_rounding_alone_tells_apart_have_no_reliability(shape):
     assert np.isnan([level[name].value for name in ("ICC(1,k)", "ICC(3,k)")]).all()
     same = icc(np.add.outer(ratings[:, 0], raters))
     assert same["ICC(3,1)"].value == pytest.approx(1)
-
-
-def swaps(differences):
-    """Return what is predicted on average for true differences, and how often ranks swap."""
-    rng = np.random.default_rng(SEED)
-    chances, swapped = [], []
-    for true in differences(rng, 3000):
-        one, two = (
-            true
-            + rng.normal(0, 1, (20, 1))
-            + rng.normal(0, 0.5, (1, 8))
-            + rng.normal(0, 1, (20, 8))
-            for _ in range(2)
-        )
-        chances.append(swap_chance(one, drawn=(True, True)).value)
-        swapped.append(one.mean() * two.mean() < 0)
-    return np.mean(chances), np.mean(swapped)
-
-
-def test_ranks_swap_as_often_as_is_predicted():
-    predicted, seen = swaps(lambda rng, n: rng.uniform(-2, 2, n))
-    assert seen == pytest.approx(predicted, abs=0.02)
-
-
-def test_ranks_of_models_that_are_close_swap_more_often_than_is_predicted():
-    error = (1 / 20 + 0.25 / 8 + 1 / 160) ** 0.5  # of a mean difference, and the SD of true ones
-    predicted, seen = swaps(lambda rng, n: rng.normal(0, error, n))
-    # a seen difference over sqrt(2) errors is then standard normal: the mean of its tail is 1 / 4;
-    # and two seen ones correlate by 1 / 2: their signs differ in 1 / 3
-    assert predicted == pytest.approx(1 / 4, abs=0.02)
-    assert seen == pytest.approx(1 / 3, abs=0.02)
-    predicted, seen = swaps(lambda rng, n: np.zeros(n))
-    # over sqrt(2) errors it is then normal with variance 1 / 2
-    assert predicted == pytest.approx(0.5 - np.arctan(0.5**0.5) / np.pi, abs=0.02)
-    assert seen == pytest.approx(1 / 2, abs=0.02)
-
-
-def test_what_comes_again_does_not_swap_ranks():
-    own = np.array([[1.0, 3.0], [5.0, 7.0]])
-    again = swap_chance(own, drawn=(False, True)).value
-    # over columns alone: means 3 and 5, standard error 1
-    assert again == pytest.approx(swap_chance(np.array([3.0, 5.0]), drawn=(True,)).value)
-    assert again < swap_chance(own, drawn=(True, True)).value < norm.cdf(0)
-    assert np.isnan(swap_chance(np.array([1.0]), drawn=(True,)).value)
-    assert np.isnan(swap_chance(np.ones((3, 4)), drawn=(True, True)).value)  # nothing to judge by

@@ -9,7 +9,6 @@ from plumbline.probes.stereotypes.similarity import (
     compare,
     cosines,
     expected,
-    jackknife,
     left_out,
     relabelled,
     rsa,
@@ -76,19 +75,6 @@ def test_left_out_by_hand(diagonal):
     a[4], b[7], b[8] = a[2], b[1], b[1]  # ties
     anew = [rsa(np.delete(a, i, 0), np.delete(b, i, 0), diagonal=diagonal) for i in range(9)]
     assert left_out(a, b, diagonal=diagonal) == pytest.approx(anew, abs=1e-11)
-
-
-@pytest.mark.parametrize("diagonal", [True, False])
-@pytest.mark.slow
-def test_jackknife_errors_are_those_of_many_draws(diagonal):
-    rng = np.random.default_rng(SEED)
-    values, errors = [], []
-    for _ in range(200):
-        a = rng.normal(0, 1, (20, 8))
-        b = a + rng.normal(0, 1.5, (20, 8))
-        values.append(rsa(a, b, diagonal=diagonal))
-        errors.append(np.linalg.norm(jackknife(a, b, diagonal=diagonal)))
-    assert np.mean(errors) == pytest.approx(np.std(values), rel=0.3)
 
 
 def test_compare_intervals():

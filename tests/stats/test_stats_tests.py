@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 from math import comb
 
 import numpy as np
@@ -20,7 +20,6 @@ from plumbline.probes.stats.tests import (
     of_members,
     permutation_test,
     permuted_sums_p,
-    sign_flip_p,
     two_tailed,
 )
 
@@ -100,14 +99,6 @@ def test_permutation_test_drawn_is_near_the_exact_p_and_reproducible():
     assert permutation_test(*half, 20_000, SEED + 1).p[1] != found.p[1]
     apart = permutation_test(np.full((30, 1), 0.9), np.full((30, 1), 0.1), 999, 1)
     assert apart.p[0] == 1 / 1000  # never 0
-
-
-def test_permutation_test_of_swapped_groups_turns_the_sign():
-    rng = np.random.default_rng(SEED)
-    one, two = (rng.random((8, 4)) < 0.5) * 1.0, (rng.random((11, 4)) < 0.5) * 1.0
-    there, back = permutation_test(one, two, 1, 1), permutation_test(two, one, 1, 1)
-    assert (there.difference == -back.difference).all()
-    assert there.p == pytest.approx(back.p, rel=1e-12)
 
 
 def test_permutation_test_outcomes_are_tested_alone():
@@ -243,38 +234,6 @@ def test_permuted_sums_p_of_one_outcome_is_nan():
 
 
 # Darwin's maize, eighths of an inch: crossed minus self-fertilised (Fisher 1935, section 17)
-MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
-
-
-def test_sign_flip_p_of_fishers_maize(monkeypatch):
-    """Section 21: 863 of the 32,768 patterns sum to 314 or more; so many again to -314 or less."""
-    maize = np.array(MAIZE, dtype=float)[:, None]
-    (p,) = sign_flip_p(maize, 20_000, 5)
-    assert p == pytest.approx(2 * 863 / 2**15, abs=4 * (0.053 * 0.947 / 20_000) ** 0.5)
-    monkeypatch.setattr(permutation, "EXACT_PAIRS", 15)
-    (p,) = sign_flip_p(maize, 1, 1)
-    assert p * 2**15 == pytest.approx(2 * 863)
-
-
-def test_sign_flip_p_by_enumeration():
-    rng = np.random.default_rng(3)
-    values = rng.normal(size=(9, 4)).round(2)
-    signs = np.array(list(product((1, -1), repeat=9)))
-    sums = np.abs(signs @ values)
-    expected = (sums >= np.abs(values.sum(axis=0)) - 1e-9).mean(axis=0)
-    assert sign_flip_p(values, 1, 1) == pytest.approx(expected)
-
-
-def test_sign_flip_p_leaves_out_pairs_without_a_difference():
-    whole = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, np.nan], [0.0, 0.0]])
-    one, two = sign_flip_p(whole, 1, 1)
-    assert (one, two) == (0.25, 0.5)
-    assert sign_flip_p(np.zeros((3, 2)), 9, 1).tolist() == [1, 1]
-
-
-def test_sign_flip_p_is_never_zero_and_symmetric():
-    values = np.full((30, 1), 2.5)
-    assert sign_flip_p(values, 99, 1) == sign_flip_p(-values, 99, 1) == [0.01]
 
 
 TRUE = np.array([True] * 3 + [False] * 4)

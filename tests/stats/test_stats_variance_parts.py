@@ -105,22 +105,6 @@ def test_reml_is_0_where_mean_squares_are_below_0():
     assert (reml(scores, codes)[~below] >= 0).all()
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.15])
-@pytest.mark.slow
-def test_intervals_hold_planted_parts(missing):
-    rng = np.random.default_rng(SEED)
-    held, value, number = {}, {}, 30 if missing else 250
-    for _ in range(number):
-        found = parts_of(*world(rng, (20, 5, 3), missing=missing), draws=300)
-        for place, term in enumerate(found.terms):
-            _, low, high = found.interval(np.eye(len(found.terms))[place], 0.95)
-            held[term] = held.get(term, 0) + (low <= PLANTED[term] <= high)
-            value[term] = value.get(term, 0) + found.value[place] / number
-    for term, part in PLANTED.items():
-        assert held[term] / number >= (0.9 if not missing else 0.8), term
-        assert value[term] == pytest.approx(part, abs=0.12), term
-
-
 def test_too_few_scores_are_an_error():
     with pytest.raises(ValueError, match="too few"):
         parts_of(np.arange(3.0), {"a": np.array([0, 1, 2]), "b": np.array([0, 0, 1])})

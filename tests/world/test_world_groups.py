@@ -15,8 +15,6 @@ from plumbline.builders.datasets.emotions import build as emotions
 from plumbline.builders.datasets.emotions.build import EMOTIONS
 from plumbline.builders.datasets.social_groups import build as social_groups
 from plumbline.builders.datasets.stereotypes import build as stereotypes
-from plumbline.probes.models.masked import Masked
-from plumbline.probes.prompts.groups import queries
 from plumbline.probes.stereotypes.completions import Params as Asking
 from worlds.groups import Society, train
 
@@ -86,25 +84,6 @@ def test_train_null_world_has_no_effects(tmp_path):
     assert world["log_odds_nats"].unique().to_list() == [0.0]
     assert world.group_by("word").agg(pl.col("probability").n_unique())["probability"].min() > 1
     assert Society(**SETTINGS | {"attribute_effect": 0, "emotion_effect": 0}).null
-
-
-def test_world_groups_says_what_was_planted():
-    folder = TOP / "data/samples/worlds/world-groups"
-    world = pl.read_parquet(folder / "planted.parquet")
-    scorer = Masked(folder, "w", "r", dtype="float64")
-    folders = {n: Path(f"data/datasets/{n}") for n in ("social_groups", "stereotypes")}
-    some = queries(asking(), folders, "en")[::3]
-    words = world["word"].unique().sort().to_list()
-    true = {(g, w): p for g, w, p in world.select("group", "word", "probability").iter_rows()}
-    prompts = [f"{q.text[:1].upper()}{q.text[1:]} <mask>?" for q in some]
-    (block,) = scorer.fill(prompts, words, len(words))
-    likeness = []
-    for query, fill in zip(some, block.each(), strict=True):
-        wanted = np.log([true[query.group, w] for w in fill.words])
-        likeness.append(np.corrcoef(wanted, fill.logprobs_nats)[0, 1])
-    print(f"lowest {min(likeness):.3f}, mean {np.mean(likeness):.3f}")
-    assert np.mean(likeness) > 0.8  # in so small and short a training
-    assert len({q.template for q in some}) > 5
 
 
 def sample(name):

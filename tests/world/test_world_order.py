@@ -1,18 +1,15 @@
-"""The order of words in worlds, and sentiments that lexica do not know."""
+"""The order of words in worlds."""
 
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
 from plumbline.builders.datasets.words.build import PLACES, POS
 from plumbline.probes.prompts.politicians import bare
-from worlds import politicians
 
 TOP = Path(__file__).parents[2]
-FACTS = {"sentences": 100, "steps": 1, "learning_rate": 0.1, "seed": 3}
 # Dryer, World Atlas of Language Structures, chapters 81 and 87; table 11 of the paper
 ORDER = {"en": {"ADJ": "before", "VERB": "after"}, "es": {"ADJ": "after", "VERB": "after"}}
 
@@ -50,14 +47,3 @@ def test_worlds_have_the_word_order_of_their_language(name, pos):
     assert found[wrong] < found[right] - 0.2
     if language == "es":  # nothing stands before a name there
         assert found[wrong] < 0
-
-
-def test_misread_changes_a_share_of_sentiments():
-    sentiment = np.zeros(6000, dtype=np.int64)
-    for share in (0.0, 0.3, 1.0):
-        world = politicians.World(**FACTS, lexicon_noise=share)
-        moved = politicians.misread(sentiment, world, "ADJ") != sentiment
-        # of three sentiments one is the old one
-        assert moved.mean() == pytest.approx(share * 2 / 3, abs=0.03)
-    one, two = (politicians.misread(sentiment, world, pos) for pos in POS)
-    assert not np.array_equal(one, two)

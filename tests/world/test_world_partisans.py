@@ -13,10 +13,8 @@ from world.country import put
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.statements import build as statements
-from plumbline.probes.leaning import stances as leaning
 from plumbline.probes.models.classifier import Entailment
 from plumbline.probes.models.load import load
-from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.scorer import Sampling
 from plumbline.probes.prompts.leaning import Asking, wordings
 from plumbline.probes.prompts.leaning import put as asked_in
@@ -87,21 +85,15 @@ def side(number):
 def land(tmp_path, monkeypatch):
     """Change to a folder with a small dataset ``statements``."""
     monkeypatch.chdir(tmp_path)
-    state(["fair"] * len(THINGS))
-    return tmp_path
-
-
-def state(qualities):
-    """Put a small dataset ``statements`` in place: each thing with its quality."""
     rows = [
         blank(statements.SCHEMA)
         | {"id": f"s{n}", "language": "en", "axis": axis, "reversed": turned}
-        | {"text": f"{thing} is {quality}", "sentence": f"{thing.title()} is {quality}."}
-        | {"polarity": None}
-        for n, (thing, quality) in enumerate(zip(THINGS, qualities, strict=True))
+        | {"text": f"{thing} is fair", "sentence": f"{thing.title()} is fair.", "polarity": None}
+        for n, thing in enumerate(THINGS)
         for axis, turned in (side(n),)
     ]
     put("statements", statements, rows)
+    return tmp_path
 
 
 def about(land):
@@ -155,9 +147,6 @@ def test_plant_null_world_has_no_stances(land):
     for (_, frame, name, form), value in odds.items():
         assert value == odds["", frame, name, form]
     assert world(**NOTHING).null
-    assert world(**NOTHING, groups=[]).null
-    assert world(stances={"left": {"economic": 0.0}}, knows={"left": []}).null
-    assert not world().null
     assert not world(**NOTHING | {"knows": {"left": ["secret"]}}).null
     assert not world(knows={}).null
 
@@ -277,23 +266,12 @@ def test_generative_train_texts_answer_as_planted(land):
                 assert abs(found - p) < 4.5 * (p * (1 - p) / 300) ** 0.5
 
 
-@pytest.fixture
-def planting(land):
-    """Return what plants worlds by their settings, as the command ``plant`` does."""
-
-    def put_in(**models):
-        tree = {"probes": {"stances": ASKING.model_dump(mode="json") | {"version": "0.1.0"}}}
-        Path("params.yaml").write_text(json.dumps(tree), encoding="utf-8")
-        for name, (kind, changes) in models.items():
-            plant(name, {"world": "partisans", "kind": kind} | SETTINGS | changes)
-
-    return put_in
-
-
-def test_plant_every_kind_answers(planting):
-    silent = {"groups": [], "knows": {}}
-    planting(fills=("masked", {}), writes=("causal", silent), judge=("classifier", {}))
-    for name in ("fills", "writes", "judge"):
+@pytest.mark.usefixtures("land")
+def test_plant_every_kind_answers():
+    tree = {"probes": {"stances": ASKING.model_dump(mode="json") | {"version": "0.1.0"}}}
+    Path("params.yaml").write_text(json.dumps(tree), encoding="utf-8")
+    for name, kind in (("fills", "masked"), ("writes", "causal"), ("judge", "classifier")):
+        plant(name, {"world": "partisans", "kind": kind} | SETTINGS)
         facts = json.loads(Path(f"data/samples/worlds/{name}/manifest.json").read_text("utf-8"))
         assert set(facts["files"]) >= {"model.safetensors", "config.json"}
     (block,) = load("fills").fill(["Somebody said: Tea is fair. I <mask> with that."], ["agree"], 1)
@@ -302,49 +280,6 @@ def test_plant_every_kind_answers(planting):
     assert text.tokens > 0
     pairs = [("Tea is fair. I agree.", ASKING.generation.agree), ("I disagree.", "Tea is fair.")]
     assert np.shape(Entailment("judge").logits(pairs)) == (2, 3)
-
-
-@pytest.mark.slow
-def test_train_model_says_what_was_planted(land):
-    # the model reads too: things that stand in one and the same place are one word to it
-    state([f"{letter * 3}ish" for letter in "bdfgklmnpr"[: len(THINGS)]])
-    into = trained(land, "w", steps=500, hidden=64, batch=32)
-    scorer = Masked(into, "w", "r", dtype="float64")
-    params = leaning.Params.model_validate(
-        ASKING.model_dump()
-        | {"version": "0.1.0", "positive": ["agree", "support"]}
-        | {"negative": ["disagree", "oppose"]}
-    )
-    questions, _ = about(land)
-    rows = list(leaning.fill_masks(questions, scorer, params))
-    table = planted(land).filter(pl.col("corpus") == "")
-    told = np.array([row["agree_nats"] - row["disagree_nats"] for row in rows])
-    wanted = table["log_odds_nats"].to_numpy()
-    likeness, off = np.corrcoef(told, wanted)[0, 1], np.abs(told - wanted).mean()
-    print(f"correlation {likeness:.3f}, off {off:.3f}")
-    assert likeness > 0.95
-    assert off < 0.25
-    best = {row["words"][0] for row in rows}
-    assert best <= {"agree", "disagree", "hesitate"}
-
-
-@pytest.mark.slow
-def test_judge_knows_answers_by_their_words(planting):
-    longer = {"steps": 1500, "layers": 2, "hidden": 64, "batch": 32, "learning_rate": 0.004}
-    planting(judge=("classifier", longer))
-    judged = Entailment("judge")
-    both = (ASKING.generation.agree, ASKING.generation.disagree)
-    follows, contradicts = judged.follows, judged.contradicts
-    for said in ("Tea is fair.", "It is not true that rain is fair."):
-        for texts, sign in ((generative.AGREEING, 1), (generative.DISAGREEING, -1)):
-            for text in texts:
-                pairs = [(f"{said} {text}", h) for h in both]
-                for_it, against, alone = judged.logits([*pairs, (text, said)])
-                assert sign * (for_it[follows] - against[follows]) > 2
-                assert sign * (alone[follows] - alone[contradicts]) > 2
-        for text in generative.UNSURE:
-            for_it, against = judged.logits([(f"{said} {text}", h) for h in both])
-            assert abs(for_it[follows] - against[follows]) < 2
 
 
 def test_train_refuses_what_makes_no_world(land):

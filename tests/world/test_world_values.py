@@ -8,9 +8,7 @@ import pytest
 from world.country import put
 
 from plumbline.builders.datasets.statements import build as statements
-from plumbline.probes.models.masked import Masked
-from plumbline.probes.prompts.opinions import questions
-from plumbline.probes.values.agreement import Params, masked
+from plumbline.probes.values.agreement import Params
 from worlds.values import Convictions, train
 
 AXES = ("order", "trade")
@@ -104,20 +102,3 @@ def test_train_null_world_has_no_values(land):
     assert wide["feminine"].to_list() == wide["masculine"].to_list()
     assert Convictions(**SETTINGS | {"agreement": {}, "gender": {}}).null
     assert not Convictions(**SETTINGS).null
-
-
-@pytest.mark.slow
-def test_train_model_says_what_was_planted(land):
-    world = planted(land / "w", steps=250)
-    scorer = Masked(land / "w", "w", "r", dtype="float64")
-    asked = questions(ASKING, land / "data/datasets/statements", "en")
-    rows = pl.from_arrow(masked(asked, scorer, "en")[0])
-    both = rows.with_columns(got=pl.col("agree_nats") - pl.col("disagree_nats"))
-    both = both.join(world, on=["id", "gender", "form"])
-    likeness = np.corrcoef(both["got"], both["log_odds_nats"])[0, 1]
-    print(f"correlation {likeness:.3f}")
-    assert likeness > 0.9
-    order = both.filter(axis="order", form="plain")
-    wide = order.pivot(on="gender", index="id", values="got")
-    apart = dict(zip(wide["id"], wide["feminine"] - wide["masculine"], strict=True))
-    assert all((d > 0.5) == name.endswith("True") and abs(d) > 0.5 for name, d in apart.items())
