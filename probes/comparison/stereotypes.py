@@ -56,12 +56,12 @@ def apart(
 
 def _groups(lists: Lists, sought: pl.DataFrame, k: int) -> pl.DataFrame:
     """Return of each group how many attributes it has, and what share of them is above chance."""
-    found = lists.find(sought)
-    size, row = len(found.groups), found.column("row")
+    found, groups = lists.find(sought)
+    size, row = len(groups), found["row"].to_numpy()
     number = np.bincount(row, minlength=size)
-    seen = hits(found.column("place"), row, size, k)[:, -1]
-    chance = lists.exchanged(found, [k], k, 1, 0)[1][:, -1]
-    return found.groups.with_columns(
+    seen = hits(found["place"].to_numpy(), row, size, k)[:, -1]
+    chance = lists.exchange(found, [k], k, 1, 0)[1][:, -1]
+    return groups.with_columns(
         number=pl.Series(number), above=pl.Series((seen - chance) / number)
     )
 

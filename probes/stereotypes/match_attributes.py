@@ -29,24 +29,12 @@ LONGER = "multi_word"  # a flag of all attributes of several words, which says n
 ATTRIBUTE = ("category", "group", "query", "target")
 
 
-class Found(NamedTuple):
-    """Attributes in queries that were put to the model, and where they stand."""
-
-    # with place (0: not listed), listed (tokens), length, row (of groups), rewritten
-    attributes: pl.DataFrame
-    groups: pl.DataFrame  # category (of the dataset), group, and pool (category of its prompts)
-
-    def column(self, name: str) -> Integers:
-        """Return a column of the attributes, (attributes,)."""
-        return self.attributes[name].to_numpy().astype(np.int64)
-
-
 class Lists(NamedTuple):
     """All lists of a model in one language and reading."""
 
     whole: bool  # without pieces of longer words
     table: pl.DataFrame  # as typicality.placed returns it, each query once
-    best: pl.DataFrame  # category, group, template, key: the best place, and how many tokens
+    best: pl.DataFrame  # category, group, template, query, key: the best place; tokens listed
     lengths: pl.DataFrame  # category, group, template, query, rewritten: tokens in the list
 
     @classmethod
@@ -59,24 +47,28 @@ class Lists(NamedTuple):
         lengths = table.group_by(*names, "rewritten").agg(length=pl.len())
         return cls(reading in WHOLE, table, best, lengths.sort(names))
 
-    def find(self, attributes: pl.DataFrame) -> Found:
-        """Look attributes up in the lists of their queries; those of no prompt are left out."""
-        of = ["template", "query", "rewritten", "length"]
-        lists = self.lengths.select(*of, pool="category", own="group")
-        best = self.best.select("query", "place", "listed", target="key")
-        found = (
-            attributes.join(lists, on="query")
-            .join(best, on=["query", "target"], how="left")
-            .with_columns(pl.col("place", "listed").fill_null(0).cast(pl.Int64))
-            .sort(*ATTRIBUTE)
-        )
-        of = ["category", "own", "pool"]
-        groups = found.select(of).unique().sort(of[:2])
-        found = found.join(groups.with_row_index("row"), on=of).sort(*ATTRIBUTE)
-        return Found(found, groups.select("category", "pool", group="own"))
+    def find(self, attributes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Look attributes up in the lists of their queries; those of no prompt are left out.
 
-    def exchanged(
-        self, found: Found, ranks: Sequence[int], top_k: int, draws: int, seed: int
+        Returns
+        -------
+        attributes
+            Those found, with place (0: not listed), listed (tokens), length, rewritten, and row: of
+            their group among the groups.
+        groups
+            category (of the dataset), group, and pool (category of its prompts), sorted.
+        """
+        lists = self.lengths.rename({"category": "pool", "group": "own"})
+        best = self.best.select("query", "place", "listed", target="key")
+        found = attributes.join(lists, on="query").join(best, on=["query", "target"], how="left")
+        names = ["category", "own", "pool"]
+        groups = found.select(names).unique().sort(names[:2])
+        found = found.join(groups.with_row_index("row"), on=names).sort(*ATTRIBUTE)
+        numbers = pl.col("place", "listed", "length", "row").fill_null(0).cast(pl.Int64)
+        return found.with_columns(numbers), groups.select("category", "pool", group="own")
+
+    def exchange(
+        self, attributes: pl.DataFrame, ranks: Sequence[int], top_k: int, draws: int, seed: int
     ) -> tuple[Array, Array, dict[str, Array]]:
         """Look the attributes of each category up in the lists of all groups, template by template.
 
@@ -84,43 +76,34 @@ class Lists(NamedTuple):
         prompts of other templates has no hits there; attributes in rewritten queries, which few
         groups have, are left out. Each category and pool has independent permutations.
 
+        ``attributes``: as :meth:`find` returns them.
+
         Returns
         -------
         (groups, top_k), (groups, top_k) and, by category, (draws, ranks) arrays
             Mean hits of every group in the lists of all others, and in all, its own too, which is
             the mean of exchanges. Hits of all groups of a category with lists exchanged.
         """
-        others, expected = np.zeros((2, len(found.groups), top_k))
-        categories = found.groups["category"].unique().sort()
+        others, expected = np.zeros((2, attributes["row"].n_unique(), top_k))
+        categories = attributes["category"].unique().sort()
         drawn = {category: np.zeros((draws, len(ranks))) for category in categories}
-        part = ["category", "pool"]
-        lists = self.lengths.select(pool="category", own="group").unique().sort("pool", "own")
-        lists = lists.with_columns(
-            list=pl.int_range(pl.len()).over("pool"), lists=pl.len().over("pool")
-        )
-        sought = found.attributes.filter(~pl.col("rewritten"))
-        groups = sought.select(*part, "row", "own").unique().sort(*part, "row")
-        groups = groups.join(lists, on=["pool", "own"], how="left", maintain_order="left")
-        groups = groups.with_columns(at=pl.int_range(pl.len()).over(part))
-        best = self.best.select(
-            "template", pool="category", at_rank="place", own="group", target="key"
-        )
-        best = best.join(lists.select("pool", "own", other="list"), on=["pool", "own"]).drop("own")
-        met = sought.join(groups.select("row", *part, "at", "list"), on=["row", *part])
-        met = met.join(best, on=["template", "pool", "target"])
-        met = met.select(*part, pl.col("at", "list", "other", "at_rank").cast(pl.Int64))
-        parts = met.partition_by(part, as_dict=True)
-        for (category, pool), members in groups.partition_by(part, as_dict=True).items():
-            matches = parts.get((category, pool), met.clear())
-            at, mine, other, rank = (matches[name].to_numpy() for name in matches.columns[2:])
-            table = np.zeros((len(members), members["lists"][0], len(ranks)))
+        sought = attributes.filter(~pl.col("rewritten"))
+        for (category, pool), part in sought.partition_by("category", "pool", as_dict=True).items():
+            names = self.lengths.filter(category=pool)["group"].unique().sort().to_numpy()
+            members = part.select("row", "own").unique().sort("row")
+            rows, mine = members["row"].to_numpy(), np.searchsorted(names, members["own"])
+            best = self.best.filter(category=pool)
+            best = best.select("template", rank="place", other="group", target="key")
+            met = part.join(best, on=["template", "target"])
+            rank = met["rank"].to_numpy()
+            at, other = np.searchsorted(rows, met["row"]), np.searchsorted(names, met["other"])
+            table = np.zeros((len(rows), len(names), len(ranks)))
             np.add.at(table, (at, other), rank[:, None] <= np.array(ranks))
-            rows, elsewhere = members["row"].to_numpy(), other != mine
-            expected[rows] = hits(rank, at, len(members), top_k) / table.shape[1]
-            in_others = hits(rank[elsewhere], at[elsewhere], len(members), top_k)
-            others[rows] = in_others / max(1, table.shape[1] - 1)
+            expected[rows] = hits(rank, at, len(rows), top_k) / len(names)
+            away = other != mine[at]
+            others[rows] = hits(rank[away], at[away], len(rows), top_k) / max(1, len(names) - 1)
             stream = (seed, *map(int, keys([f"{category}\t{pool}"])))
-            drawn[category] += exchanged(table, members["list"].to_numpy(), draws, stream)
+            drawn[category] += exchanged(table, mine, draws, stream)
         return others, expected, drawn
 
 
@@ -226,16 +209,16 @@ def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]
     """
     configs = {}
     for config in parquet.configs(folder):
-        table = pl.read_parquet(folder / f"{config}.parquet").filter(language=language)
         clean = pl.col("flags").list.set_difference([LONGER]).list.len() == 0
-        table = table.filter(clean | (pl.col("source_row") > 0))
-        if table.is_empty():
-            continue
-        table = table.with_columns(target=folded("attribute"))
-        first = pl.col("target").str.split(" ").list.first()
-        longer = table.filter(~pl.col("single_word")).with_columns(first)
-        kinds = (rows.select(ATTRIBUTE) for rows in (table.filter("single_word"), longer))
-        configs[config] = dict(zip(KINDS, kinds, strict=True))
+        table = pl.read_parquet(folder / f"{config}.parquet").filter(
+            clean | (pl.col("source_row") > 0), language=language
+        )
+        if len(table):
+            table = table.with_columns(target=folded("attribute"))
+            first = pl.col("target").str.split(" ").list.first()
+            longer = table.filter(~pl.col("single_word")).with_columns(first)
+            kinds = (rows.select(ATTRIBUTE) for rows in (table.filter("single_word"), longer))
+            configs[config] = dict(zip(KINDS, kinds, strict=True))
     return configs
 
 

@@ -18,14 +18,14 @@ from plumbline.probes.stats.estimate import adjusted, estimates, finite, least_p
 from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stats.tests import possible_p
 from plumbline.probes.stereotypes import match_attributes, typicality
-from plumbline.probes.stereotypes.match_attributes import KINDS, Found, Lists
+from plumbline.probes.stereotypes.match_attributes import KINDS, Lists
 from plumbline.probes.stereotypes.typicality import (
     EVERY,
     MEAN,
     GroupTests,
-    located,
     number,
     sort_by_key,
+    with_constants,
 )
 
 if TYPE_CHECKING:
@@ -121,12 +121,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             key = {"model": model, "language": language}
             answers = typicality.answers(outputs / language)
             ranked = {name: Lists.of(answers, name) for name in typicality.readings(answers)}
-            tables["words"].append(located(_words(ranked), key))
+            tables["words"].append(with_constants(_words(ranked), key))
             pieces = match_attributes.pieces(outputs, language)
             for config, kinds in match_attributes.attributes(dataset, language).items():
                 sought = {k: rows.join(pieces, "target", how="left") for k, rows in kinds.items()}
                 for name, table in _config(ranked, sought, params).items():
-                    tables[name].append(located(table, key | {"dataset": config}))
+                    tables[name].append(with_constants(table, key | {"dataset": config}))
     if not tables["recall"]:
         raise UserError(
             f"{dataset}: no attribute is in a query put to a model; see probes.completions.frames"
@@ -159,16 +159,15 @@ def _config(
     for kind, attributes in sought.items():
         tested: set[bool] = set()
         for reading, lists in ranked.items():
-            found = lists.find(attributes)
-            if found.attributes.is_empty():
+            if lists.find(attributes)[0].is_empty():
                 continue
             key = {"reading": reading, "attributes": kind}
             # complete lists have the same words in another reading: they are tested once
             length = max(lists.lengths["length"]) if lists.whole in tested else np.inf
             tested.add(lists.whole)
-            parts = _reading(lists, found, params, length)
-            categories.append(located(parts[0], key))
-            groups.append(located(parts[1], key))
+            parts = _reading(lists, *lists.find(attributes), params, length)
+            categories.append(with_constants(parts[0], key))
+            groups.append(with_constants(parts[1], key))
     if not categories:
         return {}
     least = least_p(params.n_permutations)
@@ -179,61 +178,61 @@ def _config(
 
 
 def _reading(
-    lists: Lists, found: Found, params: Params, untested: float
+    lists: Lists, attributes: pl.DataFrame, groups: pl.DataFrame, params: Params, untested: float
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return a row for each k of each category and all of them; and the rows of the groups.
 
     ``untested``: from this k on there are no tests.
     """
-    size, top_k = len(found.groups), params.top_k
-    row, place = found.column("row"), found.column("place")
+    size, top_k, at = len(groups), params.top_k, np.array(params.tested) - 1
+    row, place = attributes["row"].to_numpy(), attributes["place"].to_numpy()
     hits, sizes = match_attributes.hits(place, row, size, top_k), np.bincount(row, minlength=size)
-    shared = ~found.attributes["rewritten"].to_numpy()  # in queries that all groups have
+    shared = ~attributes["rewritten"].to_numpy()  # in queries that all groups have
     shared_hits = match_attributes.hits(place[shared], row[shared], size, top_k)
-    shared_sizes = np.maximum(np.bincount(row[shared], minlength=size), NEAR)
+    shared_sizes = np.bincount(row[shared], minlength=size)
     random = np.zeros((size, top_k))
-    chance = match_attributes.chance(found.column("listed"), found.column("length"), top_k)
-    np.add.at(random, row, chance)
-    others, expected, drawn = lists.exchanged(
-        found, params.tested, top_k, params.n_permutations, params.seed
+    lengths = (attributes[name].to_numpy() for name in ("listed", "length"))
+    np.add.at(random, row, match_attributes.chance(*lengths, top_k))
+    others, expected, drawn = lists.exchange(
+        attributes, params.tested, top_k, params.n_permutations, params.seed
     )
     drawn[EVERY] = np.sum(list(drawn.values()), axis=0)
-    category_of, at = found.groups["category"].to_numpy(), np.array(params.tested) - 1
+    category_of, k = groups["category"].to_numpy(), np.arange(1, top_k + 1)
     parts = []
     for category in [*drawn, MEAN]:
         inside = (category_of == category) | (category in (EVERY, MEAN))
-        strata = (
-            np.unique(category_of[inside], return_inverse=True)[1] if category == MEAN else None
-        )
-        p = np.full(top_k, np.nan)
-        if category != MEAN:  # `all` has the test of all categories
+        strata, p = None, np.full(top_k, np.nan)
+        if category == MEAN:  # `all` has the test of all categories
+            strata = np.unique(category_of, return_inverse=True)[1]
+        else:
             mean = expected[inside].sum(axis=0)[at]
             observed = shared_hits[inside].sum(axis=0)[at]
             p[at] = possible_p(observed - mean, (drawn[category] - mean).T)
-        k = np.arange(1, top_k + 1)
-        p[k >= untested] = np.nan
+            p[k >= untested] = np.nan
         recall, low, high = clustered(hits[inside], sizes[inside], params.confidence, strata)
-        elsewhere = clustered(others[inside], shared_sizes[inside], strata=strata)[0]
-        by_chance = clustered(random[inside], sizes[inside], strata=strata)[0]
-        columns = {"k": k, "value": recall, "low": low, "high": high, "p": p}
-        columns |= {"other_groups": elsewhere, "random_order": by_chance}
-        known = found.attributes.filter(pl.Series(inside[row]))["pieces"]
-        facts = {
+        trials = np.maximum(shared_sizes, NEAR)[inside]
+        pieces = attributes.filter(pl.Series(inside[row]))["pieces"]
+        columns = {
             "category": category,
-            "n_attributes": int(sizes[inside].sum()),
-            "out_of_vocabulary": None
-            if known.has_nulls()
-            else finite(float(np.mean(known.to_numpy() != 1))),
+            "k": k,
+            "value": recall,
+            "low": low,
+            "high": high,
             "n": int(inside.sum()),
+            "p": pl.Series(p).fill_nan(None),
+            "n_attributes": int(sizes[inside].sum()),
+            "out_of_vocabulary": None if pieces.has_nulls() else finite((pieces != 1).mean()),
+            "other_groups": clustered(others[inside], trials, strata=strata)[0],
+            "random_order": clustered(random[inside], sizes[inside], strata=strata)[0],
         }
-        parts.append(located(pl.DataFrame(columns).with_columns(pl.col("p").fill_nan(None)), facts))
-    groups = [
-        found.groups.with_columns(
+        parts.append(pl.DataFrame(columns))
+    of_groups = [
+        groups.with_columns(
             k=pl.lit(k),
-            hits=pl.Series(hits[:, k - 1]),
-            n_attributes=pl.Series(sizes),
-            other_groups=pl.Series(others[:, k - 1] / np.maximum(shared_sizes, 1)),
+            hits=hits[:, k - 1],
+            n_attributes=sizes,
+            other_groups=others[:, k - 1] / np.maximum(shared_sizes, 1),
         )
         for k in params.tested
     ]
-    return pl.concat(parts, how="vertical_relaxed"), pl.concat(groups)
+    return pl.concat(parts, how="vertical_relaxed"), pl.concat(of_groups)

@@ -247,7 +247,9 @@ def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
     return found
 
 
-def limits(value: float, parts: Array, confidence: float) -> tuple[float, float]:
+def limits(
+    value: float, parts: Array, confidence: float, bound: float = 1.0
+) -> tuple[float, float]:
     """Return the t interval of a similarity, from the parts of its error, one for each group.
 
     nan where the error is 0: a few groups in one order in both descriptions, which happens to
@@ -255,7 +257,8 @@ def limits(value: float, parts: Array, confidence: float) -> tuple[float, float]
     """
     error = float(np.linalg.norm(parts))
     half = t_half_width(error, len(parts) - 1, confidence) if error > NEAR else np.nan
-    return float(np.clip(value - half, -1, 1)), float(np.clip(value + half, -1, 1))
+    low, high = np.clip([value - half, value + half], -bound, bound)
+    return float(low), float(high)
 
 
 def standard(similar: Array, *, diagonal: bool) -> Array:

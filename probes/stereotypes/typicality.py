@@ -14,7 +14,7 @@ from pydantic import Field
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.stats.bootstrap import bits, expanded_tail, keys, poisson
+from plumbline.probes.stats.bootstrap import bits, keys, poisson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,8 @@ SCORES = {  # nats
 READINGS = tuple(SCORES)
 WHOLE = ("corrected", "corrected_one")  # readings of words alone, without pieces of longer ones
 BYTE_LEVEL_SPACE, PIECE = "Ġ", "##"  # what tokens begin with: of GPT-2's kind, and of WordPiece
-LIST = ("category", "group", "query")  # what names a list
+GROUP = ("category", "group")
+LIST = (*GROUP, "query")  # what names a list
 EVERY = "all"  # categories together
 MEAN = "mean of categories"  # each counting as much
 Reading = Literal["probability", "faithful", "corrected", "corrected_one"]
@@ -75,24 +76,9 @@ def group_weights(units: Sequence[str], params: Bootstrap) -> NDArray[np.float32
     return poisson(bits(keys(units), params.n_bootstrap, params.seed))
 
 
-def expanded(confidence: float, clusters: int) -> float:
-    """Return the confidence of which percentiles are taken where clusters are few.
-
-    See :func:`plumbline.probes.stats.bootstrap.interval`.
-
-    Examples
-    --------
-    >>> round(expanded(0.95, 10), 3), round(expanded(0.95, 1_000_000), 3)
-    (0.983, 0.95)
-    """
-    if clusters < 2:
-        return 1.0
-    return 1 - 2 * expanded_tail(clusters, confidence)
-
-
-def located(table: pl.DataFrame, place: Mapping[str, Any]) -> pl.DataFrame:
+def with_constants(table: pl.DataFrame, values: Mapping[str, Any]) -> pl.DataFrame:
     """Add columns that have one value in all rows."""
-    return table.with_columns(pl.lit(value).alias(name) for name, value in place.items())
+    return table.with_columns(pl.lit(value).alias(name) for name, value in values.items())
 
 
 def sort_by_key(table: pl.DataFrame, schema: Schema, *columns: str) -> pl.DataFrame:

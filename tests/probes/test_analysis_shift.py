@@ -21,8 +21,7 @@ from trained import (
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes import shift
-from plumbline.probes.stereotypes.shift import BEFORE, Params
-from plumbline.probes.stereotypes.shift_rows import Corpus, change_rows
+from plumbline.probes.stereotypes.shift import BEFORE, Corpus, Params, change_rows, matching
 from plumbline.probes.stereotypes.similarity import rsa
 from plumbline.probes.stereotypes.typicality import MEAN, group_weights
 
@@ -393,7 +392,5 @@ def test_change_rows_intervals_cover_the_mean_of_drawn_groups():
 
 
 def test_matching_takes_the_trainings_of_the_control_with_the_same_seeds():
-    values = np.arange(3.0)[:, None, None]
-    control = Corpus([1, 2, 3], values, 100)
-    assert Corpus([3, 1], values[:2], 100).matching(control).seeds == [1, 3]
-    assert Corpus([7], values[:1], 100).matching(control).seeds == [1, 2, 3]
+    assert matching([1, 2, 3], [3, 1]) == [0, 2]
+    assert matching([1, 2, 3], [7]) == [0, 1, 2]
