@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 from pydantic import Field
 
 from plumbline.builders.core.params import Params as Section
-from plumbline.probes.stats.estimate import Estimate
+from plumbline.probes.stats.estimate import DF, Estimate, finite
 from plumbline.probes.stats.intervals import t_half_width
 from plumbline.probes.stats.t_tests import t_p
+
+Row = dict[str, Any]
 
 
 class Params(Section):
@@ -23,20 +25,20 @@ class Params(Section):
     n_bootstrap: int = Field(400, ge=20, description="replicates, of the calibration of agreement")
 
 
-class Difference(NamedTuple):
-    """What is found about the first model less what is found about the second."""
+def difference(
+    item: tuple[str, str, str], first: float, estimate: Estimate, p: float | None, freedom: float
+) -> Row:
+    """Return a row of the table: the first model's finding, and its difference from the second's.
 
-    language: str
-    scale: str
-    what: str
-    first: float
-    estimate: Estimate
-    p: float | None
-    freedom: float  # of t; 0: not known to be t
+    ``item``: language, scale and what. ``freedom``: of t; 0: not known to be t.
+    """
+    row = estimate.row(p=p, **dict(zip(("language", "scale", "what"), item, strict=True)))
+    others = {"value_first": finite(first), "value_second": finite(first - estimate.value)}
+    return row | others | {DF: freedom}
 
 
-def of_t(
-    about: tuple[str, str, str],
+def t_difference(
+    item: tuple[str, str, str],
     first: float,
     value: float,
     error: float,
@@ -45,15 +47,12 @@ def of_t(
     params: Params,
     *,
     tested: bool = True,
-) -> Difference:
-    """Return a difference with its t interval, and p unless it is not to be tested.
+) -> Row:
+    """Return :func:`difference` with a t interval, and p unless it is not to be tested.
 
-    ``about``: language, scale and what.
-    ``first``, ``value``: what is found about the first model, and the difference.
-    ``error``, ``freedom``: its standard error, and the degrees of freedom of that.
+    ``error``, ``freedom``: standard error of the difference and its degrees of freedom, 0: unknown;
     ``n``: clusters.
     """
     half = float(t_half_width(error, freedom, params.confidence)) if freedom > 0 else float("nan")
-    found = Estimate(value, value - half, value + half, n)
     p = t_p(value, error, freedom) if tested and freedom > 0 else None
-    return Difference(*about, first, found, p, freedom)
+    return difference(item, first, Estimate(value, value - half, value + half, n), p, freedom)
