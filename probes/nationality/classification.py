@@ -7,7 +7,6 @@ Cifuentes (2024).
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
@@ -32,7 +31,6 @@ __all__ = ["amount"]
 INPUTS = (*texts.INPUTS, "names")
 VERB = "classify"
 PROMPT = "text"  # the column with the prompts
-BLOCK = 2_000  # texts in a table
 PIECES = "pieces"
 
 SCHEMA = Schema.keyed(
@@ -81,13 +79,11 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
         have["tokens"] = scorer.lengths(have["name"])
         yield rows(HAVE, scorer, len(names), have)
         return
-    found = scorer.classify(shard.among(task.params.prompts(task.folders, shard.config)))
-    while block := list(islice(found, BLOCK)):
-        classes = len(block[0].labels)
-        columns = {
-            "text": [each.text for each in block for _ in each.labels],
-            "class": [label for each in block for label in each.labels],
-            "logprob_nats": [value for each in block for value in each.logprobs_nats],
-            "tokens": [each.tokens for each in block for _ in each.labels],
-        }
-        yield rows(SCHEMA, scorer, len(block) * classes, columns)
+    found = list(scorer.classify(shard.among(task.params.prompts(task.folders, shard.config))))
+    pairs = [
+        (each.text, label, value, each.tokens)
+        for each in found
+        for label, value in zip(each.labels, each.logprobs_nats, strict=True)
+    ]
+    names = ("text", "class", "logprob_nats", "tokens")
+    yield rows(SCHEMA, scorer, len(pairs), dict(zip(names, zip(*pairs, strict=True), strict=True)))
