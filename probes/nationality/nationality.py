@@ -7,6 +7,7 @@ texts and names, swaps within a country, and a mixed model with what is confound
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,14 +15,13 @@ import polars as pl
 
 from plumbline.builders.datasets.counterfactuals.build import GENDERS
 from plumbline.probes.nationality import cases
-from plumbline.probes.nationality.cases import EVERY, SEXES
+from plumbline.probes.nationality.cases import EVERY, SEXES, halved, read_ranks, with_constants
 from plumbline.probes.nationality.mixed import effects
 from plumbline.probes.nationality.perplexity_correlation import (
     compare_perplexity,
     correlate_targets,
     read_perplexities,
 )
-from plumbline.probes.nationality.ranks import frequency, halved, read_ranks
 from plumbline.probes.nationality.schemas import SCHEMAS, TARGETS, Params
 from plumbline.probes.stats.counterfactual import delta, gather, percentages
 from plumbline.probes.stats.estimate import (
@@ -85,17 +85,12 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
             perplexity = read_perplexities(inputs.outputs("perplexity", masked) / folder.name)
             path = inputs.datasets["targets"] / f"{folder.name}.parquet"
             rows = correlate_targets(path, scores, measures, perplexity, params)
-            yield "correlations", _located(rows, **key, reading=TARGETS)
+            yield "correlations", with_constants(rows, **key, reading=TARGETS)
         path = inputs.datasets["counterfactuals"] / f"{folder.name}.parquet"
         for case in cases.cases(path, scores, measures) if path.is_file() else ():
             tables = _reading(case, inputs.datasets["names"], perplexity, params)
             for name, rows in tables.items():
-                yield name, _located(rows, **key, reading=case.reading)
-
-
-def _located(table: pl.DataFrame, **facts: object) -> pl.DataFrame:
-    """Return a table with columns of one value each."""
-    return table.with_columns(pl.lit(value).alias(name) for name, value in facts.items())
+                yield name, with_constants(rows, **key, reading=case.reading)
 
 
 def _reading(
@@ -109,7 +104,9 @@ def _reading(
         return {}
     tables = {"delta": _delta(case, params), "changes": _changes(case, params)}
     if not placebo:
-        tables["mixed"] = effects(case, frequency(ranks, case), params.confidence)
+        tables["mixed"] = effects(
+            case, case.by_name("", partial(cases.log_rank, ranks)), params.confidence
+        )
         if perplexity is not None:
             tables |= compare_perplexity(case, perplexity, params)
     return tables
@@ -131,7 +128,7 @@ def _by_gender(
         part = case if gender == EVERY else case.where(case.gender == GENDERS.index(gender))
         if len(part.row):
             rows = cases.table(case.countries, key, names, estimate(part))
-            tables.append(_located(rows.filter(pl.col("n") > 0), gender=gender))
+            tables.append(with_constants(rows.filter(pl.col("n") > 0), gender=gender))
     return adjusted(rounded(pl.concat(tables), numbers), over=("gender",))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.nationality.cases import EVERY, KEY, Scores, check_unique, read_outputs
+from plumbline.probes.nationality.cases import EVERY, Scores, with_constants
 from plumbline.probes.nationality.cases import table as cells
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
 from plumbline.probes.stats import counterfactual
@@ -49,11 +49,8 @@ def read_perplexities(folder: Path) -> Scores:
             f"{folder.name} under probes.perplexity.targets, or take it out of "
             "analysis.nationality.underlying"
         )
-    sums = ("sum_original_nats", "sum_l2r_nats")
-    rows = read_outputs(folder, *sums).sort("key")
-    keys, tokens = (rows[name].to_numpy() for name in ("key", "tokens"))
-    check_unique(folder, keys)
-    return Scores(keys, tokens, rows.select(sums).to_numpy())
+    rows = pl.read_parquet(sorted(folder.glob("*.parquet")))
+    return Scores.of(folder, rows, rows.select("sum_original_nats", "sum_l2r_nats").to_numpy())
 
 
 def _perplexities(scores: Scores, rows: Integers) -> Array:
@@ -70,7 +67,7 @@ def correlate_targets(
 
     If not all of them have scores, there are no rows.
     """
-    texts = np.unique(pl.read_parquet(path, columns=["text"]).select(KEY).to_series().to_numpy())
+    texts = pl.read_parquet(path, columns=["text"])["text"].unique().sort()
     row, scored = predicted.places(texts), scores.places(texts)
     if min(row.min(), scored.min()) < 0:
         return pl.DataFrame()
@@ -81,7 +78,7 @@ def correlate_targets(
     for x, variant in zip(_perplexities(scores, scored).T, PERPLEXITIES, strict=True):
         columns = _correlate(x, predicted.values[row], *at, params.confidence, within=False)
         table = cells([EVERY], "measure", measures, columns)
-        tables.append(_located(table, scope="originals", perplexity=variant))
+        tables.append(with_constants(table, scope="originals", perplexity=variant))
     return rounded(pl.concat(tables), LIMITS).with_columns(p_bh=None, detectable=None)
 
 
@@ -93,7 +90,7 @@ def compare_perplexity(case: Case, scores: Scores, params: Params) -> dict[str, 
 
     Raises UserError if the masked model did not score the originals.
     """
-    after, before = (scores.places(case.scores.keys[at]) for at in (case.row, case.compared))
+    after, before = (scores.places(case.scores.texts[at]) for at in (case.row, case.compared))
     if case.reading != "placebo" and before.min() < 0:
         raise UserError(
             "perplexity: originals were not scored; run `make repro STAGE=perplexity` again"
@@ -130,17 +127,13 @@ def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl
                     x[rows, v], y[rows], *at, params.confidence, within=scope == "within"
                 )
                 table = cells(countries, "measure", case.measures, columns)
-                tables.append(_located(table, scope=scope, perplexity=variant))
+                tables.append(with_constants(table, scope=scope, perplexity=variant))
     # the family: countries by measures, within each variant of perplexity
     some = pl.col("country") != EVERY
     table = rounded(pl.concat(tables), LIMITS).with_columns(by_country=pl.when(some).then("p"))
     table = adjusted(table, "by_country", over=("perplexity",))
     family = pl.when(some).then("family_by_country").otherwise(1)
     return with_detectable_correlations(table.with_columns(p_bh="by_country_bh", family=family))
-
-
-def _located(table: pl.DataFrame, scope: str, perplexity: str) -> pl.DataFrame:
-    return table.with_columns(scope=pl.lit(scope), perplexity=pl.lit(perplexity))
 
 
 def _correlate(

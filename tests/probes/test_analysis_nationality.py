@@ -14,9 +14,8 @@ from calibration.nationality.swaps import SwapsShape
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import READINGS
 from plumbline.probes.nationality import nationality, recovery
-from plumbline.probes.nationality.cases import Case, Scores, cases, classified
+from plumbline.probes.nationality.cases import Case, Scores, cases, classified, log_rank
 from plumbline.probes.nationality.mixed import effects
-from plumbline.probes.nationality.ranks import log_rank
 from plumbline.probes.nationality.schemas import PERPLEXITIES
 
 SEED = 20261121
