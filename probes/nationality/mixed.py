@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from plumbline.probes.stats.estimate import DF, adjusted, finite, rounded
+from plumbline.probes.stats.estimate import DF, adjusted, rounded
 from plumbline.probes.stats.linear import centred, mixed, sum_groups
 from plumbline.probes.stats.two_way import replicated, two_way
 
@@ -74,15 +74,7 @@ def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
     terms += [term for term, kept in zip(TERMS, varies, strict=True) if kept]
     columns = {"value": value, "low": value - half, "high": value + half}
     columns |= {"p": tested.p(value[None])[0], DF: tested.freedom[0]}
-    table = (
-        pl.DataFrame({"term": terms} | columns)
-        .fill_nan(None)
-        .with_columns(
-            sd_names=pl.lit(finite(np.sqrt(fitted.between))),
-            sd_rest=pl.lit(finite(np.sqrt(fitted.residual))),
-            n=pl.lit(len(names)),
-        )
-    )
+    table = pl.DataFrame({"term": terms, "n": len(names)} | columns).fill_nan(None)
     return rounded(adjusted(table), ("value", "low", "high"))
 
 

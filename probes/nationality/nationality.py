@@ -156,7 +156,6 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
             contrast = np.full_like(contrast, np.nan)
         test = slice(number) if placebo else slice(number, None)  # of value, or of contrast
         error = tested.se[test]
-        firsts = np.unique(units[0] * number + part.country) % number
         return {
             "value": value,
             "low": value - half[:number],
@@ -165,7 +164,6 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
             "p": tested.p(np.concatenate([value, contrast]))[test],
             DF: tested.freedom[test],
             TESTED_ERROR: np.where(error > FLAT, error, 0.0),
-            "names": np.bincount(firsts, minlength=number)[:, None],
             "contrast": contrast,
             "contrast_low": contrast - half[number:],
             "contrast_high": contrast + half[number:],
@@ -206,8 +204,6 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
             "p": ratio.p(tested),
             DF: ratio.freedom,
             TESTED_ERROR: ratio.se,
-            "before": one,
-            "after": other,
         }
 
     table = _by_gender(case, "class", classes, LIMITS, estimate)

@@ -98,7 +98,6 @@ WHAT = (
 SHIFTS = Schema.keyed(
     (*WHERE, typicality.CATEGORY, *WHAT),
     *estimates(cluster="group", method="bootstrap percentile over groups", null=TESTED),
-    number("base", "mean before the training"),
     *DIFFERENCE,
 )
 SIMILARITIES = Schema.keyed(
@@ -124,19 +123,16 @@ SIMILARITIES = Schema.keyed(
 )
 GROUPS = Schema.keyed(
     (*WHERE, *GROUPED, *WHAT),
-    number("base", "before the training"),
     number("change", "mean over seeds of after minus before"),
     number("difference", "change minus that by the control"),
 )
 ATTRIBUTES = Schema.keyed(
     (
-        *(*WHERE, *GROUPED),
+        *(*WHERE[:4], *GROUPED),
         Column("query", "string", "the template with the group"),
         Column("word", "string", "the word, casefolded"),
     ),
     Column("outcome", "category", "of the word among the followed ones", labels=OUTCOMES),
-    Column("rank_before", "int64", "rank before the training; null: not there", nullable=True),
-    number("rank_after", "mean rank after it, where there"),
     Column("positive", "bool", "the lexicon calls it positive; null: not in it", nullable=True),
     Column("negative", "bool", "the lexicon calls it negative", nullable=True),
 )
@@ -310,7 +306,7 @@ def _shifts(trainings: Trainings) -> pl.DataFrame:
             rows = rows.hstack(trainings.setting.outcomes())
             parts.append(with_constants(rows, key | {"category": category}))
     table = pl.concat(parts).with_columns(pl.col("p").fill_nan(None))
-    numbers = ("value", "low", "high", "base", *DIFFERENCES)
+    numbers = ("value", "low", "high", *DIFFERENCES)
     table = rounded(adjusted(table, over=("measure",)), numbers)
     return sort_by_key(table, SHIFTS, "corpus", "share", "category", "measure", "outcome")
 
@@ -346,7 +342,7 @@ def change_rows(
 
     change = corpus.values - base
     present = ~np.isnan(change).any(axis=0) & (sizes > 0)
-    columns = {"base": weighted_mean(base, sizes * present), "n": present.sum(axis=0)}
+    columns = {"n": present.sum(axis=0)}
     columns |= dict(zip(("value", "low", "high"), mean(change.mean(axis=0)), strict=True))
     columns |= dict.fromkeys((*DIFFERENCES, "p", TESTED_ERROR, DF), np.full(base.shape[1], np.nan))
     if control is not None:
@@ -501,7 +497,7 @@ def _groups(trainings: Trainings) -> pl.DataFrame:
     for key, corpus, control in trainings.compared():
         change = corpus.values.mean(axis=0) - base
         other = np.nan * base if control is None else control.values.mean(axis=0) - base
-        columns = {"base": base, "change": change, "difference": change - other}
+        columns = {"change": change, "difference": change - other}
         table = rows.with_columns(pl.Series(name, x.ravel()) for name, x in columns.items())
         parts.append(with_constants(table, key))
     table = rounded(pl.concat(parts), tuple(columns), p=()).filter(pl.col("measure") != RECALL)
@@ -510,11 +506,11 @@ def _groups(trainings: Trainings) -> pl.DataFrame:
 
 def _attributes(trainings: Trainings) -> pl.DataFrame:
     """Return what becomes of every followed word at each corpus's largest share (Figure 7)."""
-    largest = {name: (share, corpus) for (name, share), corpus in trainings.corpora.items()}
+    largest = {name: corpus for (name, _), corpus in trainings.corpora.items()}
     return pl.concat(
         with_constants(
             words_moved(trainings.base.top, corpus.top, trainings.setting.lexicon),
-            {"corpus": name, "share": share},
+            {"corpus": name},
         )
-        for name, (share, corpus) in largest.items()
+        for name, corpus in largest.items()
     )

@@ -33,7 +33,7 @@ class Measured(NamedTuple):
 
     values: Array  # (groups, outcomes)
     sizes: Array  # (groups, outcomes): weight of a group in a mean
-    top: pl.DataFrame  # category, group, query, key, place: the followed words, each once
+    top: pl.DataFrame  # category, group, query, key: the followed words, each once
 
 
 class Setting(NamedTuple):
@@ -67,10 +67,9 @@ class Setting(NamedTuple):
             hits = {f"{config}@{k}": pl.col("place").is_between(1, k).mean() for k in self.ranks}
             sought = lists.find(attributes)[0].group_by(category="pool", group="own")
             tables.append(sought.agg(pl.len().alias(config), **hits))
-        top = ranked.filter(pl.col("place") <= self.top).group_by(WORD).agg(pl.col("place").min())
-        top = top.sort(*GROUP, "query", "place")
+        top = ranked.filter(pl.col("place") <= self.top).select(WORD).unique().sort(WORD)
         followed = (top if before is None else before).join(
-            top.select(*WORD, kept=pl.lit(value=True)), on=WORD, how="left", maintain_order="left"
+            top.with_columns(kept=True), on=WORD, how="left", maintain_order="left"
         )
         for names in ((*GROUP, "query"), GROUP):  # the mean over queries of the share of words
             followed = followed.group_by(names, maintain_order=True).agg(
@@ -100,19 +99,15 @@ def words_moved(
 
     ``before``, ``after``: ``Measured.top`` before, and after the training with each seed.
     """
-    mean = (pl.col("place").sum() / pl.len()).round(6)
-    later = pl.concat(after).group_by(WORD).agg(seeds=pl.len(), rank_after=mean)
-    known, stays = (
-        pl.col("rank_before").is_not_null(),
-        pl.col("seeds").fill_null(0) * 2 > len(after),
-    )
-    outcome = pl.when(known & stays).then(pl.lit(KEPT)).when(known).then(pl.lit(REMOVED))
+    seeds = pl.concat(after).group_by(WORD).agg(stays=pl.len() * 2 > len(after))
+    table = before.with_columns(known=True).join(seeds, on=WORD, how="full", coalesce=True)
+    table = table.with_columns(pl.col("known", "stays").fill_null(value=False))
+    outcome = pl.when("known", "stays").then(pl.lit(KEPT)).when("known").then(pl.lit(REMOVED))
+    tone = lexicon.select("positive", "negative", folded="key")
     return (
-        before.rename({"place": "rank_before"})
-        .join(later, on=WORD, how="full", coalesce=True)
-        .filter(known | stays)
+        table.filter(pl.col("known") | pl.col("stays"))
         .with_columns(folded=folded("key"), outcome=outcome.otherwise(pl.lit(ADDED)))
-        .join(lexicon.select("positive", "negative", folded="key"), on="folded", how="left")
+        .join(tone, on="folded", how="left")
         .rename({"key": "word"})
         .sort(*GROUP, "query", "word")
     )
