@@ -31,7 +31,7 @@ from plumbline.probes.stats.estimate import (
     typed,
 )
 from plumbline.probes.stats.intervals import half_of_mean, two_sided
-from plumbline.probes.stereotypes import emotions, match_attributes, similarity, typicality
+from plumbline.probes.stereotypes import emotions, match_attributes, rsa, typicality
 from plumbline.probes.stereotypes.trainings import (
     MEASURES,
     OUTCOMES,
@@ -462,12 +462,12 @@ def _compare(
 ) -> Array:
     """Return the similarity of profiles of some groups, by seed, and the parts of its error.
 
-    (seeds, 1 + groups), see :func:`plumbline.probes.stereotypes.similarity.jackknife`.
+    (seeds, 1 + groups), see :func:`plumbline.probes.stereotypes.rsa.jackknife`.
     """
     kept = np.ix_(groups, affects)
     pairs = [(one[seed][kept], other[seed][kept]) for seed in sorted(one.keys() & other.keys())]
-    values = [[similarity.rsa(*pair, diagonal=diagonal)] for pair in pairs]
-    return np.hstack([values, [similarity.jackknife(*pair, diagonal=diagonal) for pair in pairs]])
+    values = [[rsa.similarity(*pair, diagonal=diagonal)] for pair in pairs]
+    return np.hstack([values, [rsa.jackknife(*pair, diagonal=diagonal) for pair in pairs]])
 
 
 def _limits(means: Sequence[Array], confidence: float, bound: float) -> Array:
@@ -477,7 +477,7 @@ def _limits(means: Sequence[Array], confidence: float, bound: float) -> Array:
 
     ``means``: of each category (1 + groups,), as in :func:`_compare`; values are within ``bound``.
     """
-    rows = [(x[0], *similarity.limits(x[0], x[1:], confidence, bound)) for x in means]
+    rows = [(x[0], *rsa.limits(x[0], x[1:], confidence, bound)) for x in means]
     values = np.array([value for value, *_ in rows])
     value, half = values.mean(), half_of_mean(values, confidence)
     return np.array([*rows, (value, *np.clip([value - half, value + half], -bound, bound))])
