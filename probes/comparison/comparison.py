@@ -10,8 +10,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.comparison import leaning, nationality, politicians, stereotypes, values
-from plumbline.probes.comparison.difference import Params
+from plumbline.probes.comparison.studies import STUDIES, Params
 from plumbline.probes.stats.estimate import Table, estimates
 
 if TYPE_CHECKING:
@@ -19,13 +18,6 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-STUDIES = {
-    "politicians": politicians,
-    "stereotypes": stereotypes,
-    "values": values,
-    "nationality": nationality,
-    "leaning": leaning,
-}
 COMPARISON = Schema.keyed(
     (
         Column("study", "string", "whose finding it is"),
@@ -56,12 +48,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     table = Table(COMPARISON, params.confidence)
     table.adjust(over=("study",))
-    for study, module in STUDIES.items():
-        models = [model for model in inputs.models if inputs.outputs(module.PROBE, model).is_dir()]
-        results = {model: module.read(inputs, model, params) for model in models}
+    for name, study in STUDIES.items():
+        models = [model for model in inputs.models if inputs.outputs(study.probe, model).is_dir()]
+        results = {model: study.read(inputs, model, params) for model in models}
         for first, second in combinations(models, 2):
-            key = {"study": study, "first": first, "second": second, "unit": module.UNIT}
+            key = {"study": name, "first": first, "second": second, "unit": study.unit}
             for item in sorted(results[first].keys() & results[second].keys()):
                 sides = (results[first][item], results[second][item])
-                table.rows += [key | row for row in module.compare(item, *sides, params)]
+                table.rows += [key | row for row in study.compare(item, *sides, params)]
     return {"comparison": table.frame().sort(COMPARISON.key, maintain_order=True)}
