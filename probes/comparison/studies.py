@@ -29,7 +29,7 @@ from plumbline.probes.stats.estimate import DF, Estimate, finite
 from plumbline.probes.stats.intervals import t_half_width
 from plumbline.probes.stats.t_tests import t_p
 from plumbline.probes.stats.two_way import two_way
-from plumbline.probes.stereotypes import match_attributes, recall, typicality
+from plumbline.probes.stereotypes import recall, typicality
 from plumbline.probes.values import schemas as values
 from plumbline.probes.values.calibration import facing, fit, mean, ratings
 from plumbline.probes.values.ratings import apart_error, balanced
@@ -154,15 +154,13 @@ def read_attributes(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, st
     folder, tables = inputs.outputs("completions", model), {}
     for language in typicality.languages(folder):
         lists = typicality.answers(folder / language).filter(~pl.col("rewritten"))
-        ranked = match_attributes.Lists.of(lists, "corrected")
-        for config, kinds in match_attributes.attributes(
-            inputs.datasets["stereotypes"], language
-        ).items():
-            found, groups = ranked.find(kinds[match_attributes.KINDS[0]])
+        ranked = recall.Lists.of(lists, "corrected")
+        for config, kinds in recall.attributes(inputs.datasets["stereotypes"], language).items():
+            found, groups = ranked.find(kinds[recall.KINDS[0]])
             row, place = found["row"].to_numpy(), found["place"].to_numpy()
             number = np.bincount(row, minlength=len(groups))
             chance = ranked.exchange(found, [k], k, 1, 0)[1][:, -1]
-            above = (match_attributes.hits(place, row, len(groups), k)[:, -1] - chance) / number
+            above = (recall.hits(place, row, len(groups), k)[:, -1] - chance) / number
             tables[language, config] = groups.with_columns(number=number, above=above)
     return tables
 

@@ -7,12 +7,11 @@ compared with a control corpus about other things, since any training shifts a m
 
 from __future__ import annotations
 
-from itertools import combinations, groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
@@ -21,7 +20,6 @@ from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import (
     DF,
     TESTED_ERROR,
-    Bootstrap,
     Estimate,
     Table,
     adjusted,
@@ -31,28 +29,29 @@ from plumbline.probes.stats.estimate import (
     typed,
 )
 from plumbline.probes.stats.intervals import half_of_mean, two_sided
-from plumbline.probes.stereotypes import emotions, match_attributes, rsa, typicality
+from plumbline.probes.stereotypes import rsa, typicality
 from plumbline.probes.stereotypes.trainings import (
     MEASURES,
     OUTCOMES,
     RECALL,
-    Measured,
-    Setting,
-    lists_after,
+    Corpus,
+    Params,
+    Trainings,
+    matching,
+    read_trainings,
     words_moved,
 )
 from plumbline.probes.stereotypes.typicality import (
     EVERY,
     GROUP,
     MEAN,
-    Reading,
     number,
     sort_by_key,
     with_constants,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -67,7 +66,6 @@ TABLES = ()
 BEFORE = "before training"
 WITHOUT_FEAR = [a for a, name in enumerate(AFFECTS) if name != "fear"]
 READINGS = {"faithful": (WITHOUT_FEAR, True), "corrected": ([*range(len(AFFECTS))], False)}
-APART = 0.05  # of the larger number of articles: corpora further apart are not compared
 NEAR = 1e-12  # standard errors below are rounding
 DIFFERENCES = ("difference", "low_difference", "high_difference")
 TESTED = (
@@ -144,83 +142,6 @@ SCHEMAS = {
 }
 
 
-class Params(Bootstrap):
-    """What is measured, and how intervals are computed."""
-
-    top_k: dict[Reading, int] = Field(
-        {"probability": 200},
-        min_length=1,
-        description="words of each list in a profile, by ranking; the paper: probability, 200",
-    )
-    top_k_followed: int = Field(15, ge=1, description="words of each list followed one by one")
-    recall_at: list[int] = Field([10, 50], min_length=1, description="k of the recall compared")
-    control: str = Field("control", description="corpus that the others are compared with")
-
-
-class Corpus(NamedTuple):
-    """Measures after the trainings on a part of a corpus."""
-
-    seeds: Sequence[int]
-    values: Array  # (seeds, groups, outcomes)
-    articles: float  # mean of the trainings
-    top: Sequence[pl.DataFrame] = ()  # the followed words after each
-
-    def select(self, inside: Bools) -> Corpus:
-        """Return the values of some groups."""
-        return self._replace(values=self.values[:, inside])
-
-    def matching(self, seeds: Sequence[int]) -> Corpus:
-        """Return the trainings with some seeds, see :func:`matching`."""
-        kept = matching(self.seeds, seeds)
-        return self._replace(seeds=[self.seeds[i] for i in kept], values=self.values[kept])
-
-    def comparable(self, control: Corpus) -> bool:
-        """Return whether both were trained on about as many articles.
-
-        More articles make more steps, which move a model further whatever they say.
-
-        Examples
-        --------
-        >>> hundred = Corpus([1], np.zeros((1, 2, 3)), 100)
-        >>> hundred.comparable(hundred._replace(articles=96))
-        True
-        >>> hundred.comparable(hundred._replace(articles=94))
-        False
-        """
-        larger = max(self.articles, control.articles)
-        return abs(self.articles - control.articles) <= APART * larger
-
-
-def matching(seeds: Sequence[int], wanted: Sequence[int]) -> list[int]:
-    """Return the places of the trainings with wanted seeds; of all, if there are none of them.
-
-    Welch's test of two against six has p at or below .05 in .07 to .11, of two against two in .03.
-    """
-    return [i for i, seed in enumerate(seeds) if seed in wanted] or [*range(len(seeds))]
-
-
-class Trainings(NamedTuple):
-    """Measures of a model before and after all its trainings, in one language and ranking."""
-
-    setting: Setting
-    base: Measured
-    corpora: dict[tuple[str, float], Corpus]  # by corpus and share
-    params: Params
-
-    def categories(self) -> dict[str, Bools]:
-        """Return which groups are in each category, (groups,)."""
-        category = self.setting.groups["category"].to_numpy()
-        return {str(name): category == name for name in np.unique(category)}
-
-    def compared(self) -> Iterator[tuple[dict[str, Any], Corpus, Corpus | None]]:
-        """Yield each corpus with the control's trainings that it is compared with."""
-        for (name, share), corpus in self.corpora.items():
-            control = self.corpora.get((self.params.control, share))
-            if control is not None:
-                control = None if control is corpus else control.matching(corpus.seeds)
-            yield {"corpus": name, "share": share}, corpus, control
-
-
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
@@ -233,10 +154,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     makers = (_shifts, _groups, _attributes, _similarities)
     for model in inputs.models:
-        for language, trainings in _read_trainings(inputs, model, params):
+        for language, trainings in read_trainings(inputs, model, params):
             key = {"model": model, "language": language, "ranking": trainings.setting.ranking}
             for (name, schema), make in zip(SCHEMAS.items(), makers, strict=True):
-                table = with_constants(make(trainings), key)
+                table = with_constants(make(trainings, params), key)
                 tables[name].append(typed(table, schema, params.confidence))
     if not tables["shifts"]:
         raise UserError(
@@ -246,51 +167,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     return {name: pl.concat(parts) for name, parts in tables.items()}
 
 
-def _read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, Trainings]]:
-    """Yield language and measures of each ranking, of the lists of one training after the other."""
-    folder = inputs.outputs("after_training", model)
-    for language in typicality.languages(folder):
-        lexicon = emotions.lexicon(inputs.datasets["emotions"], language)
-        if lexicon is None:
-            continue
-        before = typicality.answers(inputs.outputs("completions", model) / language)
-        groups = before.select(GROUP).unique().sort(GROUP)
-        configs = match_attributes.attributes(inputs.datasets["stereotypes"], language)
-        single = {name: configs[name][match_attributes.KINDS[0]] for name in sorted(configs)}
-        rankings = []
-        for name in (x for x in typicality.readings(before) if x in params.top_k):
-            sizes = params.top_k[name], params.top_k_followed, params.recall_at
-            setting = Setting(groups, name, *sizes, lexicon, single)
-            rankings.append((setting, setting.measure(before)))
-        after = {}
-        for path in folder.glob(f"{language}/*.parquet"):
-            training, lists = lists_after(path, before)
-            after[training] = [setting.measure(lists, base.top) for setting, base in rankings]
-        names = sorted({name for name, *_ in after})
-        if params.control not in names:
-            raise UserError(
-                f"{folder / language}: no training on {params.control} (there are "
-                f"{', '.join(names) or 'none'}); name another analysis.shift.control, add it to "
-                "probes.after_training.corpora, or run `make repro STAGE=after_training`"
-            )
-        for i, (setting, base) in enumerate(rankings):
-            corpora = {}
-            for key, group in groupby(sorted(after), key=lambda training: training[:2]):
-                _, _, seeds, articles = zip(*(runs := list(group)), strict=True)
-                measured = [after[training][i] for training in runs]
-                values = np.stack([m.values for m in measured])
-                top = [m.top for m in measured]
-                corpora[key] = Corpus(seeds, values, float(np.mean(articles)), top)
-            yield language, Trainings(setting, base, corpora, params)
-
-
-def _shifts(trainings: Trainings) -> pl.DataFrame:
+def _shifts(trainings: Trainings, params: Params) -> pl.DataFrame:
     """Return the changes of all categories, compared with the control.
 
     p is adjusted over all corpora, shares, categories and outcomes of one measure.
     """
     groups, base = trainings.setting.groups, trainings.base
-    weights = typicality.group_weights(groups["group"].to_list(), trainings.params)
+    weights = typicality.group_weights(groups["group"].to_list(), params)
     categories = trainings.categories() | {EVERY: np.ones(len(groups), dtype=np.bool_)}
     parts = []
     for key, corpus, control in trainings.compared():
@@ -301,7 +184,7 @@ def _shifts(trainings: Trainings) -> pl.DataFrame:
                 control and control.select(inside),
                 base.sizes[inside],
                 weights[inside],
-                trainings.params.confidence,
+                params.confidence,
             )
             rows = rows.hstack(trainings.setting.outcomes())
             parts.append(with_constants(rows, key | {"category": category}))
@@ -392,13 +275,13 @@ def welch(trainings: Array, control: Array) -> tuple[Array, Array, Array]:
     return two_sided((trainings.mean(axis=0) - control.mean(axis=0)) / error, df), error, df
 
 
-def _similarities(trainings: Trainings) -> pl.DataFrame:
+def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
     """Return similarities of the model before, and after trainings on each outlet, to each other.
 
     Groups without direction in some training are left out, and categories with fewer than three
     others, or in which a similarity is not defined.
     """
-    params, base = trainings.params, trainings.base.values[:, : len(AFFECTS)]
+    base = trainings.base.values[:, : len(AFFECTS)]
     table = Table(SIMILARITIES, params.confidence, model="", language="", ranking="")
     table.adjust("p", ("reading",))
     for share in sorted({share for _, share in trainings.corpora}):
@@ -489,7 +372,7 @@ def _with_mean(categories: Sequence[Array]) -> Array:
     return np.column_stack([values, values.mean(axis=1)])
 
 
-def _groups(trainings: Trainings) -> pl.DataFrame:
+def _groups(trainings: Trainings, _: Params) -> pl.DataFrame:
     """Return the change of every group: of one there is no test."""
     setting, base = trainings.setting, trainings.base.values
     rows = setting.groups.join(setting.outcomes(), how="cross", maintain_order="left_right")
@@ -504,7 +387,7 @@ def _groups(trainings: Trainings) -> pl.DataFrame:
     return sort_by_key(table, GROUPS, "corpus", "share", *GROUP, "measure", "outcome")
 
 
-def _attributes(trainings: Trainings) -> pl.DataFrame:
+def _attributes(trainings: Trainings, _: Params) -> pl.DataFrame:
     """Return what becomes of every followed word at each corpus's largest share (Figure 7)."""
     largest = {name: corpus for (name, _), corpus in trainings.corpora.items()}
     return pl.concat(

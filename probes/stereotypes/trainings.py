@@ -3,29 +3,49 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stereotypes import typicality
-from plumbline.probes.stereotypes.match_attributes import Lists
-from plumbline.probes.stereotypes.typicality import GROUP, LIST, folded
+from plumbline.probes.stats.estimate import Bootstrap
+from plumbline.probes.stereotypes import emotions, recall, typicality
+from plumbline.probes.stereotypes.recall import Lists
+from plumbline.probes.stereotypes.typicality import GROUP, LIST, Reading, folded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from plumbline.probes.core.run_analysis import Inputs
 
+    Array = NDArray[np.float64]
+    Bools = NDArray[np.bool_]
+
+APART = 0.05  # of the larger number of articles: corpora further apart are not compared
 WORD = (*GROUP, "query", "key")
 EMOTION, RECALL, RETAINED = MEASURES = ("emotion", "recall", "retained")
 OUTCOMES = ADDED, KEPT, REMOVED = ("added", "retained", "removed")
 TRAINING = ("corpus", "share", "tuning_seed", "articles", "steps")
+
+
+class Params(Bootstrap):
+    """What is measured, and how intervals are computed."""
+
+    top_k: dict[Reading, int] = Field(
+        {"probability": 200},
+        min_length=1,
+        description="words of each list in a profile, by ranking; the paper: probability, 200",
+    )
+    top_k_followed: int = Field(15, ge=1, description="words of each list followed one by one")
+    recall_at: list[int] = Field([10, 50], min_length=1, description="k of the recall compared")
+    control: str = Field("control", description="corpus that the others are compared with")
 
 
 class Measured(NamedTuple):
@@ -130,3 +150,105 @@ def lists_after(
             "run `make repro`"
         )
     return (corpus, share, seed, articles), typicality.compared(table.drop(TRAINING))
+
+
+class Corpus(NamedTuple):
+    """Measures after the trainings on a part of a corpus."""
+
+    seeds: Sequence[int]
+    values: Array  # (seeds, groups, outcomes)
+    articles: float  # mean of the trainings
+    top: Sequence[pl.DataFrame] = ()  # the followed words after each
+
+    def select(self, inside: Bools) -> Corpus:
+        """Return the values of some groups."""
+        return self._replace(values=self.values[:, inside])
+
+    def matching(self, seeds: Sequence[int]) -> Corpus:
+        """Return the trainings with some seeds, see :func:`matching`."""
+        kept = matching(self.seeds, seeds)
+        return self._replace(seeds=[self.seeds[i] for i in kept], values=self.values[kept])
+
+    def comparable(self, control: Corpus) -> bool:
+        """Return whether both were trained on about as many articles.
+
+        More articles make more steps, which move a model further whatever they say.
+
+        Examples
+        --------
+        >>> hundred = Corpus([1], np.zeros((1, 2, 3)), 100)
+        >>> hundred.comparable(hundred._replace(articles=96))
+        True
+        >>> hundred.comparable(hundred._replace(articles=94))
+        False
+        """
+        larger = max(self.articles, control.articles)
+        return abs(self.articles - control.articles) <= APART * larger
+
+
+def matching(seeds: Sequence[int], wanted: Sequence[int]) -> list[int]:
+    """Return the places of the trainings with wanted seeds; of all, if there are none of them.
+
+    Welch's test of two against six has p at or below .05 in .07 to .11, of two against two in .03.
+    """
+    return [i for i, seed in enumerate(seeds) if seed in wanted] or [*range(len(seeds))]
+
+
+class Trainings(NamedTuple):
+    """Measures of a model before and after all its trainings, in one language and ranking."""
+
+    setting: Setting
+    base: Measured
+    corpora: dict[tuple[str, float], Corpus]  # by corpus and share
+    control: str  # corpus that the others are compared with
+
+    def categories(self) -> dict[str, Bools]:
+        """Return which groups are in each category, (groups,)."""
+        category = self.setting.groups["category"].to_numpy()
+        return {str(name): category == name for name in np.unique(category)}
+
+    def compared(self) -> Iterator[tuple[dict[str, Any], Corpus, Corpus | None]]:
+        """Yield each corpus with the control's trainings that it is compared with."""
+        for (name, share), corpus in self.corpora.items():
+            control = self.corpora.get((self.control, share))
+            if control is not None:
+                control = None if control is corpus else control.matching(corpus.seeds)
+            yield {"corpus": name, "share": share}, corpus, control
+
+
+def read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, Trainings]]:
+    """Yield language and measures of each ranking, of the lists of one training after the other."""
+    folder = inputs.outputs("after_training", model)
+    for language in typicality.languages(folder):
+        lexicon = emotions.lexicon(inputs.datasets["emotions"], language)
+        if lexicon is None:
+            continue
+        before = typicality.answers(inputs.outputs("completions", model) / language)
+        groups = before.select(GROUP).unique().sort(GROUP)
+        configs = recall.attributes(inputs.datasets["stereotypes"], language)
+        single = {name: configs[name][recall.KINDS[0]] for name in sorted(configs)}
+        rankings = []
+        for name in (x for x in typicality.readings(before) if x in params.top_k):
+            sizes = params.top_k[name], params.top_k_followed, params.recall_at
+            setting = Setting(groups, name, *sizes, lexicon, single)
+            rankings.append((setting, setting.measure(before)))
+        after = {}
+        for path in folder.glob(f"{language}/*.parquet"):
+            training, lists = lists_after(path, before)
+            after[training] = [setting.measure(lists, base.top) for setting, base in rankings]
+        names = sorted({name for name, *_ in after})
+        if params.control not in names:
+            raise UserError(
+                f"{folder / language}: no training on {params.control} (there are "
+                f"{', '.join(names) or 'none'}); name another analysis.shift.control, add it to "
+                "probes.after_training.corpora, or run `make repro STAGE=after_training`"
+            )
+        for i, (setting, base) in enumerate(rankings):
+            corpora = {}
+            for key, group in groupby(sorted(after), key=lambda training: training[:2]):
+                _, _, seeds, articles = zip(*(runs := list(group)), strict=True)
+                measured = [after[training][i] for training in runs]
+                values = np.stack([m.values for m in measured])
+                top = [m.top for m in measured]
+                corpora[key] = Corpus(seeds, values, float(np.mean(articles)), top)
+            yield language, Trainings(setting, base, corpora, params.control)

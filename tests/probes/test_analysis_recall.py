@@ -11,8 +11,7 @@ from society import society
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.stereotypes import recall, recovery
-from plumbline.probes.stereotypes.match_attributes import KINDS
-from plumbline.probes.stereotypes.recall import Params
+from plumbline.probes.stereotypes.recall import KINDS, Params
 from plumbline.probes.stereotypes.typicality import MEAN, READINGS
 
 SEED = 221

@@ -22,7 +22,8 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes import shift
 from plumbline.probes.stereotypes.rsa import similarity as rsa
-from plumbline.probes.stereotypes.shift import BEFORE, Corpus, Params, change_rows, matching
+from plumbline.probes.stereotypes.shift import BEFORE, Params, change_rows
+from plumbline.probes.stereotypes.trainings import Corpus, matching
 from plumbline.probes.stereotypes.typicality import MEAN, group_weights
 
 SEED = 301
