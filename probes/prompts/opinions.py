@@ -81,18 +81,17 @@ def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
 
     A language without a statement in the dataset ``statements`` is a ``UserError``.
     """
-    known, found = asking.frames[language], []
+    known, found = asking.frames[language], list[Question]()
     for config in parquet.configs(folder):
         columns = ["id", "language", "scale", "text"]
         table = pl.read_parquet(folder / f"{config}.parquet", columns=columns)
-        own = table.filter(pl.col("language") == language).unique("id").sort("id")
-        for (name, _, scale, statement), (called, frame) in product(
-            own.iter_rows(), known.frames.items()
+        rows = table.filter(language=language).unique("id").sort("id").iter_rows()
+        for (name, _, scale, statement), (called, frame), gender, form in product(
+            rows, known.frames.items(), GENDERS, FORMS
         ):
-            for gender, form in product(GENDERS, FORMS):
-                text = written(frame, known.negated, gender, form, statement)
-                key = (config, scale, name, called, gender, form)
-                found.append(Question(*key, text, frame.agree, frame.disagree))
+            text = written(frame, known.negated, gender, form, statement)
+            key = (config, scale, name, called, gender, form)
+            found.append(Question(*key, text, frame.agree, frame.disagree))
     if not found:
         raise UserError(
             f"probes.agreement.frames: no statement in {language!r}; name a questionnaire under "
