@@ -133,9 +133,9 @@ def compare_words(
     total, spent = parts.sum(axis=0), (parts**2 / (sizes[:, None] - 1)).sum(axis=0)
     flat = spent == 0
     freedom = np.where(flat, sizes.sum() - 2, total**2 / np.where(flat, 1.0, spent))
-    numbers = np.stack([first, value, total**0.5, freedom], axis=1).tolist()
-    for w, row in zip(common, numbers, strict=True):
-        yield t_difference((*place, words[w]), *row, int(sizes.sum()), params)
+    for i, w in enumerate(common):
+        numbers = float(first[i]), float(value[i]), float(total[i] ** 0.5), float(freedom[i])
+        yield t_difference((*place, words[w]), *numbers, int(sizes.sum()), params)
 
 
 def _lists(named: Named, rows: pl.Series, words: list[str]) -> Array:

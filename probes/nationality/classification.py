@@ -7,7 +7,7 @@ Cifuentes (2024).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
@@ -80,10 +80,10 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
         yield rows(HAVE, scorer, len(names), have)
         return
     found = list(scorer.classify(shard.among(task.params.prompts(task.folders, shard.config))))
-    pairs = [
-        (each.text, label, value, each.tokens)
-        for each in found
-        for label, value in zip(each.labels, each.logprobs_nats, strict=True)
-    ]
-    names = ("text", "class", "logprob_nats", "tokens")
-    yield rows(SCHEMA, scorer, len(pairs), dict(zip(names, zip(*pairs, strict=True), strict=True)))
+    columns: dict[str, list[Any]] = {
+        "text": [each.text for each in found for _ in each.labels],
+        "class": [label for each in found for label in each.labels],
+        "logprob_nats": [value for each in found for value in each.logprobs_nats],
+        "tokens": [each.tokens for each in found for _ in each.labels],
+    }
+    yield rows(SCHEMA, scorer, len(columns["text"]), columns)

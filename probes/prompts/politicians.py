@@ -80,9 +80,10 @@ def chosen(
     """
     found: dict[str, dict[str, Frame]] = {pos: {} for pos in places}
     for name in names:
-        texts = frames[name].get(language, {}) if name != BARE else {}
+        own = frames[name].get(language, {}) if name != BARE else {}
+        texts = {str(pos): frame for pos, frame in own.items()}
         for pos, place in places.items():
-            frame = bare(place) if name == BARE else dict[str, Frame](texts).get(pos)
+            frame = bare(place) if name == BARE else texts.get(pos)
             if frame is None:
                 raise UserError(
                     f"probes.associations.frames.{name}: no {pos} for {language!r}; add one, or "

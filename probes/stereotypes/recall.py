@@ -203,8 +203,8 @@ def _reading(
     shared_hits = hits(place[shared], row[shared], size, top_k)
     shared_sizes = np.bincount(row[shared], minlength=size)
     random = np.zeros((size, top_k))
-    lengths = (attributes[name].to_numpy() for name in ("listed", "length"))
-    np.add.at(random, row, chance(*lengths, top_k))
+    listed, lengths = (attributes[name].to_numpy() for name in ("listed", "length"))
+    np.add.at(random, row, chance(listed, lengths, top_k))
     others, expected, drawn = lists.exchange(
         attributes, params.tested, top_k, params.n_permutations, params.seed
     )
@@ -233,7 +233,9 @@ def _reading(
             "n": int(inside.sum()),
             "p": pl.Series(p).fill_nan(None),
             "n_attributes": int(sizes[inside].sum()),
-            "out_of_vocabulary": None if known.has_nulls() else finite((known != 1).mean()),
+            "out_of_vocabulary": None
+            if known.has_nulls()
+            else finite(np.mean(known.to_numpy() != 1)),
             "other_groups": clustered(others[inside], trials, strata=strata)[0],
             "random_order": clustered(random[inside], sizes[inside], strata=strata)[0],
         }

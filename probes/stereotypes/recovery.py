@@ -209,9 +209,9 @@ def _rsa(rows: Comparison, world: World) -> None:
                 continue
             covered.append(row["low"] <= true <= row["high"])
             if row["category"] == "all" and _share_words(folder(world.model), folder(other)):
-                ends = (row[end] - row["expected"] for end in ("value", "low", "high"))
+                value, low, high = (row[x] - row["expected"] for x in ("value", "low", "high"))
                 item = f"{key['item']}: with {other}"
-                estimate = Estimate(*ends, row["n"])
+                estimate = Estimate(value, low, high, row["n"])
                 rows.add("similarity", estimate, "group", reading=reading, item=item)
         rows.share("coverage", covered, "group", **key)
         rows.share("discoveries", significant, "group", **key)

@@ -73,12 +73,8 @@ TESTED = (
     "where numbers of articles differ by more than 5%, and with one training on either"
 )
 DIFFERENCE = (
-    number("difference", "value minus that of the control at the same share; what p is a test of"),
-    number(
-        "low_difference",
-        "lower end of its interval over groups, given these trainings: others would differ too",
-    ),
-    number("high_difference", "upper end of it"),
+    number("difference", "value minus that of the control at the same share; p tests it"),
+    *typicality.LIMITS,  # over groups, given these trainings: others would differ too
 )
 WHERE = (
     *(typicality.MODEL, typicality.LANGUAGE, typicality.RANKING),
@@ -322,8 +318,9 @@ def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
                     if corpus.comparable(control):
                         p, error, freedom = welch(*(_with_mean(side) for side in (rows, others)))
                 for i, category in enumerate([*defined, MEAN]):
+                    value, low, high = map(float, numbers[i])
                     table.add(
-                        Estimate(*numbers[i].tolist(), sizes[i]),
+                        Estimate(value, low, high, sizes[i]),
                         p=p[i],
                         share=share,
                         first=first,
@@ -347,8 +344,8 @@ def _compare(
 
     (seeds, 1 + groups), see :func:`plumbline.probes.stereotypes.rsa.jackknife`.
     """
-    kept = np.ix_(groups, affects)
-    pairs = [(one[seed][kept], other[seed][kept]) for seed in sorted(one.keys() & other.keys())]
+    seeds = sorted(one.keys() & other.keys())
+    pairs = [[side[seed][groups][:, affects] for side in (one, other)] for seed in seeds]
     values = [[rsa.similarity(*pair, diagonal=diagonal)] for pair in pairs]
     return np.hstack([values, [rsa.jackknife(*pair, diagonal=diagonal) for pair in pairs]])
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -267,7 +267,7 @@ def _add_levels(
             total = sums.sum().row(0, named=True)
             rows.add(
                 Estimate(_ratio(total["retained"], int(whole.sum())), *ends, len(sums)),
-                **dict(zip(rows.schema.key, where, strict=True)),
+                **dict[str, Any](zip(rows.schema.key, where, strict=True)),
                 appeared=total["later"] - total["retained"],
                 vanished=total["earlier"] - total["retained"],
                 retained=total["retained"],
