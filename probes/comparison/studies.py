@@ -106,9 +106,7 @@ def read_lists(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, str], N
     }
 
 
-def compare_words(
-    place: tuple[str, str], one: Named, other: Named, params: Params
-) -> Iterator[Row]:
+def compare_words(item: tuple[str, str], a: Named, b: Named, params: Params) -> Iterator[Row]:
     """Yield the difference of each word that enough lists have, in points of a hundred.
 
     The share of women's lists that have the word less that of men's. A name has a list of each, so
@@ -117,15 +115,15 @@ def compare_words(
     """
     sides = [
         named.names.select("name", "gender").with_row_index(index)
-        for named, index in ((one, "one"), (other, "other"))
+        for named, index in ((a, "one"), (b, "other"))
     ]
     names = sides[0].join(sides[1], on=["name", "gender"], maintain_order="left")
     genders = [names["gender"].cast(int).to_numpy() == gender for gender in (FEMALE, MALE)]
     sizes = np.array([gender.sum() for gender in genders])
     if sizes.min() < LEAST:
         return
-    words = sorted({*one.words["word"], *other.words["word"]})
-    lists = [_lists(one, names["one"], words), _lists(other, names["other"], words)]
+    words = sorted({*a.words["word"], *b.words["word"]})
+    lists = [_lists(a, names["one"], words), _lists(b, names["other"], words)]
     common = np.flatnonzero((lists[0] + lists[1]).sum(axis=0) >= params.min_count)
     had, change = 100 * lists[0][:, common], 100 * (lists[0] - lists[1])[:, common]
     first, value = (x[genders[0]].mean(axis=0) - x[genders[1]].mean(axis=0) for x in (had, change))
@@ -135,16 +133,16 @@ def compare_words(
     freedom = np.where(flat, sizes.sum() - 2, total**2 / np.where(flat, 1.0, spent))
     for i, w in enumerate(common):
         numbers = float(first[i]), float(value[i]), float(total[i] ** 0.5), float(freedom[i])
-        yield t_difference((*place, words[w]), *numbers, int(sizes.sum()), params)
+        yield t_difference((*item, words[w]), *numbers, int(sizes.sum()), params)
 
 
 def _lists(named: Named, rows: pl.Series, words: list[str]) -> Array:
     """Return whether the list of a name has a word, (names, words)."""
     column = {word: i for i, word in enumerate(named.words["word"])}
-    at = np.array([column.get(word, -1) for word in words])
+    columns = np.array([column.get(word, -1) for word in words])
     lists = np.zeros((len(rows), len(words)))
     matrix = named.matrix[rows.to_numpy().astype(np.int64)].tocsc()
-    lists[:, at >= 0] = matrix[:, at[at >= 0]].toarray()
+    lists[:, columns >= 0] = matrix[:, columns[columns >= 0]].toarray()
     return lists
 
 
@@ -156,34 +154,34 @@ def read_attributes(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, st
         lists = typicality.answers(folder / language).filter(~pl.col("rewritten"))
         ranked = recall.Lists.of(lists, "corrected")
         for config, kinds in recall.attributes(inputs.datasets["stereotypes"], language).items():
-            found, groups = ranked.find(kinds[recall.KINDS[0]])
-            row, place = found["row"].to_numpy(), found["place"].to_numpy()
+            attributes, groups = ranked.find(kinds[recall.KINDS[0]])
+            row, item = attributes["row"].to_numpy(), attributes["place"].to_numpy()
             number = np.bincount(row, minlength=len(groups))
-            chance = ranked.exchange(found, [k], k, 1, 0)[1][:, -1]
-            above = (recall.hits(place, row, len(groups), k)[:, -1] - chance) / number
+            chance = ranked.exchange(attributes, [k], k, 1, 0)[1][:, -1]
+            above = (recall.hits(item, row, len(groups), k)[:, -1] - chance) / number
             tables[language, config] = groups.with_columns(number=number, above=above)
     return tables
 
 
 def compare_attributes(
-    place: tuple[str, str], one: pl.DataFrame, other: pl.DataFrame, params: Params
+    item: tuple[str, str], a: pl.DataFrame, b: pl.DataFrame, params: Params
 ) -> Iterator[Row]:
     """Yield the difference of each category of a dataset of attributes.
 
     Recall of the groups' own attributes above that with the lists of other groups, groups as often
     as they have attributes; t over groups.
     """
-    both = one.join(other, on=["category", "group"], suffix="_other").sort("category", "group")
-    for (category,), rows in both.group_by("category", maintain_order=True):
+    table = a.join(b, on=["category", "group"], suffix="_other").sort("category", "group")
+    for (category,), rows in table.group_by("category", maintain_order=True):
         n = len(rows)
         if n >= LEAST:
             load = rows["number"].to_numpy() / rows["number"].sum()
             first, second = rows["above"].to_numpy(), rows["above_other"].to_numpy()
             value = float(load @ (first - second))
-            rest = load * (first - second - value)
-            error = float(np.sqrt(n / (n - 1) * (rest**2).sum()))
+            residuals = load * (first - second - value)
+            error = float(np.sqrt(n / (n - 1) * (residuals**2).sum()))
             numbers = (float(load @ first), value, error, n - 1.0, n)
-            yield t_difference((*place, str(category)), *numbers, params)
+            yield t_difference((*item, str(category)), *numbers, params)
 
 
 class Rated(NamedTuple):
@@ -198,23 +196,21 @@ def read_ratings(inputs: Inputs, model: str, params: Params) -> dict[tuple[str, 
     """Return a model's answers by language and questionnaire."""
     how = section("analysis.values", values.Params)
     how = how.model_copy(update={"n_bootstrap": params.n_bootstrap})
-    every = statements(inputs.datasets["statements"])
-    folder, found = inputs.outputs("agreement", model), {}
+    items_of_all = statements(inputs.datasets["statements"])
+    folder, rated_items = inputs.outputs("agreement", model), {}
     for language in (path.name for path in folder.iterdir() if path.is_dir()):
-        rows, about = answers(folder, language), every.filter(language=language)
+        rows, about = answers(folder, language), items_of_all.filter(language=language)
         neutral = about.filter(pl.col("polarity").is_not_null())
         method = next(m for m in METHODS if m in rows["method"])
         lines = fit(block(rows, neutral, method, how))
         for (scale,), bearing in about.filter(pl.col("axis") != "").group_by("scale"):
             items = block(rows, bearing, method, how)
             rated = facing(items, ratings(items, lines)).mean(axis=1)
-            found[language, str(scale)] = Rated(items, rated, len(neutral))
-    return found
+            rated_items[language, str(scale)] = Rated(items, rated, len(neutral))
+    return rated_items
 
 
-def compare_ratings(
-    place: tuple[str, str], one: Rated, other: Rated, params: Params
-) -> Iterator[Row]:
+def compare_ratings(item: tuple[str, str], a: Rated, b: Rated, params: Params) -> Iterator[Row]:
     """Yield the difference of each value of a questionnaire.
 
     The mean rating of its statements, 1 to 5, each with its opposite turned round. The error is
@@ -222,7 +218,7 @@ def compare_ratings(
     that of its lines; degrees of freedom are Satterthwaite's, see
     :func:`plumbline.probes.values.ratings.apart_error`.
     """
-    items, neutral = other.items, other.neutral
+    items, neutral = b.items, b.neutral
     signed, axis = items.about["bearing"].to_numpy(), items.about["axis"].to_numpy()
     for name in sorted(set(axis.tolist())):
         rows = axis == name
@@ -231,80 +227,80 @@ def compare_ratings(
             items.place[rows],
             np.ones_like(items.drawn[rows]),
         )
-        change = (one.side - other.side)[rows]
-        drawn = mean(change, load, still)  # over draws the lines alone are others
-        spread = float(np.nanstd(drawn[1:]) * np.sqrt(neutral / (neutral - 1)))
+        change = (a.side - b.side)[rows]
+        draws = mean(change, load, still)  # over draws the lines alone are others
+        spread = float(np.nanstd(draws[1:]) * np.sqrt(neutral / (neutral - 1)))
         error, freedom = apart_error((change[:, 0], signed[rows], pairs), spread, neutral)
         clusters = len(np.unique(pairs))
-        first = float(mean(one.side[rows][:, :1], load, still[:, :1])[0])
-        numbers = (first, float(drawn[0]), error, freedom if clusters > 1 else 0.0, clusters)
+        first = float(mean(a.side[rows][:, :1], load, still[:, :1])[0])
+        numbers = (first, float(draws[0]), error, freedom if clusters > 1 else 0.0, clusters)
         tested = balanced(signed[rows], pairs)
-        yield t_difference((*place, name), *numbers, params, tested=tested)
+        yield t_difference((*item, name), *numbers, params, tested=tested)
 
 
 def read_changes(inputs: Inputs, model: str, _: Params) -> dict[str, Case]:
     """Return the changes of a classifier's predictions, by config."""
-    own = section("analysis.nationality", nationality.Params)
-    known = {"positive": own.positive, "negative": own.negative}
-    found = {}
+    settings = section("analysis.nationality", nationality.Params)
+    sides = {"positive": settings.positive, "negative": settings.negative}
+    changes = {}
     for path in sorted(inputs.datasets["counterfactuals"].glob("*.parquet")):
         folder = inputs.outputs("classification", model) / path.stem
-        for case in cases(path, *classified(folder, model, known)) if folder.is_dir() else ():
+        for case in cases(path, *classified(folder, model, sides)) if folder.is_dir() else ():
             if case.reading == "corrected":
-                found[path.stem] = case
-    return found
+                changes[path.stem] = case
+    return changes
 
 
-def compare_changes(config: str, one: Case, other: Case, params: Params) -> Iterator[Row]:
+def compare_changes(config: str, a: Case, b: Case, params: Params) -> Iterator[Row]:
     """Yield the difference of each country, in points of a hundred.
 
     The mean change of P+ - P- when its names are put into the same texts; clustered by texts and
     names, as in the study itself.
     """
-    moved, change = one.change[:, :1], one.change[:, :1] - other.change[:, :1]
-    at = one.sentence, one.country, one.shape
-    cells = gather(change, *at)
-    value, first = delta(cells)[:, 0], delta(gather(moved, *at))[:, 0]
-    tested = two_way(100 * change, one.country, one.sentence, one.units(), np.eye(one.shape[1]))
+    first_change, change = (a.change[:, :1], a.change[:, :1] - b.change[:, :1])
+    where = a.sentence, a.country, a.shape
+    cells = gather(change, *where)
+    value, first = delta(cells)[:, 0], delta(gather(first_change, *where))[:, 0]
+    tested = two_way(100 * change, a.country, a.sentence, a.units(), np.eye(a.shape[1]))
     number = (cells.counts > 0).sum(axis=0)
-    for c, country in enumerate(one.countries):
+    for c, country in enumerate(a.countries):
         error, freedom = float(tested.se[c, 0]), float(tested.freedom[c, 0])
-        known = (error, freedom) if np.isfinite(error) else (np.nan, 0.0)
-        numbers = (float(first[c]), float(value[c]), *known, int(number[c]))
+        spread = (error, freedom) if np.isfinite(error) else (np.nan, 0.0)
+        numbers = (float(first[c]), float(value[c]), *spread, int(number[c]))
         yield t_difference(("", config, country), *numbers, params)
 
 
 def read_stances(inputs: Inputs, model: str, _: Params) -> dict[str, Reading]:
     """Return a model's answers to each questionnaire, before any training."""
     params = section("analysis.compass", leaning.CompassParams)
-    found: list[Reading] = []
+    states: list[Reading] = []
     for form in leaning.FORMATS:
         rows = outputs(inputs.outputs("stances", model), form)
         if rows is not None:
-            known = scales(inputs.datasets["statements"], set(rows["questionnaire"]) - {""})
-            found += readings(form, rows, known, params)
+            known_scales = scales(inputs.datasets["statements"], set(rows["questionnaire"]) - {""})
+            states += readings(form, rows, known_scales, params)
     best: dict[str, Reading] = {}
-    found = [r for r in found if r.name in PREFERRED and ITSELF in r.states]
-    for reading in sorted(found, key=lambda reading: PREFERRED.index(reading.name)):
+    states = [r for r in states if r.name in PREFERRED and ITSELF in r.states]
+    for reading in sorted(states, key=lambda reading: PREFERRED.index(reading.name)):
         best.setdefault(reading.scale.name, reading)
     return best
 
 
-def compare_axes(_: str, one: Reading, other: Reading, params: Params) -> Iterator[Row]:
+def compare_axes(_: str, a: Reading, b: Reading, params: Params) -> Iterator[Row]:
     """Yield the difference of each axis of a questionnaire.
 
     Over the same statements, each with its opposite, and over prompts where both had the same; as
     shifts after training are tested.
     """
-    scale, start = one.scale, one.scale.start(one.rounded)
-    sides = [reading.added(ITSELF).mean(axis=0, keepdims=True) for reading in (one, other)]
-    if one.prompts != other.prompts:  # which are then no pairs
+    scale, start = a.scale, a.scale.start(a.rounded)
+    sides = [reading.added(ITSELF).mean(axis=0, keepdims=True) for reading in (a, b)]
+    if a.prompts != b.prompts:  # which are then no pairs
         sides = [side.mean(axis=1, keepdims=True) for side in sides]
-    for a, axis in enumerate(scale.axes):
-        change = moved(scale, a, sides[0][:, :, a], sides[1][:, :, a])
+    for i, axis in enumerate(scale.axes):
+        change = moved(scale, i, sides[0][:, :, i], sides[1][:, :, i])
         crossed = of_total(change.totals), of_mean(change.prompts)
         value, low, high, p = estimated(change.value, crossed, params.confidence)[:4]
-        first = float(start[a] + moved(scale, a, sides[0][:, :, a]).value)
+        first = float(start[i] + moved(scale, i, sides[0][:, :, i]).value)
         estimate = Estimate(value, low, high, len(change.totals))
         yield difference((scale.language, scale.name, axis), first, estimate, p, 0.0)
 

@@ -48,8 +48,10 @@ class Scores(NamedTuple):
     def places(self, texts: pl.Series) -> NDArray[np.int32]:
         """Return the rows of texts, -1 of a text without scores."""
         rows = pl.DataFrame({"text": self.texts}).with_row_index("row")
-        found = pl.DataFrame({"text": texts}).join(rows, "text", "left", maintain_order="left")
-        return found["row"].cast(pl.Int32).fill_null(-1).to_numpy()
+        rows_of_texts = pl.DataFrame({"text": texts}).join(
+            rows, "text", "left", maintain_order="left"
+        )
+        return rows_of_texts["row"].cast(pl.Int32).fill_null(-1).to_numpy()
 
 
 class Case(NamedTuple):
@@ -75,8 +77,8 @@ class Case(NamedTuple):
     @property
     def tokens(self) -> NDArray[np.float64]:
         """Return how many tokens more a counterfactual has, (n,)."""
-        found = self.scores.tokens[self.row] - self.scores.tokens[self.compared]
-        return found.astype(np.float64)
+        difference = self.scores.tokens[self.row] - self.scores.tokens[self.compared]
+        return difference.astype(np.float64)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -89,14 +91,14 @@ class Case(NamedTuple):
         In placebo swaps by first words on both sides. A row without such words is a cluster of
         its own.
         """
-        found = []
+        clusters = []
         for column in ("first", "first_other" if self.reading == "placebo" else "rest"):
             words = self.names[column]
             number = words.rank("dense").cast(pl.Int32).to_numpy().copy()
             none = (words == "").to_numpy()
             number[none] = len(words) + 1 + np.flatnonzero(none)
-            found.append(number)
-        return found
+            clusters.append(number)
+        return clusters
 
     def by_name(
         self, side: str, value: Callable[[str, str, str], float | None]
@@ -112,21 +114,21 @@ class Case(NamedTuple):
             value(self.countries[country], GENDERS[gender], f"{first} {rest}".strip().casefold())
             for country, gender, first, rest in distinct.iter_rows()
         ]
-        known = distinct.with_columns(pl.Series("value", values, dtype=pl.Float64))
-        found = rows.join(known, on=key, how="left", maintain_order="left")["value"]
-        return found.fill_null(np.nan).to_numpy()
+        values_by_name = distinct.with_columns(pl.Series("value", values, dtype=pl.Float64))
+        column = rows.join(values_by_name, on=key, how="left", maintain_order="left")["value"]
+        return column.fill_null(np.nan).to_numpy()
 
-    def where(self, kept: NDArray[np.bool_]) -> Case:
+    def where(self, mask: NDArray[np.bool_]) -> Case:
         """Return some of the rows."""
         columns = ("sentence", "country", "gender", "row", "compared")
-        changed: dict[str, Any] = {name: getattr(self, name)[kept] for name in columns}
-        return self._replace(names=self.names.filter(kept), **changed)
+        changed: dict[str, Any] = {name: getattr(self, name)[mask] for name in columns}
+        return self._replace(names=self.names.filter(mask), **changed)
 
-    def of_countries(self, kept: NDArray[np.bool_]) -> Case:
+    def of_countries(self, mask: NDArray[np.bool_]) -> Case:
         """Return the rows of some countries, (countries,), which are numbered again."""
-        case = self.where(kept[self.country])
-        countries = [c for c, keep in zip(self.countries, kept, strict=True) if keep]
-        number = (np.cumsum(kept) - 1).astype(np.int32)
+        case = self.where(mask[self.country])
+        countries = [c for c, keep in zip(self.countries, mask, strict=True) if keep]
+        number = (np.cumsum(mask) - 1).astype(np.int32)
         return case._replace(countries=countries, country=number[case.country])
 
 
@@ -140,7 +142,7 @@ def table(
     """
     shape = len(countries), len(names)
     keys = {"country": list(np.repeat(countries, shape[1])), key: list(names) * shape[0]}
-    values = {name: np.broadcast_to(own, shape).ravel() for name, own in columns.items()}
+    values = {name: np.broadcast_to(array, shape).ravel() for name, array in columns.items()}
     return pl.DataFrame(keys | values).fill_nan(None)
 
 
@@ -165,14 +167,14 @@ def classified(
     classes = rows["class"].unique(maintain_order=True).to_list()
     signs = np.zeros(len(classes))
     for side, sign in (("positive", 1), ("negative", -1)):
-        wanted = {name.casefold() for name in sides[side].get(model, sides[side].get(OTHER, ()))}
-        has = np.array([name.casefold() in wanted for name in classes])
-        if not has.any():
+        names = {name.casefold() for name in sides[side].get(model, sides[side].get(OTHER, ()))}
+        matching = np.array([name.casefold() in names for name in classes])
+        if not matching.any():
             raise UserError(
                 f"analysis.nationality.{side}: none of the classes of {model} "
                 f"({', '.join(classes)}); name some under {model} or {OTHER}"
             )
-        signs += sign * has
+        signs += sign * matching
     rows = rows.sort("text", pl.col("class").cast(pl.Enum(classes)))
     shares = np.exp(rows["logprob_nats"].to_numpy().reshape(-1, len(classes)))
     values = np.column_stack([shares @ signs, shares])
@@ -193,35 +195,36 @@ def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Cas
     others = rows.select("reading", "text", "first", "rest", reference_id="id")
     for reading in COMPARED:
         compared = "corrected" if reading == "placebo" else "original"
-        both = rows.filter(reading=READINGS.index(reading)).join(
+        table = rows.filter(reading=READINGS.index(reading)).join(
             others.filter(reading=READINGS.index(compared)),
             on="reference_id",
             how="left",
             suffix="_other",
             maintain_order="left",
         )
-        if both.is_empty():
+        if table.is_empty():
             continue
-        row, other = (scores.places(both[column]) for column in ("text", "text_other"))
-        if min(row.min(), other.min()) < 0:
+        row, compared_row = (scores.places(table[column]) for column in ("text", "text_other"))
+        if min(row.min(), compared_row.min()) < 0:
             raise UserError(
                 f"{path}: has texts that were not classified; run `make repro STAGE=classification`"
             )
         sentence, country = (
-            both[name].rank("dense").cast(pl.Int32).to_numpy() - 1 for name in ("target", "country")
+            table[name].rank("dense").cast(pl.Int32).to_numpy() - 1
+            for name in ("target", "country")
         )
         yield Case(
             reading=reading,
             measures=measures,
             scores=scores,
-            countries=both["country"].unique().sort().to_list(),
-            sentences=both["target"].n_unique(),
+            countries=table["country"].unique().sort().to_list(),
+            sentences=table["target"].n_unique(),
             sentence=sentence,
             country=country,
-            gender=both["gender"].cast(pl.Int32).to_numpy(),
+            gender=table["gender"].cast(pl.Int32).to_numpy(),
             row=row,
-            compared=other,
-            names=both.select("first", "rest", "first_other", "rest_other"),
+            compared=compared_row,
+            names=table.select("first", "rest", "first_other", "rest_other"),
         )
 
 
@@ -237,13 +240,13 @@ def halved(ranks: Ranks, case: Case) -> Case:
         return None if rank is None else rank % 2
 
     after, before = case.by_name("", odd), case.by_name("_other", odd)
-    kept = np.abs(after - before) == 1
-    case, swapped = case.where(kept), (after == 0)[kept]
+    mask = np.abs(after - before) == 1
+    case, swapped = case.where(mask), (after == 0)[mask]
     sides = ("first", "first_other"), ("rest", "rest_other")
     names = case.names.with_columns(
-        pl.when(pl.lit(pl.Series(swapped))).then(other).otherwise(own).alias(own)
-        for one, two in sides
-        for own, other in ((one, two), (two, one))
+        pl.when(pl.lit(pl.Series(swapped))).then(opposite).otherwise(side).alias(side)
+        for before_side, after_side in sides
+        for side, opposite in ((before_side, after_side), (after_side, before_side))
     )
     return case._replace(
         names=names,

@@ -79,11 +79,11 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
         have["tokens"] = scorer.lengths(have["name"])
         yield rows(HAVE, scorer, len(names), have)
         return
-    found = list(scorer.classify(shard.among(task.params.prompts(task.folders, shard.config))))
+    results = list(scorer.classify(shard.among(task.params.prompts(task.folders, shard.config))))
     columns: dict[str, list[Any]] = {
-        "text": [each.text for each in found for _ in each.labels],
-        "class": [label for each in found for label in each.labels],
-        "logprob_nats": [value for each in found for value in each.logprobs_nats],
-        "tokens": [each.tokens for each in found for _ in each.labels],
+        "text": [result.text for result in results for _ in result.labels],
+        "class": [label for result in results for label in result.labels],
+        "logprob_nats": [value for result in results for value in result.logprobs_nats],
+        "tokens": [result.tokens for result in results for _ in result.labels],
     }
     yield rows(SCHEMA, scorer, len(columns["text"]), columns)

@@ -143,12 +143,12 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         units, change = part.units(), part.change
         cells = gather(change, part.sentence, part.country, case.shape)
         value = delta(cells)
-        at = part.country, part.sentence, units
-        compared = replicated(*at, number, LEAST_NAMES)
+        clusters = part.country, part.sentence, units
+        compared = replicated(*clusters, number, LEAST_NAMES)
         against = np.eye(number) - compared / max(1, int(compared.sum()))
         contrast = against @ np.where(compared[:, None], value, 0)
         contrast[~compared] = np.nan
-        tested = two_way(change, *at, 100 * np.concatenate([np.eye(number), against]))
+        tested = two_way(change, *clusters, 100 * np.concatenate([np.eye(number), against]))
         if placebo:  # halves of names of one country are not compared with those of others
             tested.freedom[:number] = between_names(tested.freedom[:number], part.country, units)
         half = tested.half(params.confidence)
@@ -185,15 +185,19 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
     def estimate(part: Case) -> dict[str, Array]:
         new, old = predicted[part.row], predicted[part.compared]
         after, before = (gather(x, part.sentence, part.country, case.shape) for x in (new, old))
-        one, other = before.sums.sum(axis=0), after.sums.sum(axis=0)
+        count_before, count_after = before.sums.sum(axis=0), after.sums.sum(axis=0)
         rows = before.counts.sum(axis=0)[:, None]
         # contribution of each row to log(after / before)
-        rise, fall = (np.where(n > 0, rows / np.maximum(n, 1), 0.0) for n in (other, one))
+        rise, fall = (
+            np.where(n > 0, rows / np.maximum(n, 1), 0.0) for n in (count_after, count_before)
+        )
         added = new * rise[part.country] - old * fall[part.country]
-        at = part.country, part.sentence, part.units()
-        ratio = two_way(added, *at, np.eye(len(case.countries)))
+        clusters = part.country, part.sentence, part.units()
+        ratio = two_way(added, *clusters, np.eye(len(case.countries)))
         with np.errstate(divide="ignore", invalid="ignore"):
-            log = np.where((one > 0) & (other > 0), np.log(other / one), np.nan)
+            log = np.where(
+                (count_before > 0) & (count_after > 0), np.log(count_after / count_before), np.nan
+            )
         tested = np.full_like(log, np.nan) if case.reading == "placebo" else log
         half = ratio.half(params.confidence)
         return {

@@ -85,7 +85,9 @@ def compare_perplexity(case: Case, scores: Scores, params: Params) -> dict[str, 
 
     Raises UserError if the masked model did not score the originals.
     """
-    after, before = (scores.places(case.scores.texts[at]) for at in (case.row, case.compared))
+    after, before = (
+        scores.places(case.scores.texts[places]) for places in (case.row, case.compared)
+    )
     if case.reading != "placebo" and before.min() < 0:
         raise UserError(
             "perplexity: originals were not scored; run `make repro STAGE=perplexity` again"
@@ -102,24 +104,26 @@ def compare_perplexity(case: Case, scores: Scores, params: Params) -> dict[str, 
 def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl.DataFrame:
     """Return correlations in each scope, over all countries and, but for originals, by country."""
     _, once = np.unique(case.sentence, return_index=True)  # a row of each source text
-    predicted, every = case.scores.values, np.zeros_like(case.country)
+    predicted, pooled = case.scores.values, np.zeros_like(case.country)
     originals = before[once], predicted[case.compared[once]]
     shared = case.measures, params
     tables = [
-        _scope("originals", *originals, every[once], [EVERY], case.sentence[once], [], *shared)
+        _scope("originals", *originals, pooled[once], [EVERY], case.sentence[once], [], *shared)
     ]
     for scope, x, y in (
         ("subtracted", after - before, case.change),
         ("within", after, predicted[case.row]),
     ):
-        for groups, countries in ((every, [EVERY]), (case.country, case.countries)):
-            at = groups, countries, case.sentence, case.units()
-            tables.append(_scope(scope, x, y, *at, *shared))
+        for groups, countries in ((pooled, [EVERY]), (case.country, case.countries)):
+            clusters = groups, countries, case.sentence, case.units()
+            tables.append(_scope(scope, x, y, *clusters, *shared))
     # the family: countries by measures, within each variant of perplexity
-    some = pl.col("country") != EVERY
-    table = rounded(pl.concat(tables), LIMITS).with_columns(by_country=pl.when(some).then("p"))
+    by_country = pl.col("country") != EVERY
+    table = rounded(pl.concat(tables), LIMITS).with_columns(
+        by_country=pl.when(by_country).then("p")
+    )
     table = adjusted(table, "by_country", over=("perplexity",))
-    family = pl.when(some).then("family_by_country").otherwise(1)
+    family = pl.when(by_country).then("family_by_country").otherwise(1)
     return with_detectable_correlations(table.with_columns(p_bh="by_country_bh", family=family))
 
 
@@ -141,8 +145,8 @@ def _scope(
     """
     tables = []
     for column, variant in zip(x.T, PERPLEXITIES, strict=True):
-        at = groups, len(countries), texts, names
-        columns = _correlate(column, y, *at, params.confidence, within=scope == "within")
+        clusters = groups, len(countries), texts, names
+        columns = _correlate(column, y, *clusters, params.confidence, within=scope == "within")
         table = cells(countries, "measure", measures, columns)
         tables.append(with_constants(table, scope=scope, perplexity=variant))
     return pl.concat(tables)

@@ -79,7 +79,7 @@ def queries(asking: Asking, folders: dict[str, Path], language: str) -> list[Que
     groups = pl.read_parquet(folders["social_groups"] / f"{language}.parquet")
     rows = suggestions(folders["stereotypes"], language, "category", "group").unique()
     suggested = {(category, group.lower()) for category, group in rows.iter_rows()}
-    templates, found = asking.frames[language].templates, list[Query]()
+    templates, result = asking.frames[language].templates, list[Query]()
     for row in groups.sort("category", "group").iter_rows(named=True):
         # the wave and what was published may spell it either way
         keys = {(row["category"], row[column].lower()) for column in ("group", "name")}
@@ -87,13 +87,13 @@ def queries(asking: Asking, folders: dict[str, Path], language: str) -> list[Que
             written = row["group" if asking.spelling == "original" else "name"]
             kind = OF[row["kind"]]
             key = (row["category"], row["group"], kind)
-            found += [Query(*key, template, written) for template in templates.get(kind, [])]
-    if not found:
+            result += [Query(*key, template, written) for template in templates.get(kind, [])]
+    if not result:
         raise UserError(
             f"probes.completions: no group to prompt for in {language!r}; check groups and the "
             "templates"
         )
-    return found
+    return result
 
 
 def prompted(asking: Asking, folders: dict[str, Path], language: str) -> list[Query]:
@@ -102,15 +102,17 @@ def prompted(asking: Asking, folders: dict[str, Path], language: str) -> list[Qu
     "Why are they so" with "good at chess" is asked as "Why are they so good at", so that the word
     to predict is the one that tells (Choenni et al. 2021, section 3, step 4).
     """
-    every = queries(asking, folders, language)
+    usual_queries = queries(asking, folders, language)
     rows = suggestions(folders["stereotypes"], language, "category", "group", "template").unique()
-    known = {(category, group.lower(), template) for category, group, template in rows.iter_rows()}
+    suggested = {
+        (category, group.lower(), template) for category, group, template in rows.iter_rows()
+    }
     usual = {t.lower() for frames in asking.frames[language].templates.values() for t in frames}
-    one_each = {(query.category, query.group): query for query in reversed(every)}
-    return every + [
+    one_each = {(query.category, query.group): query for query in reversed(usual_queries)}
+    return usual_queries + [
         one_each[category, group]._replace(template=template, rewritten=True)
         for category, group in sorted(one_each)
-        for template in sorted({t for c, g, t in known if (c, g) == (category, group.lower())})
+        for template in sorted({t for c, g, t in suggested if (c, g) == (category, group.lower())})
         if GROUP in template and template not in usual
     ]
 

@@ -109,8 +109,8 @@ class Asking(Section):
 
     @model_validator(mode="after")
     def _apart(self) -> Asking:
-        if both := sorted(set(self.positive) & set(self.negative)):
-            raise ValueError(f"{both[0]!r} stands under positive and under negative")
+        if shared := sorted(set(self.positive) & set(self.negative)):
+            raise ValueError(f"{shared[0]!r} stands under positive and under negative")
         return self
 
 
@@ -142,8 +142,8 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
     A questionnaire that is not in the dataset ``statements`` or not in the language, or a file of
     paraphrases that is not as it should be, is a ``UserError``.
     """
-    others = [row for file in asking.paraphrases for row in paraphrases(file)]
-    found: list[Wording] = []
+    paraphrased = [row for file in asking.paraphrases for row in paraphrases(file)]
+    result: list[Wording] = []
     for config in asking.questionnaires:
         path = folder / f"{config}.parquet"
         if not path.is_file():
@@ -159,23 +159,23 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
             )
         for name, _, text, sentence in rows.iter_rows():
             denied = asking.negated.replace(DENIED, text)
-            found.append(Wording(config, name, "plain", "", sentence))
-            found.append(Wording(config, name, "negated", "", denied))
-            found += [other for other in others if other[:2] == (config, name)]
-    if missing := {other[:2] for other in others} - {wording[:2] for wording in found}:
+            result.append(Wording(config, name, "plain", "", sentence))
+            result.append(Wording(config, name, "negated", "", denied))
+            result += [row for row in paraphrased if row[:2] == (config, name)]
+    if missing := {row[:2] for row in paraphrased} - {row[:2] for row in result}:
         config, name = min(missing)
         raise UserError(
             f"{' '.join(asking.paraphrases)}: no statement {name!r} in {config}; take the row out"
         )
-    return found
+    return result
 
 
-def put(frames: dict[str, str], said: list[Wording]) -> list[Question]:
+def put(frames: dict[str, str], wordings: list[Wording]) -> list[Question]:
     """Return every wording in every prompt, paraphrases in the first one alone."""
     return [
-        Question(config, name, frame, form, variant, text, given.replace(STATEMENT, text))
-        for config, name, form, variant, text in said
-        for number, (frame, given) in enumerate(frames.items())
+        Question(config, name, frame, form, variant, text, template.replace(STATEMENT, text))
+        for config, name, form, variant, text in wordings
+        for number, (frame, template) in enumerate(frames.items())
         if form != "paraphrase" or not number
     ]
 
@@ -200,4 +200,4 @@ def paraphrases(path: str) -> list[Wording]:
     if len(again := table.filter(pl.struct(FIELDS[:3]).is_duplicated())):
         raise UserError(f"{path}: variant {again['variant'][0]} of {again['id'][0]} again")
     rows = table.select(FIELDS).iter_rows()
-    return [Wording(config, name, "paraphrase", *other) for config, name, *other in rows]
+    return [Wording(config, name, "paraphrase", *texts) for config, name, *texts in rows]

@@ -44,24 +44,24 @@ Frames = dict[str, dict[str, dict[Pos, Frame]]]  # by name, language and part of
 FAITHFUL: dict[Kind, list[str]] = {"masked": [BARE], "seq2seq": [BARE]}
 
 
-def bare(place: str) -> Frame:
+def bare(side: str) -> Frame:
     """Return the paper's frame: the mask before or after the name, and nothing else.
 
     It has no prior: a mask alone is no sentence about a neutral person.
     """
-    return Frame(prompt=f"{MASK} {NAME}" if place == "before" else f"{NAME} {MASK}", without=None)
+    return Frame(prompt=f"{MASK} {NAME}" if side == "before" else f"{NAME} {MASK}", without=None)
 
 
 def check(frames: Frames, frames_of: Mapping[Kind, Sequence[str]]) -> None:
     """Refuse frames that are not there, or whose mask is where that kind of model sees nothing."""
     if BARE in frames:
         raise ValueError(f"frames.{BARE}: is the paper's own and follows from the word order")
-    known = ", ".join([BARE, *frames])
+    names_there = ", ".join([BARE, *frames])
     for kind, names in frames_of.items():
         if len(set(names)) < len(names) or set(names) - {BARE, *frames}:
-            raise ValueError(f"frames_of.{kind}: names of {known}, each once, not {names}")
+            raise ValueError(f"frames_of.{kind}: names of {names_there}, each once, not {names}")
     for name in frames_of.get("causal", ()):
-        texts = [frame for own in frames.get(name, {}).values() for frame in own.values()]
+        texts = [frame for by_pos in frames.get(name, {}).values() for frame in by_pos.values()]
         ends = [text.endswith(MASK) for f in texts for text in (f.prompt, f.without or MASK)]
         if name == BARE or not all(ends):
             raise ValueError(
@@ -78,16 +78,16 @@ def chosen(
     ``places``: where a word of each part of speech stands relative to a name, before or after. A
     frame without a template for the language and a part of speech is a ``UserError``.
     """
-    found: dict[str, dict[str, Frame]] = {pos: {} for pos in places}
+    result: dict[str, dict[str, Frame]] = {pos: {} for pos in places}
     for name in names:
-        own = frames[name].get(language, {}) if name != BARE else {}
-        texts = {str(pos): frame for pos, frame in own.items()}
-        for pos, place in places.items():
-            frame = bare(place) if name == BARE else texts.get(pos)
+        by_pos = frames[name].get(language, {}) if name != BARE else {}
+        texts = {str(pos): frame for pos, frame in by_pos.items()}
+        for pos, position in places.items():
+            frame = bare(position) if name == BARE else texts.get(pos)
             if frame is None:
                 raise UserError(
                     f"probes.associations.frames.{name}: no {pos} for {language!r}; add one, or "
                     "take the frame out of probes.associations.frames_of"
                 )
-            found[pos][name] = frame
-    return found
+            result[pos][name] = frame
+    return result

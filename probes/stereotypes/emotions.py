@@ -272,8 +272,8 @@ def _groups(profiles: Profiles, params: Params) -> pl.DataFrame:
         for value in values
     ]
     weights = group_weights(profiles.words, params)
-    drawn = differences(means(profiles.members, profiles.affects, weights))
-    numbers = [share, *np.array(intervals).T, differences(share), *_limits(drawn, covered, params)]
+    draws = differences(means(profiles.members, profiles.affects, weights))
+    numbers = [share, *np.array(intervals).T, differences(share), *_limits(draws, covered, params)]
     p = permuted_affects_p(profiles, params.n_permutations, params.seed)
     rows = profiles.groups.with_columns(
         level=pl.lit("group"), n=covered, coverage=covered / profiles.sizes
@@ -287,26 +287,26 @@ def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
     p is the larger of two. With groups permuted alone, categories that have words of their own, of
     whatever affects, differ at .05 in a fifth of tests.
     """
-    kept, replicates = profiles.covered > 0, (params.n_permutations, params.seed)
-    members, sizes = profiles.members[kept], profiles.sizes[kept]
-    profiles = profiles._replace(groups=profiles.groups.filter(kept), members=members, sizes=sizes)
+    mask, permutations = profiles.covered > 0, (params.n_permutations, params.seed)
+    members, sizes = profiles.members[mask], profiles.sizes[mask]
+    profiles = profiles._replace(groups=profiles.groups.filter(mask), members=members, sizes=sizes)
     share, category = profiles.share(), profiles.groups["category"].to_numpy()
     names = np.unique(category)
     inside = names[:, None] == category
     weights = group_weights(profiles.groups["group"].to_list(), params).astype(np.float64)
     weights = np.hstack([np.ones((len(share), 1)), weights])  # the mean, then its replicates
-    drawn = means(inside, share, weights)
-    apart, n = drawn - means(~inside, share, weights), inside.sum(axis=1)
-    numbers = [x for y in (drawn, apart) for x in (y[..., 0], *_limits(y[..., 1:], n, params))]
+    draws = means(inside, share, weights)
+    contrasts, n = draws - means(~inside, share, weights), inside.sum(axis=1)
+    numbers = [x for y in (draws, contrasts) for x in (y[..., 0], *_limits(y[..., 1:], n, params))]
     with np.errstate(invalid="ignore"):
-        one, other = (x / x.sum(axis=1, keepdims=True) for x in (inside, ~inside))
+        inner, outer = (x / x.sum(axis=1, keepdims=True) for x in (inside, ~inside))
     by_words = permuted_affects_p(
-        profiles, *replicates, lambda shares: np.tensordot(one - other, shares, axes=1)
+        profiles, *permutations, lambda shares: np.tensordot(inner - outer, shares, axes=1)
     )
     by_groups = [
         np.full(len(AFFECTS), np.nan)
         if groups.all()
-        else permutation_test(share[groups], share[~groups], *replicates).p
+        else permutation_test(share[groups], share[~groups], *permutations).p
         for groups in inside
     ]
     covered = pl.Series([np.mean(profiles.covered[x] / sizes[x]) for x in inside])
@@ -315,14 +315,14 @@ def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
     return _finish(rows, numbers, np.maximum(by_groups, by_words), params)
 
 
-def _limits(drawn: Array, clusters: NDArray[np.int64], params: Params) -> Array:
+def _limits(draws: Array, clusters: NDArray[np.int64], params: Params) -> Array:
     """Return the limits of replicates (rows, affects, replicates), (2, rows, affects).
 
     Percentiles are expanded where clusters, (rows,), are few: see
     :func:`plumbline.probes.stats.bootstrap.interval`.
     """
     tails = [expanded_tail(n, params.confidence) if n > 1 else 0.0 for n in clusters.tolist()]
-    limits = [percentiles(x, 1 - 2 * tail) for x, tail in zip(drawn, tails, strict=True)]
+    limits = [percentiles(x, 1 - 2 * tail) for x, tail in zip(draws, tails, strict=True)]
     return np.stack(limits, axis=1)
 
 

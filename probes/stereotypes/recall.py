@@ -134,9 +134,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             answers = typicality.answers(outputs / language)
             ranked = {name: Lists.of(answers, name) for name in typicality.readings(answers)}
             tables["words"].append(with_constants(_words(ranked), key))
-            known = pieces(outputs, language)
+            tokens = pieces(outputs, language)
             for config, kinds in attributes(dataset, language).items():
-                sought = {k: rows.join(known, "target", how="left") for k, rows in kinds.items()}
+                sought = {k: rows.join(tokens, "target", how="left") for k, rows in kinds.items()}
                 for name, table in _config(ranked, sought, params).items():
                     tables[name].append(with_constants(table, key | {"dataset": config}))
     if not tables["recall"]:
@@ -196,34 +196,34 @@ def _reading(
 
     ``untested``: from this k on there are no tests.
     """
-    size, top_k, at = len(groups), params.top_k, np.array(params.tested) - 1
-    row, place = attributes["row"].to_numpy(), attributes["place"].to_numpy()
-    counts, sizes = hits(place, row, size, top_k), np.bincount(row, minlength=size)
+    size, top_k, tested = len(groups), params.top_k, np.array(params.tested) - 1
+    row, rank = attributes["row"].to_numpy(), attributes["place"].to_numpy()
+    counts, sizes = hits(rank, row, size, top_k), np.bincount(row, minlength=size)
     shared = ~attributes["rewritten"].to_numpy()  # in queries that all groups have
-    shared_hits = hits(place[shared], row[shared], size, top_k)
+    shared_hits = hits(rank[shared], row[shared], size, top_k)
     shared_sizes = np.bincount(row[shared], minlength=size)
     random = np.zeros((size, top_k))
     listed, lengths = (attributes[name].to_numpy() for name in ("listed", "length"))
     np.add.at(random, row, chance(listed, lengths, top_k))
-    others, expected, drawn = lists.exchange(
+    others, expected, nulls = lists.exchange(
         attributes, params.tested, top_k, params.n_permutations, params.seed
     )
-    drawn[EVERY] = np.sum(list(drawn.values()), axis=0)
+    nulls[EVERY] = np.sum(list(nulls.values()), axis=0)
     category_of, k = groups["category"].to_numpy(), np.arange(1, top_k + 1)
     parts = []
-    for category in [*drawn, MEAN]:
+    for category in [*nulls, MEAN]:
         inside = (category_of == category) | (category in (EVERY, MEAN))
         strata, p = None, np.full(top_k, np.nan)
         if category == MEAN:  # `all` has the test of all categories
             strata = np.unique(category_of, return_inverse=True)[1]
         else:
-            mean = expected[inside].sum(axis=0)[at]
-            observed = shared_hits[inside].sum(axis=0)[at]
-            p[at] = possible_p(observed - mean, (drawn[category] - mean).T)
+            mean = expected[inside].sum(axis=0)[tested]
+            observed = shared_hits[inside].sum(axis=0)[tested]
+            p[tested] = possible_p(observed - mean, (nulls[category] - mean).T)
             p[k >= untested] = np.nan
         recall, low, high = clustered(counts[inside], sizes[inside], params.confidence, strata)
         trials = np.maximum(shared_sizes, NEAR)[inside]
-        known = attributes.filter(pl.Series(inside[row]))["pieces"]
+        tokens = attributes.filter(pl.Series(inside[row]))["pieces"]
         columns = {
             "category": category,
             "k": k,
@@ -234,8 +234,8 @@ def _reading(
             "p": pl.Series(p).fill_nan(None),
             "n_attributes": int(sizes[inside].sum()),
             "out_of_vocabulary": None
-            if known.has_nulls()
-            else finite(np.mean(known.to_numpy() != 1)),
+            if tokens.has_nulls()
+            else finite(np.mean(tokens.to_numpy() != 1)),
             "other_groups": clustered(others[inside], trials, strata=strata)[0],
             "random_order": clustered(random[inside], sizes[inside], strata=strata)[0],
         }
@@ -283,12 +283,12 @@ class Lists(NamedTuple):
         """
         lists = self.lengths.rename({"category": "pool", "group": "own"})
         best = self.best.select("query", "place", "listed", target="key")
-        found = attributes.join(lists, on="query").join(best, on=["query", "target"], how="left")
+        table = attributes.join(lists, on="query").join(best, on=["query", "target"], how="left")
         names = ["category", "own", "pool"]
-        groups = found.select(names).unique().sort(names[:2])
-        found = found.join(groups.with_row_index("row"), on=names).sort(*ATTRIBUTE)
+        groups = table.select(names).unique().sort(names[:2])
+        table = table.join(groups.with_row_index("row"), on=names).sort(*ATTRIBUTE)
         numbers = pl.col("place", "listed", "length", "row").fill_null(0).cast(pl.Int64)
-        return found.with_columns(numbers), groups.select("category", "pool", group="own")
+        return table.with_columns(numbers), groups.select("category", "pool", group="own")
 
     def exchange(
         self, attributes: pl.DataFrame, ranks: Sequence[int], top_k: int, draws: int, seed: int
@@ -309,7 +309,7 @@ class Lists(NamedTuple):
         """
         others, expected = np.zeros((2, attributes["row"].n_unique(), top_k))
         categories = attributes["category"].unique().sort()
-        drawn = {category: np.zeros((draws, len(ranks))) for category in categories}
+        nulls = {category: np.zeros((draws, len(ranks))) for category in categories}
         sought = attributes.filter(~pl.col("rewritten"))
         for (category, pool), part in sought.partition_by("category", "pool", as_dict=True).items():
             names = self.lengths.filter(category=pool)["group"].unique().sort().to_numpy()
@@ -317,17 +317,20 @@ class Lists(NamedTuple):
             rows, mine = members["row"].to_numpy(), np.searchsorted(names, members["own"])
             best = self.best.filter(category=pool)
             best = best.select("template", rank="place", other="group", target="key")
-            met = part.join(best, on=["template", "target"])
-            rank = met["rank"].to_numpy()
-            at, other = np.searchsorted(rows, met["row"]), np.searchsorted(names, met["other"])
+            matches = part.join(best, on=["template", "target"])
+            rank = matches["rank"].to_numpy()
+            member, column = (
+                np.searchsorted(rows, matches["row"]),
+                np.searchsorted(names, matches["other"]),
+            )
             table = np.zeros((len(rows), len(names), len(ranks)))
-            np.add.at(table, (at, other), rank[:, None] <= np.array(ranks))
-            expected[rows] = hits(rank, at, len(rows), top_k) / len(names)
-            away = other != mine[at]
-            others[rows] = hits(rank[away], at[away], len(rows), top_k) / max(1, len(names) - 1)
+            np.add.at(table, (member, column), rank[:, None] <= np.array(ranks))
+            expected[rows] = hits(rank, member, len(rows), top_k) / len(names)
+            away = column != mine[member]
+            others[rows] = hits(rank[away], member[away], len(rows), top_k) / max(1, len(names) - 1)
             stream = (seed, *map(int, keys([f"{category}\t{pool}"])))
-            drawn[category] += exchanged(table, mine, draws, stream)
-        return others, expected, drawn
+            nulls[category] += exchanged(table, mine, draws, stream)
+        return others, expected, nulls
 
 
 def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
@@ -349,10 +352,10 @@ def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
     >>> hits(np.array([1, 3, 0]), np.array([0, 0, 1]), 2, 3).tolist()
     [[1, 1, 2], [0, 0, 0]]
     """
-    found = np.zeros((size, top_k + 1), dtype=np.int64)
+    counts = np.zeros((size, top_k + 1), dtype=np.int64)
     inside = (ranks > 0) & (ranks <= top_k)
-    np.add.at(found, (groups[inside], ranks[inside]), 1)
-    return found[:, 1:].cumsum(axis=1)
+    np.add.at(counts, (groups[inside], ranks[inside]), 1)
+    return counts[:, 1:].cumsum(axis=1)
 
 
 def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float64]:
@@ -382,8 +385,8 @@ def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float6
     first = np.arange(1, top_k + 1)
     missed = np.ones((len(listed), top_k))
     for i in range(int(listed.max(initial=0))):
-        left = np.clip(lengths[:, None] - first - i, 0, None) / (lengths[:, None] - i).clip(1)
-        missed *= np.where(listed[:, None] > i, left, 1.0)
+        share = np.clip(lengths[:, None] - first - i, 0, None) / (lengths[:, None] - i).clip(1)
+        missed *= np.where(listed[:, None] > i, share, 1.0)
     found: NDArray[np.float64] = 1 - missed
     return found
 

@@ -126,8 +126,8 @@ def _recall(rows: Comparison, world: World) -> None:
         best = ideal(world.inputs.weights(world.model), reading, k).with_columns(hit=1.0)
         hits = attributes.join(best, on=["group", "key"], how="left")
         true = hits.group_by("group").agg(pl.col("hit").fill_null(0).mean())
-        both = table.join(true, on="group").sort("category", "group")
-        _mean(rows, "error", both, share - pl.col("hit"), **key)
+        joined = table.join(true, on="group").sort("category", "group")
+        _mean(rows, "error", joined, share - pl.col("hit"), **key)
         scores = world.read("recall", "words").filter(language=language)
         scores = scores.select("group", key="word", score=reading).drop_nulls()
         pairs = scores.join(world.planted, on=["group", "key"])
@@ -146,8 +146,10 @@ def _group_orders(
     """Add the mean over groups of the rank correlation of two columns."""
     ranked = table.with_columns(pl.col(sides).rank().over("group"))
     vary = pl.all_horizontal(pl.col(side).std() > 0 for side in sides)
-    each = ranked.group_by("group").agg(rho=pl.when(vary).then(pl.corr(*sides))).sort("group")
-    _mean(rows, "rank_correlation", each, pl.col("rho"), **key)
+    correlations = (
+        ranked.group_by("group").agg(rho=pl.when(vary).then(pl.corr(*sides))).sort("group")
+    )
+    _mean(rows, "rank_correlation", correlations, pl.col("rho"), **key)
 
 
 def _emotions(rows: Comparison, world: World) -> None:
@@ -169,10 +171,10 @@ def _emotions(rows: Comparison, world: World) -> None:
         affects = pl.col(AFFECTS)
         planted = planted.with_columns(affects - (affects.sum() - affects) / (pl.len() - 1))
         planted = planted.unpivot(AFFECTS, index="group", variable_name="affect", value_name="true")
-        both = part.select("group", "difference", "affect").drop_nulls()
-        both = both.join(planted, on=["group", "affect"])
-        if both["group"].n_unique() > 1:
-            _group_orders(rows, both, ("true", "difference"), **key)
+        joined = part.select("group", "difference", "affect").drop_nulls()
+        joined = joined.join(planted, on=["group", "affect"])
+        if joined["group"].n_unique() > 1:
+            _group_orders(rows, joined, ("true", "difference"), **key)
 
 
 def _rsa(rows: Comparison, world: World) -> None:
@@ -197,30 +199,30 @@ def _rsa(rows: Comparison, world: World) -> None:
         }
         covered, significant = [], []
         for row in part.to_dicts():
-            other = row["second" if row["first"] == world.model else "first"]
-            if other not in profiles:
+            partner = row["second" if row["first"] == world.model else "first"]
+            if partner not in profiles:
                 continue
             if world.null and row["p"] is not None:
                 significant.append(row["p"] <= LEVEL)
             inside = [g for g, c in category.items() if row["category"] in ("all", c)]
-            pair = (profiles[world.model], profiles[other])
+            pair = (profiles[world.model], profiles[partner])
             true = similarity(*pair, inside, diagonal=reading == "faithful")
             if row["low"] is None or np.isnan(true):
                 continue
             covered.append(row["low"] <= true <= row["high"])
-            if row["category"] == "all" and _share_words(folder(world.model), folder(other)):
+            if row["category"] == "all" and _share_words(folder(world.model), folder(partner)):
                 value, low, high = (row[x] - row["expected"] for x in ("value", "low", "high"))
-                item = f"{key['item']}: with {other}"
+                item = f"{key['item']}: with {partner}"
                 estimate = Estimate(value, low, high, row["n"])
                 rows.add("similarity", estimate, "group", reading=reading, item=item)
         rows.share("coverage", covered, "group", **key)
         rows.share("discoveries", significant, "group", **key)
 
 
-def _share_words(one: Path, other: Path) -> bool:
+def _share_words(first: Path, second: Path) -> bool:
     """Return whether one of two worlds has words of the other."""
-    both = [json.loads((path / "world.json").read_text("utf-8")) for path in (one, other)]
-    return any(a["common"] and a["common_seed"] == b["seed"] for a, b in (both, both[::-1]))
+    settings = [json.loads((path / "world.json").read_text("utf-8")) for path in (first, second)]
+    return any(a["common"] and a["common_seed"] == b["seed"] for a, b in (settings, settings[::-1]))
 
 
 def _profiles(lists: pl.DataFrame, lexicon: pl.DataFrame, affects: list[str]) -> Profiles:
@@ -234,14 +236,14 @@ def similarity(one: Profiles, other: Profiles, groups: Sequence[str], *, diagona
     It is nan where a group is as similar to all others.
     Written down once more for what was planted: the code that is controlled has no part in it.
     """
-    known = [group for group in groups if group in one and group in other]
+    shared = [group for group in groups if group in one and group in other]
     ranks = []
     for world in (one, other):
-        profiles = np.stack([world[group] for group in known])
+        profiles = np.stack([world[group] for group in shared])
         profiles /= np.linalg.norm(profiles, axis=1, keepdims=True)
         cosines = np.round(profiles @ profiles.T, 10)
         if not diagonal:
-            cosines = cosines[~np.eye(len(known), dtype=bool)].reshape(len(known), -1)
+            cosines = cosines[~np.eye(len(shared), dtype=bool)].reshape(len(shared), -1)
         ranked = rankdata(cosines, axis=1)
         ranks.append(ranked - ranked.mean(axis=1, keepdims=True))
     first, second = ranks
@@ -258,11 +260,11 @@ def _shift(rows: Comparison, world: World) -> None:
             pl.col("share") == pl.col("share").max(),
             measure="emotion",
         )
-        at = ["corpus", "category", "group"]
-        gaps = coloured.pivot(on="outcome", index=at, values="difference")
+        keys = ["corpus", "category", "group"]
+        gaps = coloured.pivot(on="outcome", index=keys, values="difference")
         path = world.inputs.datasets["outlets"] / f"{language}.parquet"
         tones = spoken(path, gaps["group"].unique().to_list(), world.lexicon(language))
-        joined = gaps.join(tones, on=["corpus", "group"], how="left").sort(at)
+        joined = gaps.join(tones, on=["corpus", "group"], how="left").sort(keys)
         for (corpus,), part in _parts(joined, "corpus"):
             shift = (pl.col("positive") - pl.col("negative")) * pl.col("tone")
             _mean(rows, "tone_shift", part, shift, reading=ranking, item=corpus)

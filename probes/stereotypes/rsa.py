@@ -174,10 +174,10 @@ def compare(
     first, second = (ranks(x, diagonal=diagonal) for x in (a, b))
     number = tuple(np.unique(strata or [0] * len(a), return_inverse=True)[1].tolist())
     middle = expected(first, second, number)
-    drawn = relabelled(first, second, number, params.n_permutations, params.seed)
+    replicates = relabelled(first, second, number, params.n_permutations, params.seed)
     parts = jackknife(a, b, diagonal=diagonal)
     low, high = limits(value, parts, params.confidence)
-    p = float(possible_p(value - middle, drawn - middle))
+    p = float(possible_p(value - middle, replicates - middle))
     return Similarity(Estimate(value, low, high, len(a)), middle, p, float(np.linalg.norm(parts)))
 
 
@@ -193,8 +193,8 @@ def cosines(profiles: Array) -> Array:
     """
     with np.errstate(invalid="ignore"):
         unit = profiles / np.linalg.norm(profiles, axis=1, keepdims=True)
-    found: Array = np.round(unit @ unit.T, DIGITS)
-    return found
+    similar: Array = np.round(unit @ unit.T, DIGITS)
+    return similar
 
 
 def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
@@ -241,12 +241,12 @@ def ranks(profiles: Array, *, diagonal: bool) -> Array:
     ``profiles``: (groups, dimensions). Returned: (groups, groups), nan in rows that do not vary.
     """
     similar = cosines(profiles)
-    kept = ~np.eye(len(similar), dtype=np.bool_) | diagonal
-    part = rankdata(similar[kept].reshape(len(similar), -1), axis=-1)
-    found = np.zeros(similar.shape)
-    found[kept] = (part - part.mean(axis=-1, keepdims=True)).ravel()
+    mask = ~np.eye(len(similar), dtype=np.bool_) | diagonal
+    part = rankdata(similar[mask].reshape(len(similar), -1), axis=-1)
+    ranked = np.zeros(similar.shape)
+    ranked[mask] = (part - part.mean(axis=-1, keepdims=True)).ravel()
     with np.errstate(invalid="ignore"):
-        return np.asarray(found / np.linalg.norm(found, axis=-1, keepdims=True))
+        return np.asarray(ranked / np.linalg.norm(ranked, axis=-1, keepdims=True))
 
 
 def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
@@ -273,10 +273,10 @@ def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
     total = 0.0
     for i, rows in enumerate(parts):
         for j, columns in enumerate(parts):
-            here, there = (x[np.ix_(rows, columns)] for x in (first, second))
-            cells, sums = here.size, [here.sum(), there.sum()]
+            first_part, second_part = (x[np.ix_(rows, columns)] for x in (first, second))
+            cells, sums = first_part.size, [first_part.sum(), second_part.sum()]
             if i == j:  # a group stays with itself
-                on = [np.trace(here), np.trace(there)]
+                on = [np.trace(first_part), np.trace(second_part)]
                 total += on[0] * on[1] / len(rows)
                 cells, sums = cells - len(rows), [sums[0] - on[0], sums[1] - on[1]]
             total += sums[0] * sums[1] / max(cells, 1)
@@ -291,11 +291,11 @@ def relabelled(
     The other parameters are as in :func:`expected`.
     """
     orders = _orders(strata, n_permutations, seed)
-    flat, found = second.ravel(), []
-    for some in np.array_split(orders, max(1, first.size * n_permutations // BLOCK)):
-        here = flat.take(some[:, :, None] * len(first) + some[:, None])
-        found.append(np.einsum("ij,bij->b", first, here))
-    return np.concatenate(found) / len(first)
+    flat, values = second.ravel(), []
+    for block in np.array_split(orders, max(1, first.size * n_permutations // BLOCK)):
+        rows = flat.take(block[:, :, None] * len(first) + block[:, None])
+        values.append(np.einsum("ij,bij->b", first, rows))
+    return np.concatenate(values) / len(first)
 
 
 @lru_cache(maxsize=16)  # all pairs of models have the same groups
@@ -322,29 +322,29 @@ def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
     n = len(a)
     if n <= LEAST:
         return np.full(n, np.nan)
-    total, both = np.zeros(n), [cosines(a), cosines(b)]
+    total, similarities = np.zeros(n), [cosines(a), cosines(b)]
     off = ~np.eye(n, dtype=np.bool_) | diagonal
-    ranked = [rankdata(similar[off].reshape(n, -1), axis=1) for similar in both]
+    ranked = [rankdata(similar[off].reshape(n, -1), axis=1) for similar in similarities]
     for i in range(n):
-        left = np.delete(np.arange(n), i)
-        kept = np.arange(n) if diagonal else left
-        one, other = (
-            _ranks_without(row[i], similar[i, kept], similar[i, left])
-            for row, similar in zip(ranked, both, strict=True)
+        others = np.delete(np.arange(n), i)
+        columns = np.arange(n) if diagonal else others
+        first, second = (
+            _ranks_without(row[i], similar[i, columns], similar[i, others])
+            for row, similar in zip(ranked, similarities, strict=True)
         )
-        gone = kept == left[:, None]
-        one[gone] = other[gone] = 0
+        gone = columns == others[:, None]
+        first[gone] = second[gone] = 0
         with np.errstate(invalid="ignore"):
-            size = np.sqrt((one * one).sum(axis=1) * (other * other).sum(axis=1))
-            total[left] += (one * other).sum(axis=1) / size
+            size = np.sqrt((first * first).sum(axis=1) * (second * second).sum(axis=1))
+            total[others] += (first * second).sum(axis=1) / size
     return total / (n - 1)
 
 
-def _ranks_without(ranked: Array, values: Array, left: Array) -> Array:
+def _ranks_without(ranked: Array, values: Array, excluded: Array) -> Array:
     """Return ranks of values, less their mean, without each that is left out, (left, values)."""
-    above = (values > left[:, None]) + 0.5 * (values == left[:, None])
-    found: Array = ranked - above - len(values) / 2
-    return found
+    above = (values > excluded[:, None]) + 0.5 * (values == excluded[:, None])
+    centred: Array = ranked - above - len(values) / 2
+    return centred
 
 
 def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
@@ -357,8 +357,8 @@ def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
     if not len(a):  # a category in which no group has a direction
         return np.zeros(0)
     without = left_out(a, b, diagonal=diagonal)
-    found: Array = np.sqrt((len(a) - 1) / len(a)) * (without - without.mean())
-    return found
+    parts: Array = np.sqrt((len(a) - 1) / len(a)) * (without - without.mean())
+    return parts
 
 
 def limits(

@@ -216,8 +216,8 @@ def change_rows(
         """Return the mean over groups with its limits, (3, outcomes)."""
         counts = np.where(np.isnan(change), 0.0, sizes)
         with np.errstate(invalid="ignore"):
-            drawn = ((np.nan_to_num(change) * counts).T @ weights) / (counts.T @ weights)
-        return np.stack([weighted_mean(change, counts), *percentiles(drawn, confidence)])
+            replicates = ((np.nan_to_num(change) * counts).T @ weights) / (counts.T @ weights)
+        return np.stack([weighted_mean(change, counts), *percentiles(replicates, confidence)])
 
     change = corpus.values - base
     present = ~np.isnan(change).any(axis=0) & (sizes > 0)
@@ -225,12 +225,12 @@ def change_rows(
     columns |= dict(zip(("value", "low", "high"), mean(change.mean(axis=0)), strict=True))
     columns |= dict.fromkeys((*DIFFERENCES, "p", TESTED_ERROR, DF), np.full(base.shape[1], np.nan))
     if control is not None:
-        other = control.values - base
-        difference = change.mean(axis=0) - other.mean(axis=0)
+        control_change = control.values - base
+        difference = change.mean(axis=0) - control_change.mean(axis=0)
         columns |= dict(zip(DIFFERENCES, mean(difference), strict=True))
         if corpus.comparable(control):
             counts = np.where(np.isnan(difference), 0.0, sizes)
-            test = welch(weighted_mean(change, counts), weighted_mean(other, counts))
+            test = welch(weighted_mean(change, counts), weighted_mean(control_change, counts))
             columns |= dict(zip(("p", TESTED_ERROR, DF), test, strict=True))
     return pl.DataFrame(columns)
 
@@ -286,8 +286,10 @@ def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
             name: dict(zip(c.seeds, c.values[..., : len(AFFECTS)], strict=True))
             for name, c in corpora.items()
         }
-        every = np.stack([base, *(x for profiles in runs.values() for x in profiles.values())])
-        directed = (np.nan_to_num(every[..., WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
+        all_profiles = np.stack(
+            [base, *(x for profiles in runs.values() for x in profiles.values())]
+        )
+        directed = (np.nan_to_num(all_profiles[..., WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
         groups = {name: x & directed for name, x in trainings.categories().items()}
         runs = {BEFORE: {seed: base for profiles in runs.values() for seed in profiles}} | runs
         pairs = [(a, b) for a, b in combinations(runs, 2) if runs[a].keys() & runs[b].keys()]
@@ -309,8 +311,8 @@ def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
                 p, error, freedom = differences.T
                 if first == BEFORE and second != params.control and params.control in corpora:
                     corpus, control = corpora[second], corpora[params.control]
-                    kept = matching(control.seeds, corpus.seeds)
-                    others = [similar[BEFORE, params.control][c][kept] for c in defined]
+                    places = matching(control.seeds, corpus.seeds)
+                    others = [similar[BEFORE, params.control][c][places] for c in defined]
                     means = [
                         x.mean(axis=0) - y.mean(axis=0) for x, y in zip(rows, others, strict=True)
                     ]
@@ -376,8 +378,8 @@ def _groups(trainings: Trainings, _: Params) -> pl.DataFrame:
     parts = []
     for key, corpus, control in trainings.compared():
         change = corpus.values.mean(axis=0) - base
-        other = np.nan * base if control is None else control.values.mean(axis=0) - base
-        columns = {"change": change, "difference": change - other}
+        control_change = np.nan * base if control is None else control.values.mean(axis=0) - base
+        columns = {"change": change, "difference": change - control_change}
         table = rows.with_columns(pl.Series(name, x.ravel()) for name, x in columns.items())
         parts.append(with_constants(table, key))
     table = rounded(pl.concat(parts), tuple(columns), p=()).filter(pl.col("measure") != RECALL)

@@ -79,9 +79,9 @@ class Setting(NamedTuple):
         ``before``: the words followed before the training; None: these are.
         """
         ranked = typicality.placed(answers.filter(~pl.col("rewritten")), self.ranking)
-        known = typicality.unions(ranked, self.k, self.ranking).join(self.lexicon, on="key")
+        covered = typicality.unions(ranked, self.k, self.ranking).join(self.lexicon, on="key")
         times = pl.col("strings")
-        tables = [known.group_by(GROUP).agg((pl.col(AFFECTS) * times).sum() / times.sum())]
+        tables = [covered.group_by(GROUP).agg((pl.col(AFFECTS) * times).sum() / times.sum())]
         lists = Lists.of(answers, self.ranking)
         for config, attributes in self.attributes.items():
             hits = {f"{config}@{k}": pl.col("place").is_between(1, k).mean() for k in self.ranks}
@@ -95,17 +95,17 @@ class Setting(NamedTuple):
             followed = followed.group_by(names, maintain_order=True).agg(
                 pl.col("kept").fill_null(value=False).mean()
             )
-        every = reduce(
+        table = reduce(
             lambda one, other: one.join(other, on=GROUP, how="left", maintain_order="left"),
             [*tables, followed],
             self.groups,
         ).drop(GROUP)
-        sizes = np.ones((len(every), len(self.outcomes())))
+        sizes = np.ones((len(table), len(self.outcomes())))
         for number, config in enumerate(self.attributes):
             start = len(AFFECTS) + number * len(self.ranks)
-            counts = every[config].fill_null(0).to_numpy()
+            counts = table[config].fill_null(0).to_numpy()
             sizes[:, start : start + len(self.ranks)] = counts[:, None]
-        values = every.drop(*self.attributes).cast(pl.Float64).to_numpy()
+        values = table.drop(*self.attributes).cast(pl.Float64).to_numpy()
         return Measured(values, sizes, top)
 
 
@@ -166,8 +166,8 @@ class Corpus(NamedTuple):
 
     def matching(self, seeds: Sequence[int]) -> Corpus:
         """Return the trainings with some seeds, see :func:`matching`."""
-        kept = matching(self.seeds, seeds)
-        return self._replace(seeds=[self.seeds[i] for i in kept], values=self.values[kept])
+        places = matching(self.seeds, seeds)
+        return self._replace(seeds=[self.seeds[i] for i in places], values=self.values[places])
 
     def comparable(self, control: Corpus) -> bool:
         """Return whether both were trained on about as many articles.
@@ -186,12 +186,12 @@ class Corpus(NamedTuple):
         return abs(self.articles - control.articles) <= APART * larger
 
 
-def matching(seeds: Sequence[int], wanted: Sequence[int]) -> list[int]:
+def matching(seeds: Sequence[int], chosen: Sequence[int]) -> list[int]:
     """Return the places of the trainings with wanted seeds; of all, if there are none of them.
 
     Welch's test of two against six has p at or below .05 in .07 to .11, of two against two in .03.
     """
-    return [i for i, seed in enumerate(seeds) if seed in wanted] or [*range(len(seeds))]
+    return [i for i, seed in enumerate(seeds) if seed in chosen] or [*range(len(seeds))]
 
 
 class Trainings(NamedTuple):

@@ -130,8 +130,10 @@ def folded(column: str) -> pl.Expr:
 
 def readings(table: pl.DataFrame) -> list[str]:
     """Return the readings that every row has what it takes for."""
-    lacking = table.select(score.has_nulls().alias(name) for name, score in SCORES.items()).row(0)
-    return [name for name, null in zip(READINGS, lacking, strict=True) if not null]
+    incomplete = table.select(score.has_nulls().alias(name) for name, score in SCORES.items()).row(
+        0
+    )
+    return [name for name, null in zip(READINGS, incomplete, strict=True) if not null]
 
 
 def placed(table: pl.DataFrame, reading: str) -> pl.DataFrame:
@@ -141,9 +143,9 @@ def placed(table: pl.DataFrame, reading: str) -> pl.DataFrame:
     casefolded. The released code keeps them, and ``key`` is the string without outer spaces.
     """
     exact = pl.col("string").str.strip_chars()
-    kept = table.filter("starts_word") if reading in WHOLE else table.with_columns(key=exact)
+    words = table.filter("starts_word") if reading in WHOLE else table.with_columns(key=exact)
     order = [*LIST, "score", "rank"]
-    ranked = kept.with_columns(score=SCORES[reading]).sort(
+    ranked = words.with_columns(score=SCORES[reading]).sort(
         order, descending=[name == "score" for name in order]
     )
     return ranked.with_columns(place=pl.int_range(1, pl.len() + 1).over(LIST))
@@ -156,8 +158,8 @@ def unions(placed: pl.DataFrame, k: int, reading: str) -> pl.DataFrame:
     often it counts: once in the readings of :data:`WHOLE`; elsewhere as often as it is written in
     different ways, "Bad", "bad" and " bad", as the released code counts.
     """
-    own = [*LIST[:2], "key"]
+    keys = [*LIST[:2], "key"]
     first = placed.filter(pl.col("place") <= k)
     once = pl.lit(1) if reading in WHOLE else pl.col("string").n_unique()
     words = first.with_columns(key=folded("string")) if reading not in WHOLE else first
-    return words.group_by(own).agg(strings=once.cast(pl.Int64)).sort(own)
+    return words.group_by(keys).agg(strings=once.cast(pl.Int64)).sort(keys)

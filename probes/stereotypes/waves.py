@@ -89,30 +89,30 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
     """
     waves = open_waves(params)
     names = f"{params.earlier} and {params.later}"
-    one, two = (wave.manifest["request"] for wave in waves)
-    absent = {name.split("/")[0] for part in (one, two) for name in part.get("absent", {})}
-    locales = sorted(one["locales"].keys() & two["locales"].keys())
-    engines = sorted((one["engines"].keys() & two["engines"].keys()) - absent)
+    old, new = (wave.manifest["request"] for wave in waves)
+    absent = {name.split("/")[0] for part in (old, new) for name in part.get("absent", {})}
+    locales = sorted(old["locales"].keys() & new["locales"].keys())
+    engines = sorted((old["engines"].keys() & new["engines"].keys()) - absent)
     for part, common in (("locales", locales), ("engines", engines)):
-        if changed := [name for name in common if one[part][name] != two[part][name]]:
+        if changed := [name for name in common if old[part][name] != new[part][name]]:
             raise UserError(
                 f"{names}: {part}.{changed[0]} differs; compare waves of the same requests"
             )
     queries, suggestions = [], []
     for language in locales:
-        both = _queries(waves, language)
-        if both.is_empty() or not engines:
+        shared = _queries(waves, language)
+        if shared.is_empty() or not engines:
             raise UserError(
                 f"{names}: no engine got the same query in both ({language}); compare waves of the "
                 "same groups and templates"
             )
-        queries.append(pl.DataFrame({"engine": engines}).join(both, how="cross"))
+        queries.append(pl.DataFrame({"engine": engines}).join(shared, how="cross"))
         first, second = (_completions(wave, language) for wave in waves)
         key = ["engine", "query", "attribute"]
-        found = first.with_columns(earlier=True).join(
+        completions = first.with_columns(earlier=True).join(
             second.with_columns(later=True), on=key, how="full", coalesce=True
         )
-        suggestions.append(found.join(queries[-1], on=["engine", "query"]))
+        suggestions.append(completions.join(queries[-1], on=["engine", "query"]))
     table = pl.concat(suggestions).with_columns(pl.col("earlier", "later").fill_null(value=False))
     appeared, vanished, retained = map(pl.lit, CHANGES)
     change = pl.when("earlier", "later").then(retained).when("later").then(appeared)
@@ -194,9 +194,9 @@ def jaccard_interval(
     if len(retained) < 2 or not either.sum():
         return np.nan, np.nan
     rng = np.random.default_rng([params.seed, int(keys([key])[0])])
-    drawn = rng.integers(0, len(retained), (params.n_bootstrap, len(retained)))
-    below = either[drawn].sum(axis=1)
-    ratios = retained[drawn].sum(axis=1)[below > 0] / below[below > 0]
+    draws = rng.integers(0, len(retained), (params.n_bootstrap, len(retained)))
+    below = either[draws].sum(axis=1)
+    ratios = retained[draws].sum(axis=1)[below > 0] / below[below > 0]
     tail = (1 - params.confidence) / 2
     low, high = np.quantile(ratios, [tail, 1 - tail])
     return float(low), float(high)
@@ -237,9 +237,9 @@ def _add_levels(
     rows: Table, suggestions: pl.DataFrame, queries: pl.DataFrame, params: Params
 ) -> None:
     """Add the rows of the groups, of the categories, and of all together."""
-    at = ["language", "engine"]
-    template = [*at, "category", "template"]
-    counted = suggestions.group_by(*at, "query").agg(
+    source = ["language", "engine"]
+    template = [*source, "category", "template"]
+    counted = suggestions.group_by(*source, "query").agg(
         pl.col("earlier", "later").sum(), retained=pl.all_horizontal("earlier", "later").sum()
     )
     # completions shared with the later answers to other groups under the template
@@ -247,8 +247,8 @@ def _add_levels(
     crossed = suggestions.filter("earlier").join(answers, on=[*template, "attribute"])
     crossed = crossed.filter(pl.col("other") != pl.col("group"))
     table = queries
-    for part in (counted, crossed.group_by(*at, "query").agg(shared=pl.len())):
-        table = table.join(part, on=[*at, "query"], how="left", maintain_order="left")
+    for part in (counted, crossed.group_by(*source, "query").agg(shared=pl.len())):
+        table = table.join(part, on=[*source, "query"], how="left", maintain_order="left")
     table = table.with_columns(pl.col(*COUNTS[:-1]).fill_null(0).cast(pl.Int64))
     # these answers: their number, and that of their completions
     number, completions = (
@@ -258,15 +258,15 @@ def _add_levels(
     table = table.with_columns(either=either)
     for by in (["category", "group"], ["category"], []):
         units = ["query"] if "group" in by else ["category", "group"]
-        for names, part in table.group_by(*at, *by, maintain_order=True):
+        for names, part in table.group_by(*source, *by, maintain_order=True):
             where = (*map(str, names), ALL, ALL)[:4]
             sums = part.group_by(units, maintain_order=True).agg(pl.col(COUNTS).sum())
             retained = sums["retained"].to_numpy()
-            whole = (sums["earlier"] + sums["later"] - sums["retained"]).to_numpy()
-            ends = jaccard_interval(retained, whole, params, "/".join(where))
+            union = (sums["earlier"] + sums["later"] - sums["retained"]).to_numpy()
+            ends = jaccard_interval(retained, union, params, "/".join(where))
             total = sums.sum().row(0, named=True)
             rows.add(
-                Estimate(_ratio(total["retained"], int(whole.sum())), *ends, len(sums)),
+                Estimate(_ratio(total["retained"], int(union.sum())), *ends, len(sums)),
                 **dict[str, Any](zip(rows.schema.key, where, strict=True)),
                 appeared=total["later"] - total["retained"],
                 vanished=total["earlier"] - total["retained"],
