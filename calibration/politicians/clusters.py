@@ -20,10 +20,7 @@ from calibration.truth import Array, Bools, Drawn, Generator, Tables, Truth, out
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians import pmi
-from plumbline.probes.politicians.associations import SCHEMA
 from plumbline.probes.politicians.words import word_counts
-from plumbline.probes.politicians.words import columns
 
 LANGUAGES = ("en", "es", "fr")
 MODEL = "m"

@@ -89,16 +89,8 @@ def _known(shape: Shape, truth: Truth) -> Tables:
         "shares": true.sentiments[0],
         "tilt": np.array(odds[1] - odds[0]),
     }
-    found = {}
-    for name, keys in PARTS.items():
-        table = word_counts.rows_of(
-            {key: axes[key] for key in keys} or {"word": [""]},
-            [values[name].reshape(values[name].shape or (1,))],
-        )
-        found[name] = table.select(*keys, target="value")
-    return found
     return {
-        name: columns.rows_of(
+        name: word_counts.rows_of(
             {key: axes[key] for key in keys} or {"word": [""]}, [np.atleast_1d(values[name])]
         ).select(*keys, target="value")
         for name, keys in PARTS.items()

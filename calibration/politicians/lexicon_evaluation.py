@@ -155,14 +155,10 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     known = []
     for source, signal, means, labels in truths:
         first: dict[str, float] = {}
-        for row in (
-            tables["agreement"].filter(source=source, measure=MEASURES[0]).iter_rows(named=True)
-        ):
-            lexicon = row["lexicon"]
-            lexicon = lexicon if lexicon in LEXICA else f"view {lexicon}"
         chosen = tables["agreement"].filter(source=source, measure=MEASURES[0])
         for row in chosen.iter_rows(named=True):
-            lexicon = f"view {row['lexicon']}" if row["kind"] == "view" else row["lexicon"]
+            lexicon = row["lexicon"]
+            lexicon = lexicon if lexicon in LEXICA else f"view {lexicon}"
             if lexicon not in LEXICA:
                 continue
             scores = means[LEXICA.index(lexicon)]
@@ -173,13 +169,10 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
             nothing = chance(labels + 1, guess + 1)  # of accuracy the majority class's as well
             for measure, true, by_chance in zip(MEASURES, measured, nothing, strict=True):
                 less = first.setdefault(measure, true) - true
-                where = (source, row["lexicon"], measure)
-                known.append((*where, *levels, true, less, nothing[m]))
-    keys = ["source", "lexicon", "measure"]
                 levels = (float(signal), float(worse.get(lexicon, 0)))
-                where = (source, row["kind"], row["lexicon"], measure)
+                where = (source, row["lexicon"], measure)
                 known.append((*where, *levels, true, less, by_chance))
-    keys = ["source", "kind", "lexicon", "measure"]
+    keys = ["source", "lexicon", "measure"]
     names = [*keys, "signal", "worse", "true", "less", "nothing"]
     rows = pl.DataFrame(known, names, orient="row")
     agreement, differences = (tables[n].join(rows, on=keys) for n in ("agreement", "differences"))

@@ -27,9 +27,7 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians import associations
 from plumbline.probes.politicians.words.word_counts import FEMALE, MALE, NON_BINARY
-from plumbline.probes.politicians.words.columns import FEMALE, MALE, NON_BINARY
 
 LANGUAGE = "en"
 FRAMES = ("bare", "neutral", "paraphrase")

@@ -17,10 +17,8 @@ from pydantic import Field
 
 from calibration.politicians import lists
 from calibration.politicians.pmi import by_reading, known
-from calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth
-from plumbline.probes.politicians.words.word_counts import FEMALE
 from calibration.truth import Drawn, Generator, Tables, Truth
-from plumbline.probes.politicians.words.columns import FEMALE
+from plumbline.probes.politicians.words.word_counts import FEMALE
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,31 +9,15 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-import polars as pl
-
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.comparison import (
-    leaning,
-    nationality,
-    politicians,
-    stereotypes,
-    values,
-)
-from plumbline.probes.comparison.difference import Params
-from plumbline.probes.stats.estimate import DF, adjusted, estimates, finite, typed
+from plumbline.probes.comparison.studies import STUDIES, Params
+from plumbline.probes.stats.estimate import Table, estimates
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import ModuleType
+    import polars as pl
 
-    from plumbline.probes.comparison.difference import Difference
     from plumbline.probes.core.run_analysis import Inputs
 
-STUDIES: dict[str, ModuleType] = {
-    module.__name__.rpartition(".")[2]: module
-    for module in (politicians, stereotypes, values, nationality, leaning)
-}
-FAMILY = ("study",)
 COMPARISON = Schema.keyed(
     (
         Column("study", "string", "whose finding it is"),
@@ -62,37 +46,14 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Returned: ``comparison``, see :data:`SCHEMAS`; p is adjusted over all rows of a study.
     """
-    rows = []
-    for study, module in STUDIES.items():
-        there = [m for m in inputs.models if inputs.outputs(module.PROBE, m).is_dir()]
-        told = {model: module.read(inputs, model, params) for model in there}
-        for pair in combinations(there, 2):
-            one, other = (told[model] for model in pair)
-            for place in sorted(set(one) & set(other)):
-                found = module.apart(place, one[place], other[place], params)
-                rows += [_row(study, pair, each, module) for each in found]
-    if not rows:
-        return {"comparison": pl.DataFrame(pl.from_arrow(COMPARISON.arrow().empty_table()))}
-    table = pl.DataFrame(rows, infer_schema_length=None)
-    table = adjusted(table.with_columns(pl.col("p").cast(pl.Float64)), over=FAMILY)
-    table = typed(table, COMPARISON, params.confidence)
-    return {"comparison": table.sort(COMPARISON.key, maintain_order=True)}
-
-
-def _row(
-    study: str, models: Sequence[str], found: Difference, module: ModuleType
-) -> dict[str, object]:
-    second = found.first - found.estimate.value
-    row = found.estimate.row(
-        p=found.p,
-        study=study,
-        first=models[0],
-        second=models[1],
-        language=found.language,
-        scale=found.scale,
-        what=found.what,
-        unit=module.UNIT,
-        value_first=finite(found.first),
-        value_second=finite(second),
-    )
-    return row | {DF: found.freedom}
+    table = Table(COMPARISON, params.confidence)
+    table.adjust(over=("study",))
+    for name, study in STUDIES.items():
+        models = [model for model in inputs.models if inputs.outputs(study.probe, model).is_dir()]
+        results = {model: study.read(inputs, model, params) for model in models}
+        for first, second in combinations(models, 2):
+            key = {"study": name, "first": first, "second": second, "unit": study.unit}
+            for item in sorted(results[first].keys() & results[second].keys()):
+                sides = (results[first][item], results[second][item])
+                table.rows += [key | row for row in study.compare(item, *sides, params)]
+    return {"comparison": table.frame().sort(COMPARISON.key, maintain_order=True)}

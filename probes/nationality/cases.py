@@ -1,14 +1,20 @@
-"""Counterfactuals, the text that each is compared with, and a classifier's predictions for both."""
+"""Counterfactuals, the text that each is compared with, and a classifier's predictions for both.
+
+Names have ranks, how frequent they are in the gazetteers of their countries.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
+from plumbline.builders.readers.name_lists import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,25 +22,36 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Ranks = dict[tuple[str, str], dict[str, int]]  # (country, kind): name in lower case: rank
+
 CONTRAST = "positive minus negative"
 EVERY = "all"
 COMPARED = READINGS[1:]  # faithful, corrected, placebo
 SEXES = (EVERY, "male", "female")
 OTHER = "other"
-KEY = pl.col("text").hash()
 
 
 class Scores(NamedTuple):
-    """What a model predicts for each text; rows are sorted by the hashes of the texts."""
+    """What a model predicts for each text."""
 
-    keys: NDArray[np.uint64]  # (texts,)
+    texts: pl.Series  # (texts,) each once
     tokens: NDArray[np.int32]  # (texts,)
     values: NDArray[np.float64]  # (texts, measures)
 
-    def places(self, keys: NDArray[np.uint64]) -> NDArray[np.int32]:
+    @classmethod
+    def of(cls, folder: Path, table: pl.DataFrame, values: NDArray[np.float64]) -> Scores:
+        """Return scores of the texts of a table; a UserError if a text occurs twice."""
+        if table["text"].is_duplicated().any():
+            raise UserError(f"{folder}: has a text twice; delete the folder, run the probe again")
+        return cls(table["text"], table["tokens"].cast(pl.Int32).to_numpy(), values)
+
+    def places(self, texts: pl.Series) -> NDArray[np.int32]:
         """Return the rows of texts, -1 of a text without scores."""
-        at = np.searchsorted(self.keys, keys).clip(max=len(self.keys) - 1)
-        return np.where(self.keys[at] == keys, at, -1).astype(np.int32)
+        rows = pl.DataFrame({"text": self.texts}).with_row_index("row")
+        rows_of_texts = pl.DataFrame({"text": texts}).join(
+            rows, "text", "left", maintain_order="left"
+        )
+        return rows_of_texts["row"].cast(pl.Int32).fill_null(-1).to_numpy()
 
 
 class Case(NamedTuple):
@@ -60,8 +77,8 @@ class Case(NamedTuple):
     @property
     def tokens(self) -> NDArray[np.float64]:
         """Return how many tokens more a counterfactual has, (n,)."""
-        found = self.scores.tokens[self.row] - self.scores.tokens[self.compared]
-        return found.astype(np.float64)
+        difference = self.scores.tokens[self.row] - self.scores.tokens[self.compared]
+        return difference.astype(np.float64)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -74,14 +91,14 @@ class Case(NamedTuple):
         In placebo swaps by first words on both sides. A row without such words is a cluster of
         its own.
         """
-        found = []
+        clusters = []
         for column in ("first", "first_other" if self.reading == "placebo" else "rest"):
             words = self.names[column]
             number = words.rank("dense").cast(pl.Int32).to_numpy().copy()
             none = (words == "").to_numpy()
             number[none] = len(words) + 1 + np.flatnonzero(none)
-            found.append(number)
-        return found
+            clusters.append(number)
+        return clusters
 
     def by_name(
         self, side: str, value: Callable[[str, str, str], float | None]
@@ -97,21 +114,21 @@ class Case(NamedTuple):
             value(self.countries[country], GENDERS[gender], f"{first} {rest}".strip().casefold())
             for country, gender, first, rest in distinct.iter_rows()
         ]
-        known = distinct.with_columns(pl.Series("value", values, dtype=pl.Float64))
-        found = rows.join(known, on=key, how="left", maintain_order="left")["value"]
-        return found.fill_null(np.nan).to_numpy()
+        values_by_name = distinct.with_columns(pl.Series("value", values, dtype=pl.Float64))
+        column = rows.join(values_by_name, on=key, how="left", maintain_order="left")["value"]
+        return column.fill_null(np.nan).to_numpy()
 
-    def where(self, kept: NDArray[np.bool_]) -> Case:
+    def where(self, mask: NDArray[np.bool_]) -> Case:
         """Return some of the rows."""
         columns = ("sentence", "country", "gender", "row", "compared")
-        changed: dict[str, Any] = {name: getattr(self, name)[kept] for name in columns}
-        return self._replace(names=self.names.filter(kept), **changed)
+        changed: dict[str, Any] = {name: getattr(self, name)[mask] for name in columns}
+        return self._replace(names=self.names.filter(mask), **changed)
 
-    def of_countries(self, kept: NDArray[np.bool_]) -> Case:
+    def of_countries(self, mask: NDArray[np.bool_]) -> Case:
         """Return the rows of some countries, (countries,), which are numbered again."""
-        case = self.where(kept[self.country])
-        countries = [c for c, keep in zip(self.countries, kept, strict=True) if keep]
-        number = (np.cumsum(kept) - 1).astype(np.int32)
+        case = self.where(mask[self.country])
+        countries = [c for c, keep in zip(self.countries, mask, strict=True) if keep]
+        number = (np.cumsum(mask) - 1).astype(np.int32)
         return case._replace(countries=countries, country=number[case.country])
 
 
@@ -125,20 +142,13 @@ def table(
     """
     shape = len(countries), len(names)
     keys = {"country": list(np.repeat(countries, shape[1])), key: list(names) * shape[0]}
-    values = {name: np.broadcast_to(own, shape).ravel() for name, own in columns.items()}
+    values = {name: np.broadcast_to(array, shape).ravel() for name, array in columns.items()}
     return pl.DataFrame(keys | values).fill_nan(None)
 
 
-def read_outputs(folder: Path, *columns: str | pl.Expr) -> pl.DataFrame:
-    """Return outputs of a probe for a config, with the hashes of texts as ``key``."""
-    rows = pl.scan_parquet(sorted(folder.glob("*.parquet")))
-    return rows.select(pl.col("tokens").cast(pl.Int32), *columns, key=KEY).collect()
-
-
-def check_unique(folder: Path, keys: NDArray[np.uint64]) -> None:
-    """Raise a UserError if a text occurs twice; ``keys``: sorted."""
-    if (keys[1:] == keys[:-1]).any():
-        raise UserError(f"{folder}: has a text twice; delete the folder and run the probe again")
+def with_constants(table: pl.DataFrame, **values: object) -> pl.DataFrame:
+    """Add columns that have one value in all rows."""
+    return table.with_columns(pl.lit(value).alias(name) for name, value in values.items())
 
 
 def classified(
@@ -152,26 +162,23 @@ def classified(
 
     Raises UserError if a side has none of the model's classes.
     """
-    first = next(iter(sorted(folder.glob("*.parquet"))))
-    classes = pl.read_parquet(first, columns=["class"])["class"].unique(maintain_order=True)
+    columns = ["text", "tokens", "class", "logprob_nats"]
+    rows = pl.read_parquet(sorted(folder.glob("*.parquet")), columns=columns)
+    classes = rows["class"].unique(maintain_order=True).to_list()
     signs = np.zeros(len(classes))
     for side, sign in (("positive", 1), ("negative", -1)):
-        wanted = {name.casefold() for name in sides[side].get(model, sides[side].get(OTHER, ()))}
-        has = np.array([name.casefold() in wanted for name in classes])
-        if not has.any():
+        names = {name.casefold() for name in sides[side].get(model, sides[side].get(OTHER, ()))}
+        matching = np.array([name.casefold() in names for name in classes])
+        if not matching.any():
             raise UserError(
                 f"analysis.nationality.{side}: none of the classes of {model} "
                 f"({', '.join(classes)}); name some under {model} or {OTHER}"
             )
-        signs += sign * has
-    label = pl.col("class").cast(pl.Enum(classes))
-    rows = read_outputs(folder, label, "logprob_nats").sort("key", "class")
-    # of each text one row a class
-    keys, tokens = (rows[name].to_numpy()[:: len(classes)] for name in ("key", "tokens"))
-    check_unique(folder, keys)
+        signs += sign * matching
+    rows = rows.sort("text", pl.col("class").cast(pl.Enum(classes)))
     shares = np.exp(rows["logprob_nats"].to_numpy().reshape(-1, len(classes)))
     values = np.column_stack([shares @ signs, shares])
-    return Scores(keys.copy(), tokens.copy(), values), (CONTRAST, *classes)
+    return Scores.of(folder, rows.gather_every(len(classes)), values), (CONTRAST, *classes)
 
 
 def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Case]:
@@ -182,59 +189,97 @@ def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Cas
     Raises UserError if a text was not classified.
     """
     words = pl.col("name").str.splitn(" ", 2).struct
-    columns = {
-        "id": pl.col("id").hash(),
-        "reference": pl.col("reference_id").hash(),
-        "key": KEY,
-        "first": words.field("field_0"),
-        "rest": words.field("field_1").fill_null(""),
-    }
-    rows = pl.scan_parquet(path).select("reading", "target", "country", "gender", **columns)
+    rows = pl.read_parquet(path).with_columns(
+        first=words.field("field_0"), rest=words.field("field_1").fill_null("")
+    )
+    others = rows.select("reading", "text", "first", "rest", reference_id="id")
     for reading in COMPARED:
         compared = "corrected" if reading == "placebo" else "original"
-        if case := _case(path, rows, (reading, compared), scores, measures):
-            yield case
-
-
-def _case(
-    path: Path,
-    rows: pl.LazyFrame,
-    readings: tuple[str, str],
-    scores: Scores,
-    measures: tuple[str, ...],
-) -> Case | None:
-    """Return the rows of a reading; None if it has none.
-
-    ``readings``: its own, and that of the texts which its rows are compared with.
-    """
-    own, other = (rows.filter(reading=READINGS.index(name)).collect() for name in readings)
-    if own.is_empty():
-        return None
-    both = own.join(
-        other.select("id", "key", "first", "rest"),
-        left_on="reference",
-        right_on="id",
-        suffix="_other",
-        maintain_order="left",
-    )
-    places = [scores.places(both[key].to_numpy()) for key in ("key", "key_other")]
-    if len(both) < len(own) or min(place.min() for place in places) < 0:
-        raise UserError(
-            f"{path}: has texts that were not classified; run `make repro STAGE=classification`"
+        table = rows.filter(reading=READINGS.index(reading)).join(
+            others.filter(reading=READINGS.index(compared)),
+            on="reference_id",
+            how="left",
+            suffix="_other",
+            maintain_order="left",
         )
-    sentence, country = (
-        both[name].rank("dense").cast(pl.Int32).to_numpy() - 1 for name in ("target", "country")
+        if table.is_empty():
+            continue
+        row, compared_row = (scores.places(table[column]) for column in ("text", "text_other"))
+        if min(row.min(), compared_row.min()) < 0:
+            raise UserError(
+                f"{path}: has texts that were not classified; run `make repro STAGE=classification`"
+            )
+        sentence, country = (
+            table[name].rank("dense").cast(pl.Int32).to_numpy() - 1
+            for name in ("target", "country")
+        )
+        yield Case(
+            reading=reading,
+            measures=measures,
+            scores=scores,
+            countries=table["country"].unique().sort().to_list(),
+            sentences=table["target"].n_unique(),
+            sentence=sentence,
+            country=country,
+            gender=table["gender"].cast(pl.Int32).to_numpy(),
+            row=row,
+            compared=compared_row,
+            names=table.select("first", "rest", "first_other", "rest_other"),
+        )
+
+
+def halved(ranks: Ranks, case: Case) -> Case:
+    """Return placebo swaps as names of odd ranks minus names of even ranks of the same country.
+
+    The halves of a country's names are the same in all texts, so that other halves might differ,
+    as names do. Swaps within a half are left out.
+    """
+
+    def odd(country: str, gender: str, name: str) -> int | None:
+        rank = rank_of(ranks, country, gender, name.split(" ", 1)[0])
+        return None if rank is None else rank % 2
+
+    after, before = case.by_name("", odd), case.by_name("_other", odd)
+    mask = np.abs(after - before) == 1
+    case, swapped = case.where(mask), (after == 0)[mask]
+    sides = ("first", "first_other"), ("rest", "rest_other")
+    names = case.names.with_columns(
+        pl.when(pl.lit(pl.Series(swapped))).then(opposite).otherwise(side).alias(side)
+        for before_side, after_side in sides
+        for side, opposite in ((before_side, after_side), (after_side, before_side))
     )
-    return Case(
-        reading=readings[0],
-        measures=measures,
-        scores=scores,
-        countries=both["country"].unique().sort().to_list(),
-        sentences=both["target"].n_unique(),
-        sentence=sentence,
-        country=country,
-        gender=both["gender"].cast(pl.Int32).to_numpy(),
-        row=places[0],
-        compared=places[1],
-        names=both.select("first", "rest", "first_other", "rest_other"),
+    return case._replace(
+        names=names,
+        row=np.where(swapped, case.compared, case.row),
+        compared=np.where(swapped, case.row, case.compared),
     )
+
+
+def read_ranks(folder: Path, countries: Sequence[str]) -> Ranks:
+    """Return the ranks of the names of countries in the dataset ``names``."""
+    ranks: Ranks = {}
+    for country in set(countries) & set(parquet.configs(folder)):
+        table = pl.read_parquet(folder / f"{country}.parquet", columns=["kind", "name", "rank"])
+        for kind, name, rank in table.sort("kind", "name").iter_rows():
+            ranks.setdefault((country, KINDS[kind]), {})[name.casefold()] = rank
+    return ranks
+
+
+def rank_of(ranks: Ranks, country: str, gender: str, part: str, last: bool = False) -> int | None:
+    """Return the rank of a part of a name: of a first name of the gender, or a last one, first."""
+    kinds = sorted(KINDS, key=lambda kind: (kind != gender, kind == "last"))
+    order = kinds[::-1] if last else kinds
+    return next((t[part] for k in order if part in (t := ranks.get((country, k), {}))), None)
+
+
+def log_rank(ranks: Ranks, country: str, gender: str, name: str) -> float | None:
+    """Return the logarithm of the rank of a name, or the mean of those of its two parts."""
+    if complete := rank_of(ranks, country, gender, name):
+        return float(np.log(complete))
+    words = [word for word in re.split(r"\s+", name) if word]
+    for cut in range(1, len(words)):
+        first = rank_of(ranks, country, gender, " ".join(words[:cut]))
+        last = rank_of(ranks, country, gender, " ".join(words[cut:]), last=True)
+        if first and last:
+            return float(np.log(first) + np.log(last)) / 2
+    return None

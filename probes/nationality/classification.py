@@ -7,8 +7,7 @@ Cifuentes (2024).
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
@@ -32,7 +31,6 @@ __all__ = ["amount"]
 INPUTS = (*texts.INPUTS, "names")
 VERB = "classify"
 PROMPT = "text"  # the column with the prompts
-BLOCK = 2_000  # texts in a table
 PIECES = "pieces"
 
 SCHEMA = Schema.keyed(
@@ -81,13 +79,11 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
         have["tokens"] = scorer.lengths(have["name"])
         yield rows(HAVE, scorer, len(names), have)
         return
-    found = scorer.classify(shard.among(task.params.prompts(task.folders, shard.config)))
-    while block := list(islice(found, BLOCK)):
-        classes = len(block[0].labels)
-        columns = {
-            "text": [each.text for each in block for _ in each.labels],
-            "class": [label for each in block for label in each.labels],
-            "logprob_nats": [value for each in block for value in each.logprobs_nats],
-            "tokens": [each.tokens for each in block for _ in each.labels],
-        }
-        yield rows(SCHEMA, scorer, len(block) * classes, columns)
+    results = list(scorer.classify(shard.among(task.params.prompts(task.folders, shard.config))))
+    columns: dict[str, list[Any]] = {
+        "text": [result.text for result in results for _ in result.labels],
+        "class": [label for result in results for label in result.labels],
+        "logprob_nats": [value for result in results for value in result.logprobs_nats],
+        "tokens": [result.tokens for result in results for _ in result.labels],
+    }
+    yield rows(SCHEMA, scorer, len(columns["text"]), columns)

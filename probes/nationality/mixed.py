@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from plumbline.probes.stats.estimate import DF, adjusted, finite, rounded
+from plumbline.probes.stats.estimate import DF, adjusted, rounded
 from plumbline.probes.stats.linear import centred, mixed, sum_groups
 from plumbline.probes.stats.two_way import replicated, two_way
 
@@ -50,8 +50,8 @@ def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
     design = np.column_stack([countries[:, :-1] - countries[:, -1:], covariates])
     # a name shared by two countries is two names: else they would be compared by what they share
     names, group = np.unique(units[0] * number + case.country, return_inverse=True)
-    both, sizes = np.column_stack([design, outcome]), np.bincount(group).astype(np.float64)
-    sums, squares = sum_groups(both, group), both.T @ both
+    matrix, sizes = (np.column_stack([design, outcome]), np.bincount(group).astype(np.float64))
+    sums, squares = (sum_groups(matrix, group), matrix.T @ matrix)
     if not _full_rank(squares[:-1, :-1]) or outcome.std() < VARIES:
         return pl.DataFrame()
     fitted = mixed(sums, squares, sizes, case.sentences)
@@ -66,30 +66,24 @@ def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
     for column in range(number, weights.shape[1]):
         weights[:, column] /= np.sqrt(1 - _leverage(weights[:, column], case, group))
     residual = (outcome - design @ value) * np.bincount(case.country)[case.country]
-    at = case.country, case.sentence, units
-    tested = two_way(weights * residual[:, None], *at, np.ones((1, number)), texts_alike=False)
+    clusters = case.country, case.sentence, units
+    tested = two_way(
+        weights * residual[:, None], *clusters, np.ones((1, number)), texts_alike=False
+    )
     value = np.insert(value, free, -value[:free].sum())
     half = tested.half(confidence)[0]
     terms = [f"country {name}" for name in case.countries]
-    terms += [term for term, kept in zip(TERMS, varies, strict=True) if kept]
+    terms += [term for term, varying in zip(TERMS, varies, strict=True) if varying]
     columns = {"value": value, "low": value - half, "high": value + half}
     columns |= {"p": tested.p(value[None])[0], DF: tested.freedom[0]}
-    table = (
-        pl.DataFrame({"term": terms} | columns)
-        .fill_nan(None)
-        .with_columns(
-            sd_names=pl.lit(finite(np.sqrt(fitted.between))),
-            sd_rest=pl.lit(finite(np.sqrt(fitted.residual))),
-            n=pl.lit(len(names)),
-        )
-    )
+    table = pl.DataFrame({"term": terms, "n": len(names)} | columns).fill_nan(None)
     return rounded(adjusted(table), ("value", "low", "high"))
 
 
 def _covariates(case: Case, ranks: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """Return tokens and log ranks, texts swept out, where they vary, and which do."""
-    known = ~np.isnan(ranks)
-    rank = np.where(known, ranks, ranks[known].mean() if known.any() else 0.0)
+    ranked = ~np.isnan(ranks)
+    rank = np.where(ranked, ranks, ranks[ranked].mean() if ranked.any() else 0.0)
     covariates = centred(np.column_stack([case.tokens, rank]), case.sentence)
     varies = covariates.std(axis=0) > VARIES
     return covariates[:, varies], varies

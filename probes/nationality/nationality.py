@@ -7,6 +7,7 @@ texts and names, swaps within a country, and a mixed model with what is confound
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,14 +15,13 @@ import polars as pl
 
 from plumbline.builders.datasets.counterfactuals.build import GENDERS
 from plumbline.probes.nationality import cases
-from plumbline.probes.nationality.cases import EVERY, SEXES
+from plumbline.probes.nationality.cases import EVERY, SEXES, halved, read_ranks, with_constants
 from plumbline.probes.nationality.mixed import effects
 from plumbline.probes.nationality.perplexity_correlation import (
     compare_perplexity,
     correlate_targets,
     read_perplexities,
 )
-from plumbline.probes.nationality.ranks import frequency, halved, read_ranks
 from plumbline.probes.nationality.schemas import SCHEMAS, TARGETS, Params
 from plumbline.probes.stats.counterfactual import delta, gather, percentages
 from plumbline.probes.stats.estimate import (
@@ -85,17 +85,12 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
             perplexity = read_perplexities(inputs.outputs("perplexity", masked) / folder.name)
             path = inputs.datasets["targets"] / f"{folder.name}.parquet"
             rows = correlate_targets(path, scores, measures, perplexity, params)
-            yield "correlations", _located(rows, **key, reading=TARGETS)
+            yield "correlations", with_constants(rows, **key, reading=TARGETS)
         path = inputs.datasets["counterfactuals"] / f"{folder.name}.parquet"
         for case in cases.cases(path, scores, measures) if path.is_file() else ():
             tables = _reading(case, inputs.datasets["names"], perplexity, params)
             for name, rows in tables.items():
-                yield name, _located(rows, **key, reading=case.reading)
-
-
-def _located(table: pl.DataFrame, **facts: object) -> pl.DataFrame:
-    """Return a table with columns of one value each."""
-    return table.with_columns(pl.lit(value).alias(name) for name, value in facts.items())
+                yield name, with_constants(rows, **key, reading=case.reading)
 
 
 def _reading(
@@ -109,7 +104,9 @@ def _reading(
         return {}
     tables = {"delta": _delta(case, params), "changes": _changes(case, params)}
     if not placebo:
-        tables["mixed"] = effects(case, frequency(ranks, case), params.confidence)
+        tables["mixed"] = effects(
+            case, case.by_name("", partial(cases.log_rank, ranks)), params.confidence
+        )
         if perplexity is not None:
             tables |= compare_perplexity(case, perplexity, params)
     return tables
@@ -131,7 +128,7 @@ def _by_gender(
         part = case if gender == EVERY else case.where(case.gender == GENDERS.index(gender))
         if len(part.row):
             rows = cases.table(case.countries, key, names, estimate(part))
-            tables.append(_located(rows.filter(pl.col("n") > 0), gender=gender))
+            tables.append(with_constants(rows.filter(pl.col("n") > 0), gender=gender))
     return adjusted(rounded(pl.concat(tables), numbers), over=("gender",))
 
 
@@ -146,12 +143,12 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         units, change = part.units(), part.change
         cells = gather(change, part.sentence, part.country, case.shape)
         value = delta(cells)
-        at = part.country, part.sentence, units
-        compared = replicated(*at, number, LEAST_NAMES)
+        clusters = part.country, part.sentence, units
+        compared = replicated(*clusters, number, LEAST_NAMES)
         against = np.eye(number) - compared / max(1, int(compared.sum()))
         contrast = against @ np.where(compared[:, None], value, 0)
         contrast[~compared] = np.nan
-        tested = two_way(change, *at, 100 * np.concatenate([np.eye(number), against]))
+        tested = two_way(change, *clusters, 100 * np.concatenate([np.eye(number), against]))
         if placebo:  # halves of names of one country are not compared with those of others
             tested.freedom[:number] = between_names(tested.freedom[:number], part.country, units)
         half = tested.half(params.confidence)
@@ -159,7 +156,6 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
             contrast = np.full_like(contrast, np.nan)
         test = slice(number) if placebo else slice(number, None)  # of value, or of contrast
         error = tested.se[test]
-        firsts = np.unique(units[0] * number + part.country) % number
         return {
             "value": value,
             "low": value - half[:number],
@@ -168,7 +164,6 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
             "p": tested.p(np.concatenate([value, contrast]))[test],
             DF: tested.freedom[test],
             TESTED_ERROR: np.where(error > FLAT, error, 0.0),
-            "names": np.bincount(firsts, minlength=number)[:, None],
             "contrast": contrast,
             "contrast_low": contrast - half[number:],
             "contrast_high": contrast + half[number:],
@@ -190,15 +185,19 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
     def estimate(part: Case) -> dict[str, Array]:
         new, old = predicted[part.row], predicted[part.compared]
         after, before = (gather(x, part.sentence, part.country, case.shape) for x in (new, old))
-        one, other = before.sums.sum(axis=0), after.sums.sum(axis=0)
+        count_before, count_after = before.sums.sum(axis=0), after.sums.sum(axis=0)
         rows = before.counts.sum(axis=0)[:, None]
         # contribution of each row to log(after / before)
-        rise, fall = (np.where(n > 0, rows / np.maximum(n, 1), 0.0) for n in (other, one))
+        rise, fall = (
+            np.where(n > 0, rows / np.maximum(n, 1), 0.0) for n in (count_after, count_before)
+        )
         added = new * rise[part.country] - old * fall[part.country]
-        at = part.country, part.sentence, part.units()
-        ratio = two_way(added, *at, np.eye(len(case.countries)))
+        clusters = part.country, part.sentence, part.units()
+        ratio = two_way(added, *clusters, np.eye(len(case.countries)))
         with np.errstate(divide="ignore", invalid="ignore"):
-            log = np.where((one > 0) & (other > 0), np.log(other / one), np.nan)
+            log = np.where(
+                (count_before > 0) & (count_after > 0), np.log(count_after / count_before), np.nan
+            )
         tested = np.full_like(log, np.nan) if case.reading == "placebo" else log
         half = ratio.half(params.confidence)
         return {
@@ -209,8 +208,6 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
             "p": ratio.p(tested),
             DF: ratio.freedom,
             TESTED_ERROR: ratio.se,
-            "before": one,
-            "after": other,
         }
 
     table = _by_gender(case, "class", classes, LIMITS, estimate)

@@ -8,7 +8,6 @@ Cifuentes (2024), EMNLP.
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from plumbline.builders.core.schema import Column, Schema
@@ -28,7 +27,6 @@ __all__ = ["amount", "shards"]
 INPUTS = texts.INPUTS
 VERB = "pseudo_logprobs"
 PROMPT = "text"  # the column with the prompts
-BLOCK = 1_000  # texts in a table
 
 SCHEMA = Schema.keyed(
     (Column("text", "string", "the text, exactly as the model got it; joins `counterfactuals`"),),
@@ -61,17 +59,16 @@ class Params(texts.Params):
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
     assert isinstance(scorer, ScoresSentences)
-    prompts = iter(shard.among(task.params.prompts(task.folders, shard.config)))
-    while block := list(islice(prompts, BLOCK)):
-        alone, words = (
-            list(scorer.pseudo_logprobs(block, method, language=language(shard.config)))
-            for method in ("original", "within_word_l2r")
-        )
-        columns = {
-            "text": block,
-            "tokens": [score.tokens for score in alone],
-            "unknown": [score.unknown for score in alone],
-            "sum_original_nats": [score.logprob_nats for score in alone],
-            "sum_l2r_nats": [score.logprob_nats for score in words],
-        }
-        yield rows(SCHEMA, scorer, len(block), columns)
+    prompts = shard.among(task.params.prompts(task.folders, shard.config))
+    alone, words = (
+        list(scorer.pseudo_logprobs(prompts, method, language=language(shard.config)))
+        for method in ("original", "within_word_l2r")
+    )
+    columns = {
+        "text": prompts,
+        "tokens": [score.tokens for score in alone],
+        "unknown": [score.unknown for score in alone],
+        "sum_original_nats": [score.logprob_nats for score in alone],
+        "sum_l2r_nats": [score.logprob_nats for score in words],
+    }
+    yield rows(SCHEMA, scorer, len(prompts), columns)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.nationality.cases import EVERY, KEY, Scores, check_unique, read_outputs
+from plumbline.probes.nationality.cases import EVERY, Scores, with_constants
 from plumbline.probes.nationality.cases import table as cells
-from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
+from plumbline.probes.nationality.schemas import PERPLEXITIES
 from plumbline.probes.stats import counterfactual
 from plumbline.probes.stats.counterfactual import NEAREST, delta, gather, moments
 from plumbline.probes.stats.estimate import (
@@ -49,11 +49,8 @@ def read_perplexities(folder: Path) -> Scores:
             f"{folder.name} under probes.perplexity.targets, or take it out of "
             "analysis.nationality.underlying"
         )
-    sums = ("sum_original_nats", "sum_l2r_nats")
-    rows = read_outputs(folder, *sums).sort("key")
-    keys, tokens = (rows[name].to_numpy() for name in ("key", "tokens"))
-    check_unique(folder, keys)
-    return Scores(keys, tokens, rows.select(sums).to_numpy())
+    rows = pl.read_parquet(sorted(folder.glob("*.parquet")))
+    return Scores.of(folder, rows, rows.select("sum_original_nats", "sum_l2r_nats").to_numpy())
 
 
 def _perplexities(scores: Scores, rows: Integers) -> Array:
@@ -70,19 +67,14 @@ def correlate_targets(
 
     If not all of them have scores, there are no rows.
     """
-    texts = np.unique(pl.read_parquet(path, columns=["text"]).select(KEY).to_series().to_numpy())
+    texts = pl.read_parquet(path, columns=["text"])["text"].unique().sort()
     row, scored = predicted.places(texts), scores.places(texts)
     if min(row.min(), scored.min()) < 0:
         return pl.DataFrame()
     alone = np.arange(len(texts), dtype=np.int32)
-    names: list[Integers] = []
-    at = 0 * alone, 1, alone, names
-    tables = []
-    for x, variant in zip(_perplexities(scores, scored).T, PERPLEXITIES, strict=True):
-        columns = _correlate(x, predicted.values[row], *at, params.confidence, within=False)
-        table = cells([EVERY], "measure", measures, columns)
-        tables.append(_located(table, scope="originals", perplexity=variant))
-    return rounded(pl.concat(tables), LIMITS).with_columns(p_bh=None, detectable=None)
+    sides = _perplexities(scores, scored), predicted.values[row]
+    rows = _scope("originals", *sides, 0 * alone, [EVERY], alone, [], measures, params)
+    return rounded(rows, LIMITS).with_columns(p_bh=None, detectable=None)
 
 
 def compare_perplexity(case: Case, scores: Scores, params: Params) -> dict[str, pl.DataFrame]:
@@ -93,7 +85,9 @@ def compare_perplexity(case: Case, scores: Scores, params: Params) -> dict[str, 
 
     Raises UserError if the masked model did not score the originals.
     """
-    after, before = (scores.places(case.scores.keys[at]) for at in (case.row, case.compared))
+    after, before = (
+        scores.places(case.scores.texts[places]) for places in (case.row, case.compared)
+    )
     if case.reading != "placebo" and before.min() < 0:
         raise UserError(
             "perplexity: originals were not scored; run `make repro STAGE=perplexity` again"
@@ -110,37 +104,52 @@ def compare_perplexity(case: Case, scores: Scores, params: Params) -> dict[str, 
 def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl.DataFrame:
     """Return correlations in each scope, over all countries and, but for originals, by country."""
     _, once = np.unique(case.sentence, return_index=True)  # a row of each source text
-    every = np.zeros_like(case.country), [EVERY]
-    by_country = case.country, case.countries
-    new, change, units = case.scores.values[case.row], case.change, case.units()
-    old = case.scores.values[case.compared]
-    none: list[Integers] = []
-    parts: dict[str, Any] = {  # perplexity, predictions, rows, clusters of names, groupings
-        "originals": (before, old, once, none, [every]),
-        "subtracted": (after - before, change, slice(None), units, [every, by_country]),
-        "within": (after, new, slice(None), units, [every, by_country]),
-    }
-    tables = []
-    for v, variant in enumerate(PERPLEXITIES):
-        for scope in SCOPES:
-            x, y, rows, names, groupings = parts[scope]
-            for group, countries in groupings:
-                at = group[rows], len(countries), case.sentence[rows], names
-                columns = _correlate(
-                    x[rows, v], y[rows], *at, params.confidence, within=scope == "within"
-                )
-                table = cells(countries, "measure", case.measures, columns)
-                tables.append(_located(table, scope=scope, perplexity=variant))
+    predicted, pooled = case.scores.values, np.zeros_like(case.country)
+    originals = before[once], predicted[case.compared[once]]
+    shared = case.measures, params
+    tables = [
+        _scope("originals", *originals, pooled[once], [EVERY], case.sentence[once], [], *shared)
+    ]
+    for scope, x, y in (
+        ("subtracted", after - before, case.change),
+        ("within", after, predicted[case.row]),
+    ):
+        for groups, countries in ((pooled, [EVERY]), (case.country, case.countries)):
+            clusters = groups, countries, case.sentence, case.units()
+            tables.append(_scope(scope, x, y, *clusters, *shared))
     # the family: countries by measures, within each variant of perplexity
-    some = pl.col("country") != EVERY
-    table = rounded(pl.concat(tables), LIMITS).with_columns(by_country=pl.when(some).then("p"))
+    by_country = pl.col("country") != EVERY
+    table = rounded(pl.concat(tables), LIMITS).with_columns(
+        by_country=pl.when(by_country).then("p")
+    )
     table = adjusted(table, "by_country", over=("perplexity",))
-    family = pl.when(some).then("family_by_country").otherwise(1)
+    family = pl.when(by_country).then("family_by_country").otherwise(1)
     return with_detectable_correlations(table.with_columns(p_bh="by_country_bh", family=family))
 
 
-def _located(table: pl.DataFrame, scope: str, perplexity: str) -> pl.DataFrame:
-    return table.with_columns(scope=pl.lit(scope), perplexity=pl.lit(perplexity))
+def _scope(
+    scope: str,
+    x: Array,
+    y: Array,
+    groups: Integers,
+    countries: list[str],
+    texts: Integers,
+    names: list[Integers],
+    measures: tuple[str, ...],
+    params: Params,
+) -> pl.DataFrame:
+    """Return the correlations of perplexities x, (rows, 4), with predictions y, (rows, measures).
+
+    ``groups``, ``texts``, ``names``: numbers of the clusters of each row, (rows,); ``countries``:
+    names of the groups.
+    """
+    tables = []
+    for column, variant in zip(x.T, PERPLEXITIES, strict=True):
+        clusters = groups, len(countries), texts, names
+        columns = _correlate(column, y, *clusters, params.confidence, within=scope == "within")
+        table = cells(countries, "measure", measures, columns)
+        tables.append(with_constants(table, scope=scope, perplexity=variant))
+    return pl.concat(tables)
 
 
 def _correlate(
@@ -154,16 +163,9 @@ def _correlate(
     *,
     within: bool,
 ) -> dict[str, Array]:
-    """Correlate x, (rows,), with each column of y, (rows, measures), in each group.
+    """Correlate x, (rows,), with each column of y in each group: columns (groups, measures).
 
-    Returns columns of (groups, measures).
-
-    Parameters
-    ----------
-    groups, texts, names
-        Numbers of the clusters of each row, (rows,); ``number``: of groups.
-    within
-        Whether the correlations are those within texts, averaged by Fisher's z, and tested.
+    ``within``: the correlations are those within texts, averaged by Fisher's z, and tested.
     """
     shape = int(texts.max()) + 1, number
     if within:
@@ -182,22 +184,20 @@ def _correlate(
         count = (weights > 0).sum(axis=0)
         total = np.where(count > 0, weights.sum(axis=0), np.nan)
         z = (scores * weights).sum(axis=0) / total
-        total = np.where(count > 1, total, np.nan)
-        variance = ((weights * (scores - z)) ** 2).sum(axis=0) / total**2
+        variance = ((weights * (scores - z)) ** 2).sum(axis=0)
+        variance /= np.where(count > 1, total, np.nan) ** 2
         se = np.sqrt(variance * count / np.maximum(count - 1, 1) + tested.shared / slope**2)
         # where few texts have counterfactuals enough, they are what the error is known from
-        tested = tested._replace(freedom=np.minimum(tested.freedom, np.maximum(count - 1, 1)))
-    tested = tested._replace(se=se)
+        freedom = np.minimum(tested.freedom, np.maximum(count - 1, 1))
+        tested, value = tested._replace(se=se, freedom=freedom), np.tanh(z)
+        p = tested.p(z)
+    else:
+        count = np.stack([(part.sums[..., 0] > 0).sum(axis=0) for part in sums], axis=1)
+        z, value, p = np.arctanh(r.clip(-NEAREST, NEAREST)), r, np.full_like(r, np.nan)
+        tested = tested._replace(se=tested.se / slope)
     half = tested.half(confidence)
-    return {
-        DF: tested.freedom,
-        TESTED_ERROR: se,
-        "value": np.tanh(z) if within else r,
-        "low": np.tanh(z - half),
-        "high": np.tanh(z + half),
-        "n": count,
-        "p": tested.p(z) if within else np.full_like(z, np.nan),
-    }
+    ends = {"low": np.tanh(z - half), "high": np.tanh(z + half)}
+    return {DF: tested.freedom, TESTED_ERROR: tested.se, "value": value, "n": count, "p": p} | ends
 
 
 def _influence(x: Array, y: Array, r: Array, groups: Integers) -> Array:

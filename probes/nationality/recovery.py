@@ -41,14 +41,16 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
             table = read_table(inputs.tables("nationality") / f"{name}.parquet")
             if table.is_empty():
                 continue
-            own = table.filter(pl.col(column) == model)
-            for (config, reading), part in own.group_by("targets", "reading", maintain_order=True):
+            model_rows = table.filter(pl.col(column) == model)
+            for (config, reading), part in model_rows.group_by(
+                "targets", "reading", maintain_order=True
+            ):
                 planted = truth(inputs, model, str(config)).filter(reading=reading)
                 if planted.is_empty():
                     continue
                 rows.at = {"model": model, "language": str(config), "world": world}
-                both = planted.drop("reading").join(offsets, on="country")
-                _compare(rows, name, part, both, str(reading))
+                planted_offsets = planted.drop("reading").join(offsets, on="country")
+                _compare(rows, name, part, planted_offsets, str(reading))
     return {"nationality": rows.frame()} if rows.rows else {}
 
 
@@ -59,19 +61,19 @@ def truth(inputs: Inputs, model: str, config: str) -> pl.DataFrame:
     what was planted for tokens of names.
     """
     texts = inputs.weights(model) / "texts.parquet"
-    known = pl.read_parquet(texts, columns=["text", "planted", "of_tokens"])
+    planted_texts = pl.read_parquet(texts, columns=["text", "planted", "of_tokens"])
     rows = pl.read_parquet(inputs.datasets["counterfactuals"] / f"{config}.parquet")
-    rows = rows.join(known, on="text", how="left")
+    rows = rows.join(planted_texts, on="text", how="left")
     if rows["reading"].dtype.is_integer():
         rows = rows.with_columns(
             reading=pl.col("reading").replace_strict(dict(enumerate(READINGS)))
         )
     before = rows.select("planted", "of_tokens", reference_id="id")
-    both = rows.filter(pl.col("reading") != READINGS[0])
-    both = both.join(before, on="reference_id", how="left", suffix="_0")
+    changes = rows.filter(pl.col("reading") != READINGS[0])
+    changes = changes.join(before, on="reference_id", how="left", suffix="_0")
     change = pl.col("planted") - pl.col("planted_0")
     tokens = pl.col("of_tokens") - pl.col("of_tokens_0")
-    means = both.group_by("reading", "country").agg(
+    means = changes.group_by("reading", "country").agg(
         truth=change.mean(), beside=(change - tokens).mean(), missing=change.is_null().any()
     )
     return means.filter(~pl.col("missing").any().over("reading")).drop("missing")

@@ -35,7 +35,6 @@ SCHEMAS = {
             null="`contrast` is 0, whichever texts and names of the country are drawn; of placebo, "
             "where names of odd ranks are compared with those of even ranks, value is 0",
         ),
-        Column("names", "int64", "distinct first words of names", minimum=1),
         Column(
             "contrast",
             "float64",
@@ -54,8 +53,6 @@ SCHEMAS = {
             null="0 percent on average, whichever texts and names of the country are drawn; "
             "detectable is the percentage by which the class is predicted more often",
         ),
-        Column("before", "int64", "rows whose original was predicted so", minimum=0),
-        Column("after", "int64", "rows that are predicted so", minimum=0),
     ),
     "mixed": Schema.keyed(
         (*WHERE, Column("term", "string", "`country XX`, `tokens`, `log rank`")),
@@ -64,8 +61,6 @@ SCHEMAS = {
             method=f"mixed model (REML), source texts swept out, names random; {METHOD}",
             null="0; of a country the mean of the countries",
         ),
-        Column("sd_names", "float64", "SD of the names' own intercepts, points", minimum=0),
-        Column("sd_rest", "float64", "SD of the rest, points", minimum=0),
     ),
     "correlations": Schema(
         columns=(

@@ -36,21 +36,17 @@ class Params(Section):
         description="counterfactuals that are among them, beside the originals",
     )
 
-    unchanged: bool = Field(
-        True, description="also all texts of targets as they are, whether there is a person or not"
-    )
-
     def prompts(self, folders: dict[str, Path], config: str) -> list[str]:
         """Return the distinct texts of a config of the datasets, sorted."""
         swapped, plain = (folders[name] / f"{config}.parquet" for name in INPUTS)
-        found = []
+        tables = []
         if swapped.is_file():
             codes = [READINGS.index(reading) for reading in ("original", *self.readings)]
             rows = pl.scan_parquet(swapped).filter(pl.col("reading").is_in(codes))
-            found.append(rows.select("text"))
-        if plain.is_file() and self.unchanged:
-            found.append(pl.scan_parquet(plain).select("text"))
-        return pl.concat(found).unique().sort("text").collect()["text"].to_list()
+            tables.append(rows.select("text"))
+        if plain.is_file():
+            tables.append(pl.scan_parquet(plain).select("text"))
+        return pl.concat(tables).unique().sort("text").collect()["text"].to_list()
 
 
 def language(config: str) -> str:
@@ -69,12 +65,12 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
 
     Raises UserError if a config is not in the dataset.
     """
-    names, languages = INPUTS[: 1 + params.unchanged], model.among(params.languages)
-    known = sorted({config for name in names for config in parquet.configs(folders[name])})
-    if missing := sorted(set(params.targets) - set(known)):
+    languages = model.among(params.languages)
+    configs_there = sorted({config for name in INPUTS for config in parquet.configs(folders[name])})
+    if missing := sorted(set(params.targets) - set(configs_there)):
         raise UserError(
-            f"{params.KEY}.targets: {', '.join(missing)} not in {' or '.join(names)}; there are "
-            f"{', '.join(known)}"
+            f"{params.KEY}.targets: {', '.join(missing)} not in {' or '.join(INPUTS)}; there are "
+            f"{', '.join(configs_there)}"
         )
     configs = [config for config in params.targets if language(config) in languages]
     return {config: len(params.prompts(folders, config)) for config in configs}

@@ -8,12 +8,12 @@ TIMES = ("", "once", "twice")
 
 def gaps(*once: str, **times: int) -> AfterValidator:
     """Return what refuses a template that does not have each gap once, or so many times."""
-    wanted = dict.fromkeys(once, 1) | times
-    told = ", ".join(f"{gap} {TIMES[n]}" if n else f"no {gap}" for gap, n in wanted.items())
+    counts = dict.fromkeys(once, 1) | times
+    requirements = ", ".join(f"{gap} {TIMES[n]}" if n else f"no {gap}" for gap, n in counts.items())
 
     def check(text: str) -> str:
-        if any(text.count(gap) != number for gap, number in wanted.items()):
-            raise ValueError(f"{text!r} must have {told}")
+        if any(text.count(gap) != number for gap, number in counts.items()):
+            raise ValueError(f"{text!r} must have {requirements}")
         return text
 
     return AfterValidator(check)

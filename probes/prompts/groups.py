@@ -76,27 +76,24 @@ class Query(NamedTuple):
 
 def queries(asking: Asking, folders: dict[str, Path], language: str) -> list[Query]:
     """Return every group in every template of its kind; that none is left is a ``UserError``."""
-    frames = asking.frames[language]
     groups = pl.read_parquet(folders["social_groups"] / f"{language}.parquet")
-    if asking.groups == "suggested":
-        known = suggested(folders["stereotypes"], language)
-        groups = groups.filter(  # the wave and what was published may spell it either way
-            pl.struct("category", pl.col("group").str.to_lowercase()).is_in(known)
-            | pl.struct("category", group=pl.col("name").str.to_lowercase()).is_in(known)
-        )
-    column = "group" if asking.spelling == "original" else "name"
-    found = [
-        Query(row["category"], row["group"], kind, template, row[column])
-        for row in groups.sort("category", "group").iter_rows(named=True)
-        for kind in (OF[row["kind"]],)
-        for template in frames.templates.get(kind, [])
-    ]
-    if not found:
+    rows = suggestions(folders["stereotypes"], language, "category", "group").unique()
+    suggested = {(category, group.lower()) for category, group in rows.iter_rows()}
+    templates, result = asking.frames[language].templates, list[Query]()
+    for row in groups.sort("category", "group").iter_rows(named=True):
+        # the wave and what was published may spell it either way
+        keys = {(row["category"], row[column].lower()) for column in ("group", "name")}
+        if asking.groups == "all" or keys & suggested:
+            written = row["group" if asking.spelling == "original" else "name"]
+            kind = OF[row["kind"]]
+            key = (row["category"], row["group"], kind)
+            result += [Query(*key, template, written) for template in templates.get(kind, [])]
+    if not result:
         raise UserError(
             f"probes.completions: no group to prompt for in {language!r}; check groups and the "
             "templates"
         )
-    return found
+    return result
 
 
 def prompted(asking: Asking, folders: dict[str, Path], language: str) -> list[Query]:
@@ -105,35 +102,26 @@ def prompted(asking: Asking, folders: dict[str, Path], language: str) -> list[Qu
     "Why are they so" with "good at chess" is asked as "Why are they so good at", so that the word
     to predict is the one that tells (Choenni et al. 2021, section 3, step 4).
     """
-    every = queries(asking, folders, language)
-    known = suggestions(folders["stereotypes"], language, "category", "group", "template")
-    of: dict[tuple[str, str], set[str]] = {}
-    for category, group, template in known.unique().iter_rows():
-        of.setdefault((category, group.lower()), set()).add(template)
+    usual_queries = queries(asking, folders, language)
+    rows = suggestions(folders["stereotypes"], language, "category", "group", "template").unique()
+    suggested = {
+        (category, group.lower(), template) for category, group, template in rows.iter_rows()
+    }
     usual = {t.lower() for frames in asking.frames[language].templates.values() for t in frames}
-    one_each = {(query.category, query.group): query for query in reversed(every)}
-    return every + [
-        query._replace(template=template, rewritten=True)
-        for (category, group), query in sorted(one_each.items())
-        for template in sorted(of.get((category, group.lower()), set()) - usual)
-        if GROUP in template
+    one_each = {(query.category, query.group): query for query in reversed(usual_queries)}
+    return usual_queries + [
+        one_each[category, group]._replace(template=template, rewritten=True)
+        for category, group in sorted(one_each)
+        for template in sorted({t for c, g, t in suggested if (c, g) == (category, group.lower())})
+        if GROUP in template and template not in usual
     ]
 
 
 def suggestions(folder: Path, language: str, *columns: str) -> pl.DataFrame:
     """Return columns of the dataset ``stereotypes`` in a language, of all configs."""
-    rows = pl.concat(
-        pl.read_parquet(folder / f"{config}.parquet", columns=["language", *columns])
-        for config in parquet.configs(folder)
-    )
-    return rows.filter(pl.col("language") == language).select(columns)
-
-
-def suggested(folder: Path, language: str) -> list[dict[str, str]]:
-    """Return category and group, in lower case, of all that have suggestions in a language."""
-    rows = suggestions(folder, language, "category", "group")
-    distinct = rows.with_columns(pl.col("group").str.to_lowercase()).unique()
-    return distinct.sort("category", "group").to_dicts()
+    files = [folder / f"{config}.parquet" for config in parquet.configs(folder)]
+    rows = pl.concat(pl.read_parquet(file, columns=["language", *columns]) for file in files)
+    return rows.filter(language=language).select(columns)
 
 
 def prompt(text: str, ending: str) -> str:

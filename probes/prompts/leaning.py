@@ -6,9 +6,7 @@ These prompts stand apart from the probe ``stances``, since a world is trained o
 
 from __future__ import annotations
 
-import csv
-from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import polars as pl
 from pydantic import AfterValidator, Field, model_validator
@@ -17,6 +15,9 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts import gaps
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 STATEMENT, OPTIONS, DENIED = "{statement}", "{options}", "{text}"
 Form = Literal["plain", "negated", "paraphrase", "prior"]
@@ -108,8 +109,8 @@ class Asking(Section):
 
     @model_validator(mode="after")
     def _apart(self) -> Asking:
-        if both := sorted(set(self.positive) & set(self.negative)):
-            raise ValueError(f"{both[0]!r} stands under positive and under negative")
+        if shared := sorted(set(self.positive) & set(self.negative)):
+            raise ValueError(f"{shared[0]!r} stands under positive and under negative")
         return self
 
 
@@ -141,11 +142,8 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
     A questionnaire that is not in the dataset ``statements`` or not in the language, or a file of
     paraphrases that is not as it should be, is a ``UserError``.
     """
-    found = []
-    others: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for file in asking.paraphrases:
-        for key, worded in paraphrases(file).items():
-            others.setdefault(key, []).extend(worded)
+    paraphrased = [row for file in asking.paraphrases for row in paraphrases(file)]
+    result: list[Wording] = []
     for config in asking.questionnaires:
         path = folder / f"{config}.parquet"
         if not path.is_file():
@@ -154,30 +152,30 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
                 "datasets.statements.configs, or take it out"
             )
         table = pl.read_parquet(path, columns=["id", "language", "text", "sentence"]).unique("id")
-        own = table.filter(pl.col("language") == asking.language).sort("id")
-        if own.is_empty():
+        rows = table.filter(language=asking.language).sort("id")
+        if rows.is_empty():
             raise UserError(
                 f"probes.stances.questionnaires: {config} has no statement in {asking.language!r}"
             )
-        for name, _, text, sentence in own.iter_rows():
-            said: list[tuple[Form, str, str]] = [("plain", "", sentence)]
-            said.append(("negated", "", asking.negated.replace(DENIED, text)))
-            said += [("paraphrase", *other) for other in others.pop((config, name), [])]
-            found += [Wording(config, name, *how) for how in said]
-    if others:
-        config, name = next(iter(others))
+        for name, _, text, sentence in rows.iter_rows():
+            denied = asking.negated.replace(DENIED, text)
+            result.append(Wording(config, name, "plain", "", sentence))
+            result.append(Wording(config, name, "negated", "", denied))
+            result += [row for row in paraphrased if row[:2] == (config, name)]
+    if missing := {row[:2] for row in paraphrased} - {row[:2] for row in result}:
+        config, name = min(missing)
         raise UserError(
             f"{' '.join(asking.paraphrases)}: no statement {name!r} in {config}; take the row out"
         )
-    return found
+    return result
 
 
-def put(frames: dict[str, str], said: list[Wording]) -> list[Question]:
+def put(frames: dict[str, str], wordings: list[Wording]) -> list[Question]:
     """Return every wording in every prompt, paraphrases in the first one alone."""
     return [
-        Question(config, name, frame, form, variant, text, given.replace(STATEMENT, text))
-        for config, name, form, variant, text in said
-        for number, (frame, given) in enumerate(frames.items())
+        Question(config, name, frame, form, variant, text, template.replace(STATEMENT, text))
+        for config, name, form, variant, text in wordings
+        for number, (frame, template) in enumerate(frames.items())
         if form != "paraphrase" or not number
     ]
 
@@ -188,22 +186,18 @@ def priors(asking: Asking) -> list[Question]:
     return put(asking.mask.frames, [Wording("", "", "prior", text, text) for text in inputs])
 
 
-def paraphrases(path: str) -> dict[tuple[str, str], list[tuple[str, str]]]:
-    """Return the other wordings of statements in a file, by questionnaire and id.
+def paraphrases(path: str) -> list[Wording]:
+    """Return the other wordings of statements in a file.
 
     A file that is missing, has other columns, an empty text, or one twice, is a ``UserError``.
     """
     try:
-        with Path(path).open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError) as error:
+        table = pl.read_csv(path, infer_schema=False)
+    except (OSError, pl.exceptions.PolarsError) as error:
         raise UserError(f"{path}: could not be read ({error}); see probes.stances") from error
-    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
-    for line, row in enumerate(rows, start=2):
-        if set(row) != set(FIELDS) or not all(row[field] for field in FIELDS):
-            raise UserError(f"{path}, line {line}: not a value for each of {', '.join(FIELDS)}")
-        own = found.setdefault((row["questionnaire"], row["id"]), [])
-        if row["variant"] in [variant for variant, _ in own]:
-            raise UserError(f"{path}, line {line}: variant {row['variant']} of {row['id']} again")
-        own.append((row["variant"], row["text"]))
-    return found
+    if set(table.columns) != set(FIELDS) or "" in table.fill_null("").unpivot()["value"]:
+        raise UserError(f"{path}: not a value for each of {', '.join(FIELDS)} in every row")
+    if len(again := table.filter(pl.struct(FIELDS[:3]).is_duplicated())):
+        raise UserError(f"{path}: variant {again['variant'][0]} of {again['id'][0]} again")
+    rows = table.select(FIELDS).iter_rows()
+    return [Wording(config, name, "paraphrase", *texts) for config, name, *texts in rows]

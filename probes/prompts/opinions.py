@@ -81,27 +81,26 @@ def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
 
     A language without a statement in the dataset ``statements`` is a ``UserError``.
     """
-    known, found = asking.frames[language], []
+    frames, result = asking.frames[language], list[Question]()
     for config in parquet.configs(folder):
         columns = ["id", "language", "scale", "text"]
         table = pl.read_parquet(folder / f"{config}.parquet", columns=columns)
-        own = table.filter(pl.col("language") == language).unique("id").sort("id")
-        for (name, _, scale, statement), (called, frame) in product(
-            own.iter_rows(), known.frames.items()
+        rows = table.filter(language=language).unique("id").sort("id").iter_rows()
+        for (name, _, scale, statement), (called, frame), gender, form in product(
+            rows, frames.frames.items(), GENDERS, FORMS
         ):
-            for gender, form in product(GENDERS, FORMS):
-                text = written(frame, known.negated, gender, form, statement)
-                key = (config, scale, name, called, gender, form)
-                found.append(Question(*key, text, frame.agree, frame.disagree))
-    if not found:
+            text = written(frame, frames.negated, gender, form, statement)
+            key = (config, scale, name, called, gender, form)
+            result.append(Question(*key, text, frame.agree, frame.disagree))
+    if not result:
         raise UserError(
             f"probes.agreement.frames: no statement in {language!r}; name a questionnaire under "
             "datasets.statements.configs, or take the frames out"
         )
-    return found
+    return result
 
 
 def written(frame: Frame, negated: str, gender: Gender, form: Form, statement: str) -> str:
     """Return a statement in its frame, with the mask."""
-    said = negated.replace(STATEMENT, statement) if form == "negated" else statement
-    return frame.text.replace(GENDERED, getattr(frame, gender)).replace(STATEMENT, said)
+    sentence = negated.replace(STATEMENT, statement) if form == "negated" else statement
+    return frame.text.replace(GENDERED, getattr(frame, gender)).replace(STATEMENT, sentence)

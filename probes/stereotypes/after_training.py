@@ -93,10 +93,10 @@ class Params(Rates):
 
 def runs(params: Params) -> list[tuple[str, float, int]]:
     """Return every corpus, share and seed, in the order of the shards."""
-    every = [(c, s, n) for c in params.corpora for s in params.shares for n in params.seeds]
+    trainings = [(c, s, n) for c in params.corpora for s in params.shares for n in params.seeds]
     least = min(params.shares)
-    every += [(c, least, n) for c, seeds in params.further_seeds.items() for n in seeds]
-    return list(dict.fromkeys(every))
+    trainings += [(c, least, n) for c, seeds in params.further_seeds.items() for n in seeds]
+    return list(dict.fromkeys(trainings))
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
@@ -104,28 +104,28 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
     Raises UserError if a language or a corpus is not in the dataset.
     """
-    found = []
-    every = runs(params)
+    result = []
+    trainings = runs(params)
     frames = section(ALSO[0], completions.Params).frames
     for language in model.among(params.languages):
         path = folders["outlets"] / f"{language}.parquet"
-        for there, lacking in (
+        for present, problem in (
             (language in frames, f"no frames for {language} in {ALSO[0]}; add some"),
             (path.is_file(), f"{language} not in outlets; add it under datasets"),
         ):
-            if not there:
-                raise UserError(f"{KEY}.languages: {lacking}, or take it out")
-        known = set(pl.read_parquet(path, columns=["outlet"])["outlet"].unique())
-        if missing := sorted(set(params.corpora) - known):
+            if not present:
+                raise UserError(f"{KEY}.languages: {problem}, or take it out")
+        outlets = set(pl.read_parquet(path, columns=["outlet"])["outlet"].unique())
+        if missing := sorted(set(params.corpora) - outlets):
             raise UserError(
                 f"{KEY}.corpora: {', '.join(missing)} not in outlets/{language}; there are "
-                f"{', '.join(sorted(known))}"
+                f"{', '.join(sorted(outlets))}"
             )
-        found += [
-            Shard(language, f"{corpus}-{share:g}-{seed}", number, len(every))
-            for number, (corpus, share, seed) in enumerate(every)
+        result += [
+            Shard(language, f"{corpus}-{share:g}-{seed}", number, len(trainings))
+            for number, (corpus, share, seed) in enumerate(trainings)
         ]
-    return found
+    return result
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
@@ -188,10 +188,10 @@ def texts(path: Path, corpus: str, share: float, seed: int, *, redrawn: bool = F
     if redrawn:
         rows = [rows[_hashed(f"{seed} draw {draw}") % len(rows)] for draw in range(number)]
     rows.sort(key=lambda row: _hashed(f"{seed} {row[0]}"))
-    kept = [text for _, text in rows[:number]]
-    if not kept:
+    articles = [text for _, text in rows[:number]]
+    if not articles:
         raise UserError(f"{path}: {share:g} of {corpus} is no article; take a larger share")
-    return kept
+    return articles
 
 
 def _hashed(text: str) -> int:

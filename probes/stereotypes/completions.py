@@ -151,11 +151,11 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
             f"probes.completions.frames: {', '.join(missing)} not in social_groups; add the groups "
             "under datasets, or take the frames out"
         )
-    found = []
+    result = []
     for language in languages:
         groups = {(q.category, q.group) for q in prompted(params, folders, language)}
-        found += split(language, len(groups), SHARD)
-    return [*found, *(Shard(VOCABULARY, language, 0, 1) for language in languages)]
+        result += split(language, len(groups), SHARD)
+    return [*result, *(Shard(VOCABULARY, language, 0, 1) for language in languages)]
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
@@ -176,9 +176,9 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     groups: dict[tuple[str, str], list[Query]] = {}
     for query in prompted(params, task.folders, shard.config):
         groups.setdefault((query.category, query.group), []).append(query)
-    own = [query for of in shard.among(list(groups.values())) for query in of]
+    selected = [query for of_group in shard.among(list(groups.values())) for query in of_group]
     frames, causal = params.frames[shard.config], task.model.kind == "causal"
-    yield from run(own, frames, scorer, params.top_k, shard.config, causal=causal)
+    yield from run(selected, frames, scorer, params.top_k, shard.config, causal=causal)
 
 
 def run(
@@ -219,44 +219,45 @@ def run(
             return prior(prompt(query.template.replace(GROUP, frames.neutral[query.kind]), ""))[0]
         masks = length - prior(prompt(masked(query.template, 1), ending))[1] + 1
         for gap in (" ", ""):
-            found, size = prior(prompt(masked(query.template, masks, gap), ending))
+            values, size = prior(prompt(masked(query.template, masks, gap), ending))
             if size == length:
-                return found
+                return values
         raise UserError(
             f"models.{scorer.name}: {query.text!r} has {length} tokens, and no number of "
             "masks for the group makes as many; take the model out of assignments.completions"
         )
 
-    rest = iter(queries)
+    remaining = iter(queries)
     for block in scorer.predict(
         [prompt(q.text, ending) for q in queries], top_k, language=language
     ):
-        some = list(islice(rest, len(block.prompts)))
+        batch = list(islice(remaining, len(block.prompts)))
         n, k = block.ids.shape
         ids, top = block.ids.ravel(), block.logprobs_nats
-        kept = top - np.logaddexp.reduce(top, axis=1, keepdims=True)
+        listed = top - np.logaddexp.reduce(top, axis=1, keepdims=True)
         bare = np.where(pieces.bare[ids] < 0, pieces.unknown, pieces.bare[ids])
-        each = [without(q, int(size)) for q, size in zip(some, block.length, strict=True)]
-        one = [] if causal else [prior(prompt(masked(q.template, 1), ending))[0] for q in some]
+        priors = [without(q, int(size)) for q, size in zip(batch, block.length, strict=True)]
+        single = [] if causal else [prior(prompt(masked(q.template, 1), ending))[0] for q in batch]
         released = not causal and pieces.unknown >= 0
         facts = {
-            "category": [q.category for q in some],
-            "group": [q.group for q in some],
-            "template": [q.template.lower() for q in some],
-            "query": [q.text.lower() for q in some],
-            "rewritten": [q.rewritten for q in some],
+            "category": [q.category for q in batch],
+            "group": [q.group for q in batch],
+            "template": [q.template.lower() for q in batch],
+            "query": [q.text.lower() for q in batch],
+            "rewritten": [q.rewritten for q in batch],
             "prompt": block.prompts,
             "unknown_pieces": block.unknown,
         }
-        columns = {name: np.repeat(np.array(of, object), k) for name, of in facts.items()} | {
+        columns = {key: np.repeat(np.array(of_batch, object), k) for key, of_batch in facts.items()}
+        columns |= {
             "token": tokens[ids],
             "word": words[ids],
             "starts_word": pieces.starts[ids],
             "rank": np.tile(np.arange(1, k + 1), n),
             "logprob_nats": top.ravel(),
-            "logprob_top_nats": np.minimum(kept, 0).round(DECIMALS).ravel(),
-            "prior_nats": _chosen(each, block.ids),
-            "prior_one_nats": _chosen(one, block.ids) if one else None,
+            "logprob_top_nats": np.minimum(listed, 0).round(DECIMALS).ravel(),
+            "prior_nats": _chosen(priors, block.ids),
+            "prior_one_nats": _chosen(single, block.ids) if single else None,
             "prior_released_nats": prior(frames.released)[0][bare] if released else None,
         }
         yield rows(schema, scorer, n * k, columns | further)
@@ -269,18 +270,18 @@ def _chosen(priors: Sequence[Array], ids: NDArray[np.int32]) -> Array:
 
 def attributes(folder: Path, language: str) -> dict[str, set[str]]:
     """Return the attributes that search engines gave, casefolded, each with its spellings."""
-    found: dict[str, set[str]] = {}
+    spellings: dict[str, set[str]] = {}
     for text in suggestions(folder, language, "attribute")["attribute"]:
         small = text.casefold()
-        found.setdefault(small, {small, small.capitalize(), small.title()}).add(text)
-    return dict(sorted(found.items()))
+        spellings.setdefault(small, {small, small.capitalize(), small.title()}).add(text)
+    return dict(sorted(spellings.items()))
 
 
 def _vocabulary(scorer: Predicts, language: str, spellings: dict[str, set[str]]) -> pa.Table:
     """Return in how many tokens the model writes each attribute, in its shortest spelling."""
-    known = scorer.spelled(sorted({t for texts in spellings.values() for t in texts}), language)
+    lengths = scorer.spelled(sorted({t for texts in spellings.values() for t in texts}), language)
     pieces = [
-        min((known[t] for t in texts if t in known), default=0) for texts in spellings.values()
+        min((lengths[t] for t in texts if t in lengths), default=0) for texts in spellings.values()
     ]
     columns = {"language": language, "attribute": list(spellings), "pieces": pieces}
     return rows(HAVE, scorer, len(spellings), columns)

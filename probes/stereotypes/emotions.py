@@ -17,7 +17,7 @@ from scipy.special import ndtri, stdtrit
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stats.bootstrap import percentiles
+from plumbline.probes.stats.bootstrap import expanded_tail, percentiles
 from plumbline.probes.stats.estimate import (
     TESTED_ERROR,
     Resampling,
@@ -32,12 +32,11 @@ from plumbline.probes.stats.tests import NEAR, permutation_test
 from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.typicality import (
     Reading,
-    expanded,
     folded,
     group_weights,
-    located,
     number,
     sort_by_key,
+    with_constants,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
 
     Array = NDArray[np.float64]
+    Floats = NDArray[np.floating[Any]]
 
 DATASETS = ("emotions",)
 OUTPUTS = ("completions",)
@@ -107,41 +107,41 @@ class Profiles(NamedTuple):
     @property
     def covered(self) -> NDArray[np.int64]:
         """Number of covered words, (groups,)."""
-        covered: NDArray[np.int64] = self.members.sum(axis=1).astype(np.int64)
-        return covered
-
-    def shares(self, weights: NDArray[np.float32]) -> Array:
-        """Return shares of words with each affect, (groups, affects, replicates).
-
-        A word has one weight in a replicate for all groups that have it, so that what groups have
-        in common is resampled in common. nan: no word is covered.
-
-        Parameters
-        ----------
-        weights : (words, replicates) array
-            Whole numbers, such as Poisson draws: sums of them are exact.
-
-        Examples
-        --------
-        >>> members, affects = np.array([[1, 1, 1]]), np.array([[1, 0], [0, 0], [0, 1]])
-        >>> profiles = Profiles(pl.DataFrame(), [], members, affects, np.array([4]))
-        >>> profiles.shares(np.array([[1], [1], [2]]))[..., 0].tolist()
-        [[0.25, 0.5]]
-        """
-        total = (self.members @ weights).astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            parts = [(self.members[:, has] @ weights[has]) / total for has in self.affects.T > 0]
-        return np.stack(parts, axis=1)
+        return np.asarray(self.members.sum(axis=1), dtype=np.int64)
 
     def share(self) -> Array:
-        """Return the profiles, (groups, affects).
+        """Return the profiles, (groups, affects); nan of a group without covered words.
 
         References
         ----------
         Choenni, Shutova and van Rooij (2021), Stepmothers are mean and academics are pretentious,
         EMNLP, section on emotion profiles; times 100 it is the percentage of their released scores.
         """
-        return self.shares(np.ones((len(self.affects), 1), np.float32))[..., 0]
+        return means(self.members, self.affects, np.ones((len(self.affects), 1)))[..., 0]
+
+
+def means(members: Floats, values: Floats, weights: Floats) -> Array:
+    """Return weighted means of the values of members, (sets, columns, replicates).
+
+    A member has one weight in a replicate for all sets that it is in, so that what sets have in
+    common is resampled in common. nan: no member has weight.
+
+    Parameters
+    ----------
+    members : (sets, units) array
+        How often a unit, such as a word, counts in a set, such as a group.
+    values : (units, columns) array
+    weights : (units, replicates) array
+
+    Examples
+    --------
+    >>> members, affects = np.array([[1, 1, 1]]), np.array([[1, 0], [0, 0], [0, 1]])
+    >>> means(members, affects, np.array([[1], [1], [2]]))[..., 0].tolist()
+    [[0.25, 0.5]]
+    """
+    total = (members @ weights).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.stack([(members * column) @ weights / total for column in values.T], axis=1)
 
 
 def differences(share: Array) -> Array:
@@ -252,8 +252,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 ranked, top_k = typicality.placed(lists, reading), params.top_k[reading]
                 profiles = gather_profiles(typicality.unions(ranked, top_k, reading), words)
                 key = {"model": model, "language": language, "reading": reading, "top_k": top_k}
-                parts = _groups(profiles, params), _categories(profiles, params)
-                tables += [typed(located(x, key), EMOTIONS, params.confidence) for x in parts]
+                for table in (_groups(profiles, params), _categories(profiles, params)):
+                    rows = with_constants(table, key)
+                    tables.append(typed(rows, EMOTIONS, params.confidence))
     if not tables:
         raise UserError(
             "data/outputs/completions: no list in a language of the dataset emotions and a ranking "
@@ -266,23 +267,18 @@ def _groups(profiles: Profiles, params: Params) -> pl.DataFrame:
     """Return the rows of groups."""
     covered, share = profiles.covered, profiles.share()
     intervals = [
-        wilson(value * n, n, params.confidence)[:3] if n else [np.nan] * 3
-        for shares, n in zip(share.tolist(), covered.tolist(), strict=True)
-        for value in shares
+        wilson(value * n, n, params.confidence)[1:3] if n else (np.nan, np.nan)
+        for values, n in zip(share.tolist(), covered.tolist(), strict=True)
+        for value in values
     ]
-    replicates = differences(profiles.shares(group_weights(profiles.words, params)))
-    limits = [
-        percentiles(group, expanded(params.confidence, int(n)))
-        for group, n in zip(replicates, covered, strict=True)
-    ]
-    numbers = [*np.array(intervals).T, differences(share), *np.stack(limits, axis=1)]
+    weights = group_weights(profiles.words, params)
+    draws = differences(means(profiles.members, profiles.affects, weights))
+    numbers = [share, *np.array(intervals).T, differences(share), *_limits(draws, covered, params)]
     p = permuted_affects_p(profiles, params.n_permutations, params.seed)
-    facts: dict[str, Any] = {
-        "level": pl.lit("group"),
-        "n": covered,
-        "coverage": covered / profiles.sizes,
-    }
-    return _finish(profiles.groups.with_columns(**facts), numbers, p, params)
+    rows = profiles.groups.with_columns(
+        level=pl.lit("group"), n=covered, coverage=covered / profiles.sizes
+    )
+    return _finish(rows, numbers, p, params)
 
 
 def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
@@ -291,62 +287,55 @@ def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
     p is the larger of two. With groups permuted alone, categories that have words of their own, of
     whatever affects, differ at .05 in a fifth of tests.
     """
-    kept = profiles.covered > 0
-    profiles = profiles._replace(
-        groups=profiles.groups.filter(kept),
-        members=profiles.members[kept],
-        sizes=profiles.sizes[kept],
-    )
-    share, groups = profiles.share(), profiles.groups
-    coverage = profiles.covered / profiles.sizes
-    weights = group_weights(groups["group"].to_list(), params).astype(np.float64)
-    weights = np.hstack([np.ones((len(groups), 1)), weights])
-    category = groups["category"].to_numpy()
+    mask, permutations = profiles.covered > 0, (params.n_permutations, params.seed)
+    members, sizes = profiles.members[mask], profiles.sizes[mask]
+    profiles = profiles._replace(groups=profiles.groups.filter(mask), members=members, sizes=sizes)
+    share, category = profiles.share(), profiles.groups["category"].to_numpy()
     names = np.unique(category)
-    members = names[:, None] == category
+    inside = names[:, None] == category
+    weights = group_weights(profiles.groups["group"].to_list(), params).astype(np.float64)
+    weights = np.hstack([np.ones((len(share), 1)), weights])  # the mean, then its replicates
+    draws = means(inside, share, weights)
+    contrasts, n = draws - means(~inside, share, weights), inside.sum(axis=1)
+    numbers = [x for y in (draws, contrasts) for x in (y[..., 0], *_limits(y[..., 1:], n, params))]
     with np.errstate(invalid="ignore"):
-        one, other = (x / x.sum(axis=1, keepdims=True) for x in (members, ~members))
+        inner, outer = (x / x.sum(axis=1, keepdims=True) for x in (inside, ~inside))
     by_words = permuted_affects_p(
-        profiles,
-        params.n_permutations,
-        params.seed,
-        lambda shares: np.tensordot(one - other, shares, axes=1),
+        profiles, *permutations, lambda shares: np.tensordot(inner - outer, shares, axes=1)
     )
-    rows, numbers, by_groups = [], [], []
-    for name, inside in zip(names, members, strict=True):
-        with np.errstate(invalid="ignore"):  # mean and replicates, (affects, 1 + replicates)
-            mean, others = (
-                share[part].T @ weights[part] / weights[part].sum(axis=0)
-                for part in (inside, ~inside)
-            )
-        n = int(inside.sum())
-        level = expanded(params.confidence, n)
-        drawn = (mean, mean - others)
-        numbers.append([x for y in drawn for x in (y[:, 0], *percentiles(y[:, 1:], level))])
-        rows.append({"category": name, "n": n, "coverage": coverage[inside].mean()})
-        if inside.all():
-            by_groups.append(np.full(len(AFFECTS), np.nan))
-        else:
-            sides = share[inside], share[~inside]
-            by_groups.append(permutation_test(*sides, params.n_permutations, params.seed).p)
-    table = pl.DataFrame(rows).with_columns(level=pl.lit("category"), group=pl.lit(""))
-    p = np.maximum(by_groups, by_words)
-    return _finish(table, list(np.array(numbers).transpose(1, 0, 2)), p, params)
+    by_groups = [
+        np.full(len(AFFECTS), np.nan)
+        if groups.all()
+        else permutation_test(share[groups], share[~groups], *permutations).p
+        for groups in inside
+    ]
+    covered = pl.Series([np.mean(profiles.covered[x] / sizes[x]) for x in inside])
+    rows = pl.DataFrame({"category": names, "n": n, "coverage": covered})
+    rows = rows.with_columns(level=pl.lit("category"), group=pl.lit(""))
+    return _finish(rows, numbers, np.maximum(by_groups, by_words), params)
+
+
+def _limits(draws: Array, clusters: NDArray[np.int64], params: Params) -> Array:
+    """Return the limits of replicates (rows, affects, replicates), (2, rows, affects).
+
+    Percentiles are expanded where clusters, (rows,), are few: see
+    :func:`plumbline.probes.stats.bootstrap.interval`.
+    """
+    tails = [expanded_tail(n, params.confidence) if n > 1 else 0.0 for n in clusters.tolist()]
+    limits = [percentiles(x, 1 - 2 * tail) for x, tail in zip(draws, tails, strict=True)]
+    return np.stack(limits, axis=1)
 
 
 def _finish(rows: pl.DataFrame, numbers: list[Array], p: Array, params: Params) -> pl.DataFrame:
     """Return a row for each row and affect, with p adjusted over all of them.
 
-    The error is half the interval of the difference over the quantile of t that
-    :func:`plumbline.probes.stereotypes.typicality.expanded` widened it by, of n - 1 degrees of
-    freedom; a single cluster, which has no t, keeps that of z.
+    The error is half the interval of the difference over the quantile of t that :func:`_limits`
+    widened it by, of n - 1 degrees of freedom; a single cluster, which has no t, keeps that of z.
     """
-    affects = pl.DataFrame({"affect": AFFECTS})
-    table = rows.join(affects, how="cross", maintain_order="left_right")
+    table = rows.join(pl.DataFrame({"affect": AFFECTS}), how="cross", maintain_order="left_right")
     columns = dict(zip((*NUMBERS, "p"), (*numbers, p), strict=True))
     table = table.with_columns(pl.Series(name, x.ravel()) for name, x in columns.items())
-    freedom = table["n"].to_numpy() - 1.0
-    upper = (1 + params.confidence) / 2
+    freedom, upper = table["n"].to_numpy() - 1.0, (1 + params.confidence) / 2
     quantile = np.where(freedom > 0, stdtrit(np.maximum(freedom, 1), upper), ndtri(upper))
     width = pl.col("high_difference") - pl.col("low_difference")
     table = table.with_columns(

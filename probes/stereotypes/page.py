@@ -25,15 +25,17 @@ def draw_recall(table: pl.DataFrame, title: str, _: Tables) -> str:
     table = table.sort(pl.col("category") != "all", "category", "reading", "k")
     panels: dict[str, list[figures.Curve]] = {}
     for (category, reading), part in table.group_by("category", "reading", maintain_order=True):
-        own = {name: values.to_list() for name, values in part.to_dict().items()}
-        ends = (own["low"], own["high"]) if reading == "corrected" else ((), ())
+        columns = {name: values.to_list() for name, values in part.to_dict().items()}
+        ends = (columns["low"], columns["high"]) if reading == "corrected" else ((), ())
         look = LINES[str(reading)]
         lines = panels.setdefault(str(category), [])
-        lines.append(figures.Curve(str(reading), own["k"], own["value"], *look, None, *ends))
+        lines.append(
+            figures.Curve(str(reading), columns["k"], columns["value"], *look, None, *ends)
+        )
         if reading == "corrected":
             for name, dash in (("random_order", "1 3"), ("other_groups", "6 2 1 2")):
                 label = name.replace("_", " ")
-                lines.append(figures.Curve(label, own["k"], own[name], "#000", dash))
+                lines.append(figures.Curve(label, columns["k"], columns[name], "#000", dash))
     labels = ("k: words of each list", "recall")
     return figures.curves(panels, labels=labels, title=title, limits=(0, 1))
 
@@ -42,8 +44,8 @@ def draw_similarity(table: pl.DataFrame, title: str, _: Tables) -> str:
     """Draw the similarity of each pair of models, over all categories, as a matrix."""
     pairs = {(a, b): v for a, b, v in table.select("first", "second", "value").iter_rows()}
     names = sorted({name for pair in pairs for name in pair})
-    known = pairs | {(name, name): 1.0 for name in names}
-    values = [[known.get((a, b), known.get((b, a))) for b in names] for a in names]
+    cells = pairs | {(name, name): 1.0 for name in names}
+    values = [[cells.get((a, b), cells.get((b, a))) for b in names] for a in names]
     return figures.heat(values, names, names, ends=(-0.2, 1.0), title=title)
 
 

@@ -6,38 +6,50 @@ and k = 1, 2, ...; with intervals over groups and two baselines, random order an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
+from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.probes.stats.bootstrap import keys
 from plumbline.probes.stats.estimate import adjusted, estimates, finite, least_p, rounded, typed
 from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stats.tests import possible_p
-from plumbline.probes.stereotypes import match_attributes, typicality
-from plumbline.probes.stereotypes.match_attributes import KINDS, Found, Lists
+from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.typicality import (
     EVERY,
     MEAN,
+    VOCABULARY,
+    WHOLE,
     GroupTests,
-    located,
+    folded,
     number,
+    placed,
     sort_by_key,
+    with_constants,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
 
     Array = NDArray[np.float64]
+    Integers = NDArray[np.int64]
 
 DATASETS = ("stereotypes",)
 OUTPUTS = ("completions",)
 TABLES = ()
+KINDS = ("single word", "first word")
+LONGER = "multi_word"  # a flag of all attributes of several words, which says nothing of the first
+ATTRIBUTE = ("category", "group", "query", "target")
 WHERE = (
     *(typicality.MODEL, typicality.LANGUAGE),
     Column("dataset", "string", "config of `stereotypes` with the attributes"),
@@ -121,12 +133,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             key = {"model": model, "language": language}
             answers = typicality.answers(outputs / language)
             ranked = {name: Lists.of(answers, name) for name in typicality.readings(answers)}
-            tables["words"].append(located(_words(ranked), key))
-            pieces = match_attributes.pieces(outputs, language)
-            for config, kinds in match_attributes.attributes(dataset, language).items():
-                sought = {k: rows.join(pieces, "target", how="left") for k, rows in kinds.items()}
+            tables["words"].append(with_constants(_words(ranked), key))
+            tokens = pieces(outputs, language)
+            for config, kinds in attributes(dataset, language).items():
+                sought = {k: rows.join(tokens, "target", how="left") for k, rows in kinds.items()}
                 for name, table in _config(ranked, sought, params).items():
-                    tables[name].append(located(table, key | {"dataset": config}))
+                    tables[name].append(with_constants(table, key | {"dataset": config}))
     if not tables["recall"]:
         raise UserError(
             f"{dataset}: no attribute is in a query put to a model; see probes.completions.frames"
@@ -159,16 +171,15 @@ def _config(
     for kind, attributes in sought.items():
         tested: set[bool] = set()
         for reading, lists in ranked.items():
-            found = lists.find(attributes)
-            if found.attributes.is_empty():
+            if lists.find(attributes)[0].is_empty():
                 continue
             key = {"reading": reading, "attributes": kind}
             # complete lists have the same words in another reading: they are tested once
             length = max(lists.lengths["length"]) if lists.whole in tested else np.inf
             tested.add(lists.whole)
-            parts = _reading(lists, found, params, length)
-            categories.append(located(parts[0], key))
-            groups.append(located(parts[1], key))
+            parts = _reading(lists, *lists.find(attributes), params, length)
+            categories.append(with_constants(parts[0], key))
+            groups.append(with_constants(parts[1], key))
     if not categories:
         return {}
     least = least_p(params.n_permutations)
@@ -179,61 +190,267 @@ def _config(
 
 
 def _reading(
-    lists: Lists, found: Found, params: Params, untested: float
+    lists: Lists, attributes: pl.DataFrame, groups: pl.DataFrame, params: Params, untested: float
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return a row for each k of each category and all of them; and the rows of the groups.
 
     ``untested``: from this k on there are no tests.
     """
-    size, top_k = len(found.groups), params.top_k
-    row, place = found.column("row"), found.column("place")
-    hits, sizes = match_attributes.hits(place, row, size, top_k), np.bincount(row, minlength=size)
-    shared = ~found.attributes["rewritten"].to_numpy()  # in queries that all groups have
-    shared_hits = match_attributes.hits(place[shared], row[shared], size, top_k)
-    shared_sizes = np.maximum(np.bincount(row[shared], minlength=size), NEAR)
+    size, top_k, tested = len(groups), params.top_k, np.array(params.tested) - 1
+    row, rank = attributes["row"].to_numpy(), attributes["place"].to_numpy()
+    counts, sizes = hits(rank, row, size, top_k), np.bincount(row, minlength=size)
+    shared = ~attributes["rewritten"].to_numpy()  # in queries that all groups have
+    shared_hits = hits(rank[shared], row[shared], size, top_k)
+    shared_sizes = np.bincount(row[shared], minlength=size)
     random = np.zeros((size, top_k))
-    chance = match_attributes.chance(found.column("listed"), found.column("length"), top_k)
-    np.add.at(random, row, chance)
-    others, expected, drawn = lists.exchanged(
-        found, params.tested, top_k, params.n_permutations, params.seed
+    listed, lengths = (attributes[name].to_numpy() for name in ("listed", "length"))
+    np.add.at(random, row, chance(listed, lengths, top_k))
+    others, expected, nulls = lists.exchange(
+        attributes, params.tested, top_k, params.n_permutations, params.seed
     )
-    drawn[EVERY] = np.sum(list(drawn.values()), axis=0)
-    category_of, at = found.groups["category"].to_numpy(), np.array(params.tested) - 1
+    nulls[EVERY] = np.sum(list(nulls.values()), axis=0)
+    category_of, k = groups["category"].to_numpy(), np.arange(1, top_k + 1)
     parts = []
-    for category in [*drawn, MEAN]:
+    for category in [*nulls, MEAN]:
         inside = (category_of == category) | (category in (EVERY, MEAN))
-        strata = (
-            np.unique(category_of[inside], return_inverse=True)[1] if category == MEAN else None
-        )
-        p = np.full(top_k, np.nan)
-        if category != MEAN:  # `all` has the test of all categories
-            mean = expected[inside].sum(axis=0)[at]
-            observed = shared_hits[inside].sum(axis=0)[at]
-            p[at] = possible_p(observed - mean, (drawn[category] - mean).T)
-        k = np.arange(1, top_k + 1)
-        p[k >= untested] = np.nan
-        recall, low, high = clustered(hits[inside], sizes[inside], params.confidence, strata)
-        elsewhere = clustered(others[inside], shared_sizes[inside], strata=strata)[0]
-        by_chance = clustered(random[inside], sizes[inside], strata=strata)[0]
-        columns = {"k": k, "value": recall, "low": low, "high": high, "p": p}
-        columns |= {"other_groups": elsewhere, "random_order": by_chance}
-        known = found.attributes.filter(pl.Series(inside[row]))["pieces"]
-        facts = {
+        strata, p = None, np.full(top_k, np.nan)
+        if category == MEAN:  # `all` has the test of all categories
+            strata = np.unique(category_of, return_inverse=True)[1]
+        else:
+            mean = expected[inside].sum(axis=0)[tested]
+            observed = shared_hits[inside].sum(axis=0)[tested]
+            p[tested] = possible_p(observed - mean, (nulls[category] - mean).T)
+            p[k >= untested] = np.nan
+        recall, low, high = clustered(counts[inside], sizes[inside], params.confidence, strata)
+        trials = np.maximum(shared_sizes, NEAR)[inside]
+        tokens = attributes.filter(pl.Series(inside[row]))["pieces"]
+        columns = {
             "category": category,
+            "k": k,
+            "value": recall,
+            "low": low,
+            "high": high,
+            "n": int(inside.sum()),
+            "p": pl.Series(p).fill_nan(None),
             "n_attributes": int(sizes[inside].sum()),
             "out_of_vocabulary": None
-            if known.has_nulls()
-            else finite(float(np.mean(known.to_numpy() != 1))),
-            "n": int(inside.sum()),
+            if tokens.has_nulls()
+            else finite(np.mean(tokens.to_numpy() != 1)),
+            "other_groups": clustered(others[inside], trials, strata=strata)[0],
+            "random_order": clustered(random[inside], sizes[inside], strata=strata)[0],
         }
-        parts.append(located(pl.DataFrame(columns).with_columns(pl.col("p").fill_nan(None)), facts))
-    groups = [
-        found.groups.with_columns(
+        parts.append(pl.DataFrame(columns))
+    of_groups = [
+        groups.with_columns(
             k=pl.lit(k),
-            hits=pl.Series(hits[:, k - 1]),
-            n_attributes=pl.Series(sizes),
-            other_groups=pl.Series(others[:, k - 1] / np.maximum(shared_sizes, 1)),
+            hits=counts[:, k - 1],
+            n_attributes=sizes,
+            other_groups=others[:, k - 1] / np.maximum(shared_sizes, 1),
         )
         for k in params.tested
     ]
-    return pl.concat(parts, how="vertical_relaxed"), pl.concat(groups)
+    return pl.concat(parts, how="vertical_relaxed"), pl.concat(of_groups)
+
+
+class Lists(NamedTuple):
+    """All lists of a model in one language and reading."""
+
+    whole: bool  # without pieces of longer words
+    table: pl.DataFrame  # as typicality.placed returns it, each query once
+    best: pl.DataFrame  # category, group, template, query, key: the best place; tokens listed
+    lengths: pl.DataFrame  # category, group, template, query, rewritten: tokens in the list
+
+    @classmethod
+    def of(cls, answers: pl.DataFrame, reading: str) -> Lists:
+        """Rank the lists of :func:`plumbline.probes.stereotypes.typicality.answers`."""
+        once = answers.unique(["query", "rank"], keep="first", maintain_order=True)
+        table = placed(once, reading)
+        names = ("category", "group", "template", "query")
+        best = table.group_by(*names, "key").agg(place=pl.col("place").min(), listed=pl.len())
+        lengths = table.group_by(*names, "rewritten").agg(length=pl.len())
+        return cls(reading in WHOLE, table, best, lengths.sort(names))
+
+    def find(self, attributes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """Look attributes up in the lists of their queries; those of no prompt are left out.
+
+        Returns
+        -------
+        attributes
+            Those found, with place (0: not listed), listed (tokens), length, rewritten, and row: of
+            their group among the groups.
+        groups
+            category (of the dataset), group, and pool (category of its prompts), sorted.
+        """
+        lists = self.lengths.rename({"category": "pool", "group": "own"})
+        best = self.best.select("query", "place", "listed", target="key")
+        table = attributes.join(lists, on="query").join(best, on=["query", "target"], how="left")
+        names = ["category", "own", "pool"]
+        groups = table.select(names).unique().sort(names[:2])
+        table = table.join(groups.with_row_index("row"), on=names).sort(*ATTRIBUTE)
+        numbers = pl.col("place", "listed", "length", "row").fill_null(0).cast(pl.Int64)
+        return table.with_columns(numbers), groups.select("category", "pool", group="own")
+
+    def exchange(
+        self, attributes: pl.DataFrame, ranks: Sequence[int], top_k: int, draws: int, seed: int
+    ) -> tuple[Array, Array, dict[str, Array]]:
+        """Look the attributes of each category up in the lists of all groups, template by template.
+
+        Groups swap lists with those of the category of their prompts, the pool. A group that has
+        prompts of other templates has no hits there; attributes in rewritten queries, which few
+        groups have, are left out. Each category and pool has independent permutations.
+
+        ``attributes``: as :meth:`find` returns them.
+
+        Returns
+        -------
+        (groups, top_k), (groups, top_k) and, by category, (draws, ranks) arrays
+            Mean hits of every group in the lists of all others, and in all, its own too, which is
+            the mean of exchanges. Hits of all groups of a category with lists exchanged.
+        """
+        others, expected = np.zeros((2, attributes["row"].n_unique(), top_k))
+        categories = attributes["category"].unique().sort()
+        nulls = {category: np.zeros((draws, len(ranks))) for category in categories}
+        sought = attributes.filter(~pl.col("rewritten"))
+        for (category, pool), part in sought.partition_by("category", "pool", as_dict=True).items():
+            names = self.lengths.filter(category=pool)["group"].unique().sort().to_numpy()
+            members = part.select("row", "own").unique().sort("row")
+            rows, mine = members["row"].to_numpy(), np.searchsorted(names, members["own"])
+            best = self.best.filter(category=pool)
+            best = best.select("template", rank="place", other="group", target="key")
+            matches = part.join(best, on=["template", "target"])
+            rank = matches["rank"].to_numpy()
+            member, column = (
+                np.searchsorted(rows, matches["row"]),
+                np.searchsorted(names, matches["other"]),
+            )
+            table = np.zeros((len(rows), len(names), len(ranks)))
+            np.add.at(table, (member, column), rank[:, None] <= np.array(ranks))
+            expected[rows] = hits(rank, member, len(rows), top_k) / len(names)
+            away = column != mine[member]
+            others[rows] = hits(rank[away], member[away], len(rows), top_k) / max(1, len(names) - 1)
+            stream = (seed, *map(int, keys([f"{category}\t{pool}"])))
+            nulls[category] += exchanged(table, mine, draws, stream)
+        return others, expected, nulls
+
+
+def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
+    """Count, for each group, its attributes at ranks up to 1, 2, ..., ``top_k``.
+
+    Parameters
+    ----------
+    ranks : (attributes,) array
+        Rank of each attribute in the list of its query, 1 the first; 0: not in the list.
+    groups : (attributes,) array
+        Group of each, below ``size``.
+
+    Returns
+    -------
+    (size, top_k) array
+
+    Examples
+    --------
+    >>> hits(np.array([1, 3, 0]), np.array([0, 0, 1]), 2, 3).tolist()
+    [[1, 1, 2], [0, 0, 0]]
+    """
+    counts = np.zeros((size, top_k + 1), dtype=np.int64)
+    inside = (ranks > 0) & (ranks <= top_k)
+    np.add.at(counts, (groups[inside], ranks[inside]), 1)
+    return counts[:, 1:].cumsum(axis=1)
+
+
+def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float64]:
+    """Return the exact chance that each attribute is a hit when its list is in random order.
+
+    The same candidates, the ranking alone is random: an attribute that is not in the list is never
+    hit, so that this tells how much of a recall is due to the order.
+
+    Parameters
+    ----------
+    listed : (attributes,) array
+        How many candidates of the list are the attribute: mostly 0 or 1, 2 where two tokens
+        are one word.
+    lengths : (attributes,) array
+        Candidates in the list.
+
+    Returns
+    -------
+    (attributes, top_k) array
+        min(k, length) / length where it is listed once: the mean of a hypergeometric variable.
+
+    Examples
+    --------
+    >>> chance(np.array([1, 0, 2]), np.array([4, 4, 4]), 2).round(4).tolist()
+    [[0.25, 0.5], [0.0, 0.0], [0.5, 0.8333]]
+    """
+    first = np.arange(1, top_k + 1)
+    missed = np.ones((len(listed), top_k))
+    for i in range(int(listed.max(initial=0))):
+        share = np.clip(lengths[:, None] - first - i, 0, None) / (lengths[:, None] - i).clip(1)
+        missed *= np.where(listed[:, None] > i, share, 1.0)
+    found: NDArray[np.float64] = 1 - missed
+    return found
+
+
+def exchanged(
+    hits: Array, lists: Integers, n_permutations: int, seed: int | Sequence[int]
+) -> Array:
+    """Draw hits of all groups together when each is given the lists of another group.
+
+    The null hypothesis: lists say nothing about the group in their prompts, whatever words are
+    common in all of them. The permuted unit is the group, with all its lists.
+
+    Parameters
+    ----------
+    hits : (groups, lists, ranks) array
+        Hits of a group's attributes in each group's lists of the same templates; there may be
+        lists of groups that have no attributes.
+    lists : (groups,) array
+        Numbers of the group's own lists, all different.
+    seed
+        Outcomes that are added up need seeds of their own, such as (seed, number of the part):
+        with one seed, parts of one size get the same permutations, and their sum varies too much.
+
+    Returns
+    -------
+    (n_permutations, ranks) array
+    """
+    size, number, _ = hits.shape
+    if len(set(lists.tolist())) != size:
+        raise ValueError("two groups with the same lists")
+    rng = np.random.default_rng(seed)
+    orders = rng.permuted(np.tile(np.arange(number), (n_permutations, 1)), axis=1)[:, lists]
+    return np.asarray(hits[np.arange(size), orders].sum(axis=1))
+
+
+def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]]:
+    """Return category, group, query and target of attributes, casefolded, by config and kind.
+
+    Rows with a flag of the dataset's cleaning are left out, but for those of the published set,
+    which was cleaned manually. That an attribute has several words does not disqualify its first.
+
+    Parameters
+    ----------
+    folder
+        The dataset ``stereotypes``, whose configs have rows of one language each.
+    """
+    configs = {}
+    for config in parquet.configs(folder):
+        clean = pl.col("flags").list.set_difference([LONGER]).list.len() == 0
+        table = pl.read_parquet(folder / f"{config}.parquet").filter(
+            clean | (pl.col("source_row") > 0), language=language
+        )
+        if len(table):
+            table = table.with_columns(target=folded("attribute"))
+            first = pl.col("target").str.split(" ").list.first()
+            longer = table.filter(~pl.col("single_word")).with_columns(first)
+            kinds = (rows.select(ATTRIBUTE) for rows in (table.filter("single_word"), longer))
+            configs[config] = dict(zip(KINDS, kinds, strict=True))
+    return configs
+
+
+def pieces(outputs: Path, language: str) -> pl.DataFrame:
+    """Return target and pieces: in how many tokens the model writes attributes, where known."""
+    path = outputs / VOCABULARY / f"{language}.parquet"
+    if not path.is_file():
+        return pl.DataFrame(schema={"target": pl.String, "pieces": pl.Int32})
+    return pl.read_parquet(path).select("pieces", target=folded("attribute")).unique("target")

@@ -63,7 +63,7 @@ class World(NamedTuple):
 
 
 def folded(column: str) -> pl.Expr:
-    """Return words as they are compared, written down once more, as in :func:`alike`."""
+    """Return words as they are compared, written down once more, as in :func:`similarity`."""
     return pl.col(column).map_elements(lambda word: word.strip().casefold(), pl.String)
 
 
@@ -113,12 +113,11 @@ def _recall(rows: Comparison, world: World) -> None:
         pl.col("k") == pl.col("k").min(),
         attributes="single word",
     )
-    for (language, reading, k), own in _parts(groups, "language", "reading", "k"):
+    share = pl.col("hits") / pl.col("n_attributes")
+    for (language, reading, k), table in _parts(groups, "language", "reading", "k"):
         rows.at["language"] = language
-        key: dict[str, Any] = {"cluster": "group", "reading": reading, "item": f"recall@{k}"}
-        shares = own.with_columns(share=pl.col("hits") / pl.col("n_attributes"))
-        above = (shares["share"] - own["other_groups"]).to_numpy()
-        rows.mean("difference_from_lists", above, own["group"].to_list(), **key)
+        key = {"reading": reading, "item": f"recall@{k}"}
+        _mean(rows, "difference_from_lists", table, share - pl.col("other_groups"), **key)
         if world.null:
             continue
         attributes = pl.read_parquet(world.inputs.datasets["stereotypes"] / f"{language}.parquet")
@@ -127,52 +126,55 @@ def _recall(rows: Comparison, world: World) -> None:
         best = ideal(world.inputs.weights(world.model), reading, k).with_columns(hit=1.0)
         hits = attributes.join(best, on=["group", "key"], how="left")
         true = hits.group_by("group").agg(pl.col("hit").fill_null(0).mean())
-        both = shares.join(true, on="group").sort("category", "group")
-        rows.mean("error", (both["share"] - both["hit"]).to_numpy(), both["group"].to_list(), **key)
+        joined = table.join(true, on="group").sort("category", "group")
+        _mean(rows, "error", joined, share - pl.col("hit"), **key)
         scores = world.read("recall", "words").filter(language=language)
-        scores = scores.select("group", "word", score=reading).drop_nulls()
-        pairs = scores.join(world.planted, left_on=["group", "word"], right_on=["group", "key"])
-        _group_orders(rows, pairs, ("log_odds_nats", "score"), **key | {"item": ""})
+        scores = scores.select("group", key="word", score=reading).drop_nulls()
+        pairs = scores.join(world.planted, on=["group", "key"])
+        _group_orders(rows, pairs, ("log_odds_nats", "score"), reading=reading)
+
+
+def _mean(rows: Comparison, measure: str, table: pl.DataFrame, value: pl.Expr, **key: str) -> None:
+    """Add the mean of a value over groups, a row of the table each."""
+    values = table.select(value.cast(pl.Float64).fill_null(float("nan"))).to_series()
+    rows.mean(measure, values.to_numpy(), table["group"].to_list(), "group", **key)
 
 
 def _group_orders(
-    rows: Comparison, table: pl.DataFrame, sides: tuple[str, str], **key: Any
+    rows: Comparison, table: pl.DataFrame, sides: tuple[str, str], **key: str
 ) -> None:
     """Add the mean over groups of the rank correlation of two columns."""
     ranked = table.with_columns(pl.col(sides).rank().over("group"))
     vary = pl.all_horizontal(pl.col(side).std() > 0 for side in sides)
-    rho = pl.when(vary).then(pl.corr(*sides)).fill_null(float("nan"))
-    each = ranked.group_by("group").agg(rho=rho).sort("group")
-    rows.mean("rank_correlation", each["rho"].to_numpy(), each["group"].to_list(), **key)
+    correlations = (
+        ranked.group_by("group").agg(rho=pl.when(vary).then(pl.corr(*sides))).sort("group")
+    )
+    _mean(rows, "rank_correlation", correlations, pl.col("rho"), **key)
 
 
 def _emotions(rows: Comparison, world: World) -> None:
     """Count significant differences, and compare their order with the planted one."""
     table = world.read("emotions", "emotions").filter(level="group")
-    for (language, reading, k), own in _parts(table, "language", "reading", "top_k"):
+    for (language, reading, k), part in _parts(table, "language", "reading", "top_k"):
         rows.at["language"] = language
-        key: dict[str, Any] = {"cluster": "group", "reading": reading, "item": f"{k} words"}
-        found = (pl.col("p") <= LEVEL).mean()
-        shares = own.group_by("category", "group", maintain_order=True).agg(found)
-        rows.mean("discoveries", shares["p"].to_numpy(), shares["group"].to_list(), **key)
+        key = {"reading": reading, "item": f"{k} words"}
+        shares = part.group_by("category", "group", maintain_order=True).agg(
+            (pl.col("p") <= LEVEL).mean()
+        )
+        _mean(rows, "discoveries", shares, pl.col("p"), **key)
         if world.null:
             continue
         carried = world.planted.filter(pl.col("log_odds_nats") > 0)
         carried = carried.join(world.lexicon(language), on="key")
-        planted = (
-            carried.group_by("group")
-            .agg(pl.col(AFFECTS).mean())
-            .join(own.select("group").unique(), on="group")
-        )
-        others = ((pl.col(a).sum() - pl.col(a)) / (pl.len() - 1) for a in AFFECTS)
-        planted = planted.with_columns(
-            pl.col(a) - other for a, other in zip(AFFECTS, others, strict=True)
-        )
+        planted = carried.group_by("group").agg(pl.col(AFFECTS).mean())
+        planted = planted.join(part, on="group", how="semi")
+        affects = pl.col(AFFECTS)
+        planted = planted.with_columns(affects - (affects.sum() - affects) / (pl.len() - 1))
         planted = planted.unpivot(AFFECTS, index="group", variable_name="affect", value_name="true")
-        both = own.select("group", "difference", "affect").drop_nulls()
-        both = both.join(planted, on=["group", "affect"])
-        if both["group"].n_unique() > 1:
-            _group_orders(rows, both, ("true", "difference"), **key)
+        joined = part.select("group", "difference", "affect").drop_nulls()
+        joined = joined.join(planted, on=["group", "affect"])
+        if joined["group"].n_unique() > 1:
+            _group_orders(rows, joined, ("true", "difference"), **key)
 
 
 def _rsa(rows: Comparison, world: World) -> None:
@@ -183,45 +185,44 @@ def _rsa(rows: Comparison, world: World) -> None:
     groups = world.read("emotions", "emotions").filter(pl.col("group") != "")
     category = dict(groups.select("group", "category").iter_rows())
     table = table.filter(pl.col("reading") != "released")  # as the faithful one, but for fear
-    for values, own in _parts(table, "language", "ranking", "top_k", "reading"):
+    folder = world.inputs.weights
+    for values, part in _parts(table, "language", "ranking", "top_k", "reading"):
         language, ranking, k, reading = values
         rows.at["language"] = language
-        key: dict[str, Any] = {"reading": reading, "item": f"{ranking}, {k} words"}
+        key = {"reading": reading, "item": f"{ranking}, {k} words"}
         affects = [affect for affect in AFFECTS if reading == "corrected" or affect != "fear"]
         lexicon = world.lexicon(language)
         profiles = {
-            name: _profiles(ideal(world.inputs.weights(name), ranking, k), lexicon, affects)
-            for name in {*own["first"], *own["second"]}
+            name: _profiles(ideal(folder(name), ranking, k), lexicon, affects)
+            for name in {world.model, *part["first"], *part["second"]}
             if truth(world.inputs, name) is not None
         }
         covered, significant = [], []
-        for row in own.to_dicts():
-            other = row["second" if row["first"] == world.model else "first"]
-            if not profiles.keys() >= {world.model, other}:
+        for row in part.to_dicts():
+            partner = row["second" if row["first"] == world.model else "first"]
+            if partner not in profiles:
                 continue
             if world.null and row["p"] is not None:
                 significant.append(row["p"] <= LEVEL)
-            if row["low"] is None:
-                continue
             inside = [g for g, c in category.items() if row["category"] in ("all", c)]
-            pair = (profiles[world.model], profiles[other])
-            true = alike(*pair, inside, diagonal=reading == "faithful")
-            if np.isnan(true):
+            pair = (profiles[world.model], profiles[partner])
+            true = similarity(*pair, inside, diagonal=reading == "faithful")
+            if row["low"] is None or np.isnan(true):
                 continue
             covered.append(row["low"] <= true <= row["high"])
-            weights = [world.inputs.weights(name) for name in (world.model, other)]
-            if row["category"] == "all" and _share_words(*weights):
-                value, low, high = (row[end] - row["expected"] for end in ("value", "low", "high"))
-                about = {**key, "item": f"{key['item']}: with {other}"}
-                rows.add("similarity", Estimate(value, low, high, row["n"]), "group", **about)
+            if row["category"] == "all" and _share_words(folder(world.model), folder(partner)):
+                value, low, high = (row[x] - row["expected"] for x in ("value", "low", "high"))
+                item = f"{key['item']}: with {partner}"
+                estimate = Estimate(value, low, high, row["n"])
+                rows.add("similarity", estimate, "group", reading=reading, item=item)
         rows.share("coverage", covered, "group", **key)
         rows.share("discoveries", significant, "group", **key)
 
 
-def _share_words(one: Path, other: Path) -> bool:
+def _share_words(first: Path, second: Path) -> bool:
     """Return whether one of two worlds has words of the other."""
-    both = [json.loads((path / "world.json").read_text("utf-8")) for path in (one, other)]
-    return any(a["common"] and a["common_seed"] == b["seed"] for a, b in (both, both[::-1]))
+    settings = [json.loads((path / "world.json").read_text("utf-8")) for path in (first, second)]
+    return any(a["common"] and a["common_seed"] == b["seed"] for a, b in (settings, settings[::-1]))
 
 
 def _profiles(lists: pl.DataFrame, lexicon: pl.DataFrame, affects: list[str]) -> Profiles:
@@ -229,20 +230,20 @@ def _profiles(lists: pl.DataFrame, lexicon: pl.DataFrame, affects: list[str]) ->
     return {row[0]: np.array(row[1:]) for row in shares.select("group", *affects).iter_rows()}
 
 
-def alike(one: Profiles, other: Profiles, groups: Sequence[str], *, diagonal: bool) -> float:
+def similarity(one: Profiles, other: Profiles, groups: Sequence[str], *, diagonal: bool) -> float:
     """Return the mean Spearman correlation of the groups' rows of cosines, in two worlds.
 
     It is nan where a group is as similar to all others.
     Written down once more for what was planted: the code that is controlled has no part in it.
     """
-    known = [group for group in groups if group in one and group in other]
+    shared = [group for group in groups if group in one and group in other]
     ranks = []
     for world in (one, other):
-        profiles = np.stack([world[group] for group in known])
+        profiles = np.stack([world[group] for group in shared])
         profiles /= np.linalg.norm(profiles, axis=1, keepdims=True)
         cosines = np.round(profiles @ profiles.T, 10)
         if not diagonal:
-            cosines = cosines[~np.eye(len(known), dtype=bool)].reshape(len(known), -1)
+            cosines = cosines[~np.eye(len(shared), dtype=bool)].reshape(len(shared), -1)
         ranked = rankdata(cosines, axis=1)
         ranks.append(ranked - ranked.mean(axis=1, keepdims=True))
     first, second = ranks
@@ -259,16 +260,14 @@ def _shift(rows: Comparison, world: World) -> None:
             pl.col("share") == pl.col("share").max(),
             measure="emotion",
         )
-        at = ["corpus", "category", "group"]
-        gaps = coloured.pivot(on="outcome", index=at, values="difference")
+        keys = ["corpus", "category", "group"]
+        gaps = coloured.pivot(on="outcome", index=keys, values="difference")
         path = world.inputs.datasets["outlets"] / f"{language}.parquet"
         tones = spoken(path, gaps["group"].unique().to_list(), world.lexicon(language))
-        joined = gaps.join(tones, on=["corpus", "group"], how="left").sort(at)
+        joined = gaps.join(tones, on=["corpus", "group"], how="left").sort(keys)
         for (corpus,), part in _parts(joined, "corpus"):
-            shift = (part["positive"] - part["negative"]) * part["tone"]
-            values = shift.cast(pl.Float64).fill_null(float("nan")).to_numpy()
-            key: dict[str, Any] = {"cluster": "group", "reading": ranking, "item": corpus}
-            rows.mean("tone_shift", values, part["group"].to_list(), **key)
+            shift = (pl.col("positive") - pl.col("negative")) * pl.col("tone")
+            _mean(rows, "tone_shift", part, shift, reading=ranking, item=corpus)
 
 
 def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame:

@@ -1,38 +1,55 @@
 """Analysis ``rsa``: similarity of models in the emotions that social groups evoke.
 
 Choenni et al. (2021), representational similarity of emotion profiles: the cosines of the groups
-of a category in one model, against those in another; as published, and without the diagonal.
+of a category in one model, row by row, against those in another; as published, and without the
+diagonal.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import polars as pl
+from scipy.stats import rankdata
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.estimate import (
     DF,
     TESTED_ERROR,
+    Estimate,
     Table,
     estimates,
     finite,
     least_p,
 )
+from plumbline.probes.stats.intervals import t_half_width
+from plumbline.probes.stats.tests import possible_p
 from plumbline.probes.stereotypes import typicality
-from plumbline.probes.stereotypes.similarity import METHOD, compare
-from plumbline.probes.stereotypes.typicality import EVERY, GroupTests, number, sort_by_key
+from plumbline.probes.stereotypes.typicality import (
+    EVERY,
+    GROUP,
+    GroupTests,
+    number,
+    sort_by_key,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from plumbline.probes.core.run_analysis import Inputs
+
+    Array = NDArray[np.float64]
 
 TABLES = ("emotions",)
 WITHOUT_FEAR = [name for name in AFFECTS if name != "fear"]
 AFFECTS_OF = {"faithful": WITHOUT_FEAR, "released": AFFECTS, "corrected": AFFECTS}
 READINGS = tuple(AFFECTS_OF)
-GROUP = ["category", "group"]
 RSA = Schema.keyed(
     (
         typicality.LANGUAGE,
@@ -50,7 +67,7 @@ RSA = Schema.keyed(
     ),
     *estimates(
         cluster="group",
-        method=METHOD,
+        method="jackknife over groups, t",
         null="groups of the second model relabelled within categories, with mean `expected`",
     ),
     number(
@@ -66,19 +83,47 @@ class Params(GroupTests):
     """How intervals and tests are made."""
 
 
+DIGITS = 10  # decimals of cosines: groups with equal profiles are ties
+NEAR = 1e-9  # standard errors below are rounding
+BLOCK = 2**15  # similarities computed at once, which fit into a processor's cache
+LEAST = 3  # groups: with two, a row without its diagonal has one entry
+
+
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compare all pairs of models in all categories; of one model there are no rows."""
     emotions = pl.read_parquet(inputs.tables("emotions") / "emotions.parquet")
-    emotions = emotions.filter(level="group")
     table = Table(RSA, params.confidence)
     table.adjust("p", ("language", "ranking", "reading"), least_p(params.n_permutations))
     keys = ("language", "reading", "top_k")
-    for (language, ranking, top_k), part in emotions.group_by(keys, maintain_order=True):
+    parts = emotions.filter(level="group").group_by(keys, maintain_order=True)
+    for (language, ranking, top_k), part in parts:
         models = {str(model): profiles(rows) for (model,), rows in part.group_by(["model"])}
         for first, second in combinations(sorted(models), 2):
             both = models[first].join(models[second], on=GROUP, maintain_order="left")
-            pair = {"language": language, "first": first, "second": second}
-            _compare(table, pair | {"ranking": ranking, "top_k": top_k}, both, params)
+            for category in [*both["category"].unique().sort(), EVERY]:
+                groups = both.filter((pl.col("category") == category) | (category == EVERY))
+                strata = groups["category"].rank("dense").cast(pl.Int64).to_list()
+                for reading, affects in AFFECTS_OF.items():
+                    result = compare(
+                        groups.select(affects).to_numpy(),
+                        groups.select(f"{name}_right" for name in affects).to_numpy(),
+                        params,
+                        diagonal=reading != "corrected",
+                        strata=strata,
+                    )
+                    table.add(
+                        result.estimate,
+                        p=result.p,
+                        language=language,
+                        first=first,
+                        second=second,
+                        ranking=ranking,
+                        top_k=top_k,
+                        category=category,
+                        reading=reading,
+                        expected=finite(result.expected),
+                        **{TESTED_ERROR: finite(result.error), DF: len(groups) - 1},
+                    )
     return {"rsa": sort_by_key(table.frame(), RSA)}
 
 
@@ -95,27 +140,236 @@ def profiles(table: pl.DataFrame) -> pl.DataFrame:
     return wide.filter(pl.any_horizontal(pl.col(WITHOUT_FEAR) > 0)).sort(GROUP)
 
 
-def _compare(table: Table, pair: dict[str, Any], both: pl.DataFrame, params: Params) -> None:
-    """Add a row for each category and reading, for the groups that both models have."""
-    for category in [*both["category"].unique().sort(), EVERY]:
-        groups = both.filter((pl.col("category") == category) | (category == EVERY))
-        strata = groups["category"].rank("dense").cast(pl.Int64).to_numpy()
-        for reading, affects in AFFECTS_OF.items():
-            similarity = compare(
-                groups.select(affects).to_numpy(),
-                groups.select(f"{name}_right" for name in affects).to_numpy(),
-                diagonal=reading != "corrected",
-                n_permutations=params.n_permutations,
-                seed=params.seed,
-                confidence=params.confidence,
-                strata=strata,
-            )
-            table.add(
-                similarity.estimate,
-                p=similarity.p,
-                **pair,
-                category=category,
-                reading=reading,
-                expected=finite(similarity.expected),
-                **{TESTED_ERROR: finite(similarity.error), DF: len(groups) - 1},
-            )
+class Similarity(NamedTuple):
+    """Similarity of two descriptions, with its permutation test."""
+
+    estimate: Estimate  # mean Spearman correlation of the rows
+    expected: float  # mean under relabelling of the groups
+    p: float  # nan without a test
+    error: float  # standard error of the estimate
+
+
+def compare(
+    a: Array, b: Array, params: Params, *, diagonal: bool, strata: Sequence[int] = ()
+) -> Similarity:
+    """Compare two descriptions of groups, with interval and test.
+
+    Returned: the interval is from :func:`jackknife`, see :func:`limits`; none of three groups. p is
+    two-sided, from the distance to the mean over relabellings of the groups of ``b``, rows and
+    columns together; the outcome seen is one of them (Phipson and Smyth 2010). It is nan where no
+    relabelling has a p of at most .05, as with three groups. All is nan where :func:`similarity` is
+    not defined.
+
+    Parameters
+    ----------
+    a, b, diagonal
+        See :func:`similarity`.
+    strata : (groups,), optional
+        Groups are relabelled within these alone, so that what whole strata have in common is none
+        of the evidence.
+    """
+    value = similarity(a, b, diagonal=diagonal)
+    if np.isnan(value):
+        return Similarity(Estimate(value, value, value, len(a)), value, value, value)
+    first, second = (ranks(x, diagonal=diagonal) for x in (a, b))
+    number = tuple(np.unique(strata or [0] * len(a), return_inverse=True)[1].tolist())
+    middle = expected(first, second, number)
+    replicates = relabelled(first, second, number, params.n_permutations, params.seed)
+    parts = jackknife(a, b, diagonal=diagonal)
+    low, high = limits(value, parts, params.confidence)
+    p = float(possible_p(value - middle, replicates - middle))
+    return Similarity(Estimate(value, low, high, len(a)), middle, p, float(np.linalg.norm(parts)))
+
+
+def cosines(profiles: Array) -> Array:
+    """Return the cosine of every two rows of a (groups, dimensions) array, (groups, groups).
+
+    Rounded, so that a group is exactly 1 with itself and with one of the same profile.
+
+    Examples
+    --------
+    >>> cosines(np.array([[3.0, 4.0], [4.0, 3.0]])).tolist()
+    [[1.0, 0.96], [0.96, 1.0]]
+    """
+    with np.errstate(invalid="ignore"):
+        unit = profiles / np.linalg.norm(profiles, axis=1, keepdims=True)
+    similar: Array = np.round(unit @ unit.T, DIGITS)
+    return similar
+
+
+def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
+    """Return the mean over groups of the Spearman correlation of their rows of similarities.
+
+    With ``diagonal`` a group's similarity to itself, always the largest, is one of the pairs, as
+    in the code of Choenni et al.; that alone makes unrelated descriptions of n groups correlate by
+    3 / (n + 1), see :func:`expected`. Without it they correlate by 0 on average.
+
+    Returned: 1 for equal descriptions. nan where there are fewer than three groups, or where a row
+    does not vary.
+
+    Parameters
+    ----------
+    a, b : (groups, dimensions) arrays
+        Descriptions of the same groups in the same order; their dimensions may differ.
+
+    References
+    ----------
+    Kriegeskorte, Mur and Bandettini (2008), Representational similarity analysis, Frontiers in
+    Systems Neuroscience 2(4); Abnar et al. (2019), Blackbox meets blackbox, BlackboxNLP;
+    Choenni, Shutova and van Rooij (2021), EMNLP.
+
+    Examples
+    --------
+    Vectors at 0, 10, 30 and 80 degrees; then those at 10 and at 30 change places.
+
+    >>> angles = np.radians([[0, 10, 30, 80], [0, 30, 10, 80]])
+    >>> a, b = (np.stack([np.cos(x), np.sin(x)], axis=1) for x in angles)
+    >>> similarity(a, b, diagonal=False), similarity(a, b, diagonal=True)
+    (0.5, 0.8)
+    """
+    if len(a) != len(b):
+        raise ValueError("needs two descriptions of the same groups")
+    if len(a) < LEAST:
+        return float("nan")
+    first, second = (ranks(x, diagonal=diagonal) for x in (a, b))
+    return round(float(np.vdot(first, second) / len(first)), 12)
+
+
+def ranks(profiles: Array, *, diagonal: bool) -> Array:
+    """Return ranks of the cosines in each row, centred and of length 1; without diagonal 0 on it.
+
+    ``profiles``: (groups, dimensions). Returned: (groups, groups), nan in rows that do not vary.
+    """
+    similar = cosines(profiles)
+    mask = ~np.eye(len(similar), dtype=np.bool_) | diagonal
+    part = rankdata(similar[mask].reshape(len(similar), -1), axis=-1)
+    ranked = np.zeros(similar.shape)
+    ranked[mask] = (part - part.mean(axis=-1, keepdims=True)).ravel()
+    with np.errstate(invalid="ignore"):
+        return np.asarray(ranked / np.linalg.norm(ranked, axis=-1, keepdims=True))
+
+
+def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
+    """Return the exact mean of the similarity over all relabellings of one of the two.
+
+    With the diagonal and without ties it is 3 / (n + 1) for n groups: 0.3 for nine, 0.03 for a
+    hundred. Without the diagonal it is 0.
+
+    Parameters
+    ----------
+    first, second : (groups, groups) arrays
+        As :func:`ranks` returns them.
+    strata : (groups,)
+        Numbers from 0: groups are relabelled within these.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> sides = (ranks(rng.random((9, 8)), diagonal=True) for _ in range(2))
+    >>> round(expected(*sides, [0] * 9), 10)
+    0.3
+    """
+    parts = [np.flatnonzero(np.array(strata) == number) for number in range(max(strata) + 1)]
+    total = 0.0
+    for i, rows in enumerate(parts):
+        for j, columns in enumerate(parts):
+            first_part, second_part = (x[np.ix_(rows, columns)] for x in (first, second))
+            cells, sums = first_part.size, [first_part.sum(), second_part.sum()]
+            if i == j:  # a group stays with itself
+                on = [np.trace(first_part), np.trace(second_part)]
+                total += on[0] * on[1] / len(rows)
+                cells, sums = cells - len(rows), [sums[0] - on[0], sums[1] - on[1]]
+            total += sums[0] * sums[1] / max(cells, 1)
+    return float(total / len(first))
+
+
+def relabelled(
+    first: Array, second: Array, strata: tuple[int, ...], n_permutations: int, seed: int
+) -> Array:
+    """Return the similarity with the groups of ``second`` in random orders, (n_permutations,).
+
+    The other parameters are as in :func:`expected`.
+    """
+    orders = _orders(strata, n_permutations, seed)
+    flat, values = second.ravel(), []
+    for block in np.array_split(orders, max(1, first.size * n_permutations // BLOCK)):
+        rows = flat.take(block[:, :, None] * len(first) + block[:, None])
+        values.append(np.einsum("ij,bij->b", first, rows))
+    return np.concatenate(values) / len(first)
+
+
+@lru_cache(maxsize=16)  # all pairs of models have the same groups
+def _orders(strata: tuple[int, ...], n_permutations: int, seed: int) -> NDArray[np.int32]:
+    """Return random orders of groups within their strata, (n_permutations, groups)."""
+    rng, numbers = np.random.default_rng(seed), np.array(strata)
+    parts = [np.flatnonzero(numbers == number) for number in range(max(strata) + 1)]
+    orders = np.empty((n_permutations, len(strata)), dtype=np.int32)
+    for order in orders:
+        for part in parts:
+            order[part] = part[rng.permutation(len(part))]
+    orders.flags.writeable = False
+    return orders
+
+
+def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
+    """Return :func:`similarity` without each group in turn, (groups,).
+
+    Returns
+    -------
+    (groups,) array
+        nan with fewer than four groups, or where a row without that group does not vary.
+    """
+    n = len(a)
+    if n <= LEAST:
+        return np.full(n, np.nan)
+    total, similarities = np.zeros(n), [cosines(a), cosines(b)]
+    off = ~np.eye(n, dtype=np.bool_) | diagonal
+    ranked = [rankdata(similar[off].reshape(n, -1), axis=1) for similar in similarities]
+    for i in range(n):
+        others = np.delete(np.arange(n), i)
+        columns = np.arange(n) if diagonal else others
+        first, second = (
+            _ranks_without(row[i], similar[i, columns], similar[i, others])
+            for row, similar in zip(ranked, similarities, strict=True)
+        )
+        gone = columns == others[:, None]
+        first[gone] = second[gone] = 0
+        with np.errstate(invalid="ignore"):
+            size = np.sqrt((first * first).sum(axis=1) * (second * second).sum(axis=1))
+            total[others] += (first * second).sum(axis=1) / size
+    return total / (n - 1)
+
+
+def _ranks_without(ranked: Array, values: Array, excluded: Array) -> Array:
+    """Return ranks of values, less their mean, without each that is left out, (left, values)."""
+    above = (values > excluded[:, None]) + 0.5 * (values == excluded[:, None])
+    centred: Array = ranked - above - len(values) / 2
+    return centred
+
+
+def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
+    """Return what each group adds to the error of :func:`similarity`, (groups,).
+
+    The standard error is the root of the sum of squares: the jackknife's (Efron and Stein 1981,
+    The jackknife estimate of variance, Annals of Statistics 9(3), p. 586-596). A bootstrap would
+    compare groups with copies of themselves.
+    """
+    if not len(a):  # a category in which no group has a direction
+        return np.zeros(0)
+    without = left_out(a, b, diagonal=diagonal)
+    parts: Array = np.sqrt((len(a) - 1) / len(a)) * (without - without.mean())
+    return parts
+
+
+def limits(
+    value: float, parts: Array, confidence: float, bound: float = 1.0
+) -> tuple[float, float]:
+    """Return the t interval of a similarity, from the parts of its error, one for each group.
+
+    nan where the error is 0: a few groups in one order in both descriptions, which happens to
+    every fifth pair of unrelated descriptions of four groups, are no certainty.
+    """
+    error = float(np.linalg.norm(parts))
+    half = t_half_width(error, len(parts) - 1, confidence) if error > NEAR else np.nan
+    low, high = np.clip([value - half, value + half], -bound, bound)
+    return float(low), float(high)

@@ -7,47 +7,51 @@ compared with a control corpus about other things, since any training shifts a m
 
 from __future__ import annotations
 
-from itertools import combinations, groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
-from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import (
-    Bootstrap,
+    DF,
+    TESTED_ERROR,
+    Estimate,
     Table,
     adjusted,
     estimates,
+    finite,
     rounded,
     typed,
 )
-from plumbline.probes.stereotypes import emotions, match_attributes, typicality
-from plumbline.probes.stereotypes import shift_rows as rows
-from plumbline.probes.stereotypes import training_effects as effects
-from plumbline.probes.stereotypes.shift_rows import Corpus, Similarity
-from plumbline.probes.stereotypes.training_effects import (
-    EMOTION,
-    GROUP,
+from plumbline.probes.stats.intervals import half_of_mean, two_sided
+from plumbline.probes.stereotypes import rsa, typicality
+from plumbline.probes.stereotypes.trainings import (
+    MEASURES,
     OUTCOMES,
     RECALL,
-    RETAINED,
-    Training,
+    Corpus,
+    Params,
+    Trainings,
+    matching,
+    read_trainings,
+    words_moved,
 )
 from plumbline.probes.stereotypes.typicality import (
     EVERY,
+    GROUP,
     MEAN,
-    Reading,
-    located,
     number,
     sort_by_key,
+    with_constants,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -60,20 +64,17 @@ DATASETS = ("emotions", "stereotypes")
 OUTPUTS = ("after_training", "completions")
 TABLES = ()
 BEFORE = "before training"
-MEASURES = (EMOTION, RECALL, RETAINED)
 WITHOUT_FEAR = [a for a, name in enumerate(AFFECTS) if name != "fear"]
 READINGS = {"faithful": (WITHOUT_FEAR, True), "corrected": ([*range(len(AFFECTS))], False)}
+NEAR = 1e-12  # standard errors below are rounding
+DIFFERENCES = ("difference", "low_difference", "high_difference")
 TESTED = (
     "`difference` is 0 over trainings (Welch); null for the control, without it at the share, "
     "where numbers of articles differ by more than 5%, and with one training on either"
 )
 DIFFERENCE = (
-    number("difference", "value minus that of the control at the same share; what p is a test of"),
-    number(
-        "low_difference",
-        "lower end of its interval over groups, given these trainings: others would differ too",
-    ),
-    number("high_difference", "upper end of it"),
+    number("difference", "value minus that of the control at the same share; p tests it"),
+    *typicality.LIMITS,  # over groups, given these trainings: others would differ too
 )
 WHERE = (
     *(typicality.MODEL, typicality.LANGUAGE, typicality.RANKING),
@@ -91,7 +92,6 @@ WHAT = (
 SHIFTS = Schema.keyed(
     (*WHERE, typicality.CATEGORY, *WHAT),
     *estimates(cluster="group", method="bootstrap percentile over groups", null=TESTED),
-    number("base", "mean before the training"),
     *DIFFERENCE,
 )
 SIMILARITIES = Schema.keyed(
@@ -117,19 +117,16 @@ SIMILARITIES = Schema.keyed(
 )
 GROUPS = Schema.keyed(
     (*WHERE, *GROUPED, *WHAT),
-    number("base", "before the training"),
     number("change", "mean over seeds of after minus before"),
     number("difference", "change minus that by the control"),
 )
 ATTRIBUTES = Schema.keyed(
     (
-        *(*WHERE, *GROUPED),
+        *(*WHERE[:4], *GROUPED),
         Column("query", "string", "the template with the group"),
         Column("word", "string", "the word, casefolded"),
     ),
     Column("outcome", "category", "of the word among the followed ones", labels=OUTCOMES),
-    Column("rank_before", "int64", "rank before the training; null: not there", nullable=True),
-    number("rank_after", "mean rank after it, where there"),
     Column("positive", "bool", "the lexicon calls it positive; null: not in it", nullable=True),
     Column("negative", "bool", "the lexicon calls it negative", nullable=True),
 )
@@ -139,52 +136,6 @@ SCHEMAS = {
     "attributes": ATTRIBUTES,
     "similarities": SIMILARITIES,
 }
-
-
-class Params(Bootstrap):
-    """What is measured, and how intervals are computed."""
-
-    top_k: dict[Reading, int] = Field(
-        {"probability": 200},
-        min_length=1,
-        description="words of each list in a profile, by ranking; the paper: probability, 200",
-    )
-    top_k_followed: int = Field(15, ge=1, description="words of each list followed one by one")
-    recall_at: list[int] = Field([10, 50], min_length=1, description="k of the recall compared")
-    control: str = Field("control", description="corpus that the others are compared with")
-
-
-class Trainings(NamedTuple):
-    """Measures of a model before and after all its trainings, in one language and ranking."""
-
-    setting: effects.Setting
-    base: effects.Measured
-    after: dict[Training, effects.Measured]
-    params: Params
-
-    def categories(self) -> dict[str, Bools]:
-        """Return which groups are in each category, (groups,)."""
-        category = self.setting.groups["category"].to_numpy()
-        return {str(name): category == name for name in np.unique(category)}
-
-    def corpora(self, measure: str) -> dict[tuple[str, float], tuple[Corpus, Corpus | None]]:
-        """Return each corpus and share with the control's trainings that it is compared with."""
-        corpora = {}
-        for key, group in groupby(self.after, key=lambda t: (t.corpus, t.share)):
-            trainings = list(group)
-            values = np.stack([self.after[t].values[measure] for t in trainings])
-            articles = float(np.mean([t.articles for t in trainings]))
-            corpora[key] = Corpus([t.seed for t in trainings], values, articles)
-        controls = {share: c for (name, share), c in corpora.items() if name == self.params.control}
-        return {
-            (name, share): (
-                corpus,
-                corpus.matching(controls[share])
-                if share in controls and name != self.params.control
-                else None,
-            )
-            for (name, share), corpus in corpora.items()
-        }
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -197,17 +148,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         the control, or if lists before and after the trainings are not of the same prompts.
     """
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
-    parts = {
-        "shifts": _shifts,
-        "groups": _groups,
-        "attributes": _attributes,
-        "similarities": _similarities,
-    }
+    makers = (_shifts, _groups, _attributes, _similarities)
     for model in inputs.models:
-        for key, trainings in _read_trainings(inputs, model, params):
-            for name, part in parts.items():
-                table = located(part(trainings), key | {"model": model})
-                tables[name].append(typed(table, SCHEMAS[name], params.confidence))
+        for language, trainings in read_trainings(inputs, model, params):
+            key = {"model": model, "language": language, "ranking": trainings.setting.ranking}
+            for (name, schema), make in zip(SCHEMAS.items(), makers, strict=True):
+                table = with_constants(make(trainings, params), key)
+                tables[name].append(typed(table, schema, params.confidence))
     if not tables["shifts"]:
         raise UserError(
             "data/outputs/after_training: no list in a language of the dataset emotions and a "
@@ -216,134 +163,236 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     return {name: pl.concat(parts) for name, parts in tables.items()}
 
 
-def _read_trainings(
-    inputs: Inputs, model: str, params: Params
-) -> Iterator[tuple[dict[str, Any], Trainings]]:
-    """Yield measures by language and ranking; the lists of one training in memory at a time."""
-    folder = inputs.outputs("after_training", model)
-    for language in typicality.languages(folder):
-        lexicon = emotions.lexicon(inputs.datasets["emotions"], language)
-        if lexicon is None:
-            continue
-        before = typicality.answers(inputs.outputs("completions", model) / language)
-        groups = before.select(GROUP).unique().sort(GROUP)
-        configs = match_attributes.attributes(inputs.datasets["stereotypes"], language)
-        single = {config: kinds[match_attributes.KINDS[0]] for config, kinds in configs.items()}
-        rankings: list[Trainings] = []
-        for name in (x for x in typicality.readings(before) if x in params.top_k):
-            sizes = params.top_k[name], params.top_k_followed, params.recall_at
-            setting = effects.Setting(groups, name, *sizes, lexicon, single)
-            rankings.append(Trainings(setting, setting.measured(before), {}, params))
-        for training, paths in effects.trainings(folder / language, params.control).items():
-            lists = effects.lists_after(paths, training, before)
-            for ranking in rankings:
-                ranking.after[training] = ranking.setting.measured(lists, ranking.base)
-        for ranking in rankings:
-            yield {"language": language, "ranking": ranking.setting.ranking}, ranking
-
-
-def _shifts(trainings: Trainings) -> pl.DataFrame:
+def _shifts(trainings: Trainings, params: Params) -> pl.DataFrame:
     """Return the changes of all categories, compared with the control.
 
     p is adjusted over all corpora, shares, categories and outcomes of one measure.
     """
-    groups = trainings.setting.groups
-    weights = typicality.group_weights(groups["group"].to_list(), trainings.params)
+    groups, base = trainings.setting.groups, trainings.base
+    weights = typicality.group_weights(groups["group"].to_list(), params)
     categories = trainings.categories() | {EVERY: np.ones(len(groups), dtype=np.bool_)}
     parts = []
-    for measure, names in trainings.setting.outcomes().items():
-        base, sizes = trainings.base.values[measure], trainings.base.sizes[measure]
-        for (name, share), (corpus, control) in trainings.corpora(measure).items():
-            for category, inside in categories.items():
-                table = rows.change_rows(
-                    base[inside],
-                    corpus.select(inside),
-                    control and control.select(inside),
-                    sizes[inside],
-                    weights[inside],
-                    trainings.params.confidence,
-                )
-                key = {"corpus": name, "share": share, "category": category, "measure": measure}
-                parts.append(located(table.with_columns(pl.Series("outcome", names)), key))
-    numbers = ("value", "low", "high", "base", *(column.name for column in DIFFERENCE))
+    for key, corpus, control in trainings.compared():
+        for category, inside in categories.items():
+            rows = change_rows(
+                base.values[inside],
+                corpus.select(inside),
+                control and control.select(inside),
+                base.sizes[inside],
+                weights[inside],
+                params.confidence,
+            )
+            rows = rows.hstack(trainings.setting.outcomes())
+            parts.append(with_constants(rows, key | {"category": category}))
     table = pl.concat(parts).with_columns(pl.col("p").fill_nan(None))
+    numbers = ("value", "low", "high", *DIFFERENCES)
     table = rounded(adjusted(table, over=("measure",)), numbers)
     return sort_by_key(table, SHIFTS, "corpus", "share", "category", "measure", "outcome")
 
 
-def _similarities(trainings: Trainings) -> pl.DataFrame:
+def change_rows(
+    base: Array,
+    corpus: Corpus,
+    control: Corpus | None,
+    sizes: Array,
+    weights: NDArray[np.float32],
+    confidence: float,
+) -> pl.DataFrame:
+    """Return a row for each outcome: the mean change over groups, and that minus the control's.
+
+    Parameters
+    ----------
+    base : (groups, outcomes) array
+        Before the training.
+    control
+        Trainings that are compared; None: no comparison.
+    sizes : (groups, outcomes) array
+        Weight of a group in means.
+    weights : (groups, replicates) array
+        How often a group is drawn.
+    """
+
+    def mean(change: Array) -> Array:
+        """Return the mean over groups with its limits, (3, outcomes)."""
+        counts = np.where(np.isnan(change), 0.0, sizes)
+        with np.errstate(invalid="ignore"):
+            replicates = ((np.nan_to_num(change) * counts).T @ weights) / (counts.T @ weights)
+        return np.stack([weighted_mean(change, counts), *percentiles(replicates, confidence)])
+
+    change = corpus.values - base
+    present = ~np.isnan(change).any(axis=0) & (sizes > 0)
+    columns = {"n": present.sum(axis=0)}
+    columns |= dict(zip(("value", "low", "high"), mean(change.mean(axis=0)), strict=True))
+    columns |= dict.fromkeys((*DIFFERENCES, "p", TESTED_ERROR, DF), np.full(base.shape[1], np.nan))
+    if control is not None:
+        control_change = control.values - base
+        difference = change.mean(axis=0) - control_change.mean(axis=0)
+        columns |= dict(zip(DIFFERENCES, mean(difference), strict=True))
+        if corpus.comparable(control):
+            counts = np.where(np.isnan(difference), 0.0, sizes)
+            test = welch(weighted_mean(change, counts), weighted_mean(control_change, counts))
+            columns |= dict(zip(("p", TESTED_ERROR, DF), test, strict=True))
+    return pl.DataFrame(columns)
+
+
+def weighted_mean(values: Array, counts: Array) -> Array:
+    """Return the mean over groups, (..., outcomes), weighted by counts; nan where all are 0."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray((np.nan_to_num(values) * counts).sum(axis=-2) / counts.sum(axis=0))
+
+
+def welch(trainings: Array, control: Array) -> tuple[Array, Array, Array]:
+    """Test the difference of means over trainings: return p, standard error, degrees of freedom.
+
+    Welch (1947), Biometrika 34(1-2), p. 28-35. All is nan with one training on either, and where
+    all trainings do the same.
+
+    Parameters
+    ----------
+    trainings, control : (seeds, outcomes) arrays
+        The mean over groups after each training.
+
+    Examples
+    --------
+    Means 2 and 0, both of variance 1 / 3, so that t is 2.449 with four degrees of freedom.
+
+    >>> one, other = np.array([[1.0], [2.0], [3.0]]), np.array([[-1.0], [0.0], [1.0]])
+    >>> [x.round(4).item() for x in welch(one, other)]
+    [0.0705, 0.8165, 4.0]
+    """
+    sides = (trainings, control)
+    if min(map(len, sides)) < 2:
+        nothing = np.full(trainings.shape[1], np.nan)
+        return nothing, nothing, nothing
+    parts = np.stack([x.var(axis=0, ddof=1) / len(x) for x in sides])
+    error = np.sqrt(parts.sum(axis=0))
+    error[error <= NEAR] = np.nan  # no spread is no evidence
+    df = error**4 / (parts**2 / np.array([[len(x) - 1] for x in sides])).sum(axis=0)
+    return two_sided((trainings.mean(axis=0) - control.mean(axis=0)) / error, df), error, df
+
+
+def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
     """Return similarities of the model before, and after trainings on each outlet, to each other.
 
     Groups without direction in some training are left out, and categories with fewer than three
     others, or in which a similarity is not defined.
     """
-    params, base = trainings.params, trainings.base.values[EMOTION]
+    base = trainings.base.values[:, : len(AFFECTS)]
     table = Table(SIMILARITIES, params.confidence, model="", language="", ranking="")
     table.adjust("p", ("reading",))
-    corpora, categories = trainings.corpora(EMOTION), trainings.categories()
-    for share in sorted({share for _, share in corpora}):
+    for share in sorted({share for _, share in trainings.corpora}):
+        corpora = {name: c for (name, part), c in trainings.corpora.items() if part == share}
         runs = {  # profiles by corpus and seed
-            name: dict(zip(corpus.seeds, corpus.values, strict=True))
-            for (name, part), (corpus, _) in corpora.items()
-            if part == share
+            name: dict(zip(c.seeds, c.values[..., : len(AFFECTS)], strict=True))
+            for name, c in corpora.items()
         }
-        every = np.stack([base, *(x for profiles in runs.values() for x in profiles.values())])
-        directed = (np.nan_to_num(every[..., WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
+        all_profiles = np.stack(
+            [base, *(x for profiles in runs.values() for x in profiles.values())]
+        )
+        directed = (np.nan_to_num(all_profiles[..., WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
+        groups = {name: x & directed for name, x in trainings.categories().items()}
         runs = {BEFORE: {seed: base for profiles in runs.values() for seed in profiles}} | runs
         pairs = [(a, b) for a, b in combinations(runs, 2) if runs[a].keys() & runs[b].keys()]
-        for reading, (affects, diagonal) in READINGS.items():
-            found: dict[tuple[str, str], dict[str, Similarity]] = {}
-            for pair in pairs:
-                found[pair] = {}
-                for category, inside in categories.items():
-                    kept = np.ix_(inside & directed, affects)
-                    sides = ({s: x[kept] for s, x in runs[name].items()} for name in pair)
-                    found[pair][category] = Similarity.compare(*sides, diagonal=diagonal)
+        for reading, how in READINGS.items():
+            similar = {
+                (a, b): {c: _compare(runs[a], runs[b], x, *how) for c, x in groups.items()}
+                for a, b in pairs
+            }
             defined = [
                 category
-                for category in categories
-                if not any(np.isnan(of_pair[category].values).any() for of_pair in found.values())
+                for category in groups
+                if not any(np.isnan(pair[category][:, 0]).any() for pair in similar.values())
             ]
-            for (first, second), of_pair in found.items() if defined else ():
-                corpus, control = corpora[second, share]
-                outlet, other = [of_pair[category] for category in defined], None
-                if first == BEFORE and control:
-                    of_control = found[BEFORE, params.control]
-                    other = [of_control[category].matching(corpus.seeds) for category in defined]
-                part = rows.similarity_rows(outlet, other, params.confidence)
-                comparable = control is not None and corpus.comparable(control)
-                for category, (estimate, p, columns) in zip([*defined, MEAN], part, strict=True):
-                    key = {"share": share, "first": first, "second": second, "reading": reading}
-                    p_value = p if comparable else None
-                    table.add(estimate, p=p_value, **key, category=category, **columns)
+            for (first, second), pair in similar.items() if defined else ():
+                rows = [pair[category] for category in defined]
+                sizes = [*(x.shape[1] - 1 for x in rows), len(rows)]
+                numbers = _limits([x.mean(axis=0) for x in rows], params.confidence, 1.0)
+                differences = np.full_like(numbers, np.nan)
+                p, error, freedom = differences.T
+                if first == BEFORE and second != params.control and params.control in corpora:
+                    corpus, control = corpora[second], corpora[params.control]
+                    places = matching(control.seeds, corpus.seeds)
+                    others = [similar[BEFORE, params.control][c][places] for c in defined]
+                    means = [
+                        x.mean(axis=0) - y.mean(axis=0) for x, y in zip(rows, others, strict=True)
+                    ]
+                    differences = _limits(means, params.confidence, np.inf)
+                    if corpus.comparable(control):
+                        p, error, freedom = welch(*(_with_mean(side) for side in (rows, others)))
+                for i, category in enumerate([*defined, MEAN]):
+                    value, low, high = map(float, numbers[i])
+                    table.add(
+                        Estimate(value, low, high, sizes[i]),
+                        p=p[i],
+                        share=share,
+                        first=first,
+                        second=second,
+                        reading=reading,
+                        category=category,
+                        **dict(zip(DIFFERENCES, map(finite, differences[i]), strict=True)),
+                        **{TESTED_ERROR: finite(error[i]), DF: finite(freedom[i])},
+                    )
     return table.frame()
 
 
-def _groups(trainings: Trainings) -> pl.DataFrame:
+def _compare(
+    one: dict[int, Array],
+    other: dict[int, Array],
+    groups: Bools,
+    affects: list[int],
+    diagonal: bool,
+) -> Array:
+    """Return the similarity of profiles of some groups, by seed, and the parts of its error.
+
+    (seeds, 1 + groups), see :func:`plumbline.probes.stereotypes.rsa.jackknife`.
+    """
+    seeds = sorted(one.keys() & other.keys())
+    pairs = [[side[seed][groups][:, affects] for side in (one, other)] for seed in seeds]
+    values = [[rsa.similarity(*pair, diagonal=diagonal)] for pair in pairs]
+    return np.hstack([values, [rsa.jackknife(*pair, diagonal=diagonal) for pair in pairs]])
+
+
+def _limits(means: Sequence[Array], confidence: float, bound: float) -> Array:
+    """Return value, low and high of each category, over groups, and of their mean.
+
+    The mean of categories has the t interval over them, whatever their sizes.
+
+    ``means``: of each category (1 + groups,), as in :func:`_compare`; values are within ``bound``.
+    """
+    rows = [(x[0], *rsa.limits(x[0], x[1:], confidence, bound)) for x in means]
+    values = np.array([value for value, *_ in rows])
+    value, half = values.mean(), half_of_mean(values, confidence)
+    return np.array([*rows, (value, *np.clip([value - half, value + half], -bound, bound))])
+
+
+def _with_mean(categories: Sequence[Array]) -> Array:
+    """Return the similarity in each category and their mean, (seeds, categories + 1)."""
+    values = np.stack([rows[:, 0] for rows in categories], axis=1)
+    return np.column_stack([values, values.mean(axis=1)])
+
+
+def _groups(trainings: Trainings, _: Params) -> pl.DataFrame:
     """Return the change of every group: of one there is no test."""
+    setting, base = trainings.setting, trainings.base.values
+    rows = setting.groups.join(setting.outcomes(), how="cross", maintain_order="left_right")
     parts = []
-    for measure in (EMOTION, RETAINED):
-        base = trainings.base.values[measure]
-        for (name, share), (corpus, control) in trainings.corpora(measure).items():
-            change = corpus.values.mean(axis=0) - base
-            other = np.nan * base if control is None else control.values.mean(axis=0) - base
-            columns = {"base": base, "change": change, "difference": change - other}
-            for o, outcome in enumerate(trainings.setting.outcomes()[measure]):
-                values = [pl.Series(key, x[:, o]) for key, x in columns.items()]
-                table = trainings.setting.groups.with_columns(values)
-                key = {"corpus": name, "share": share, "measure": measure, "outcome": outcome}
-                parts.append(located(table, key))
-    table = rounded(pl.concat(parts), tuple(columns), p=())
+    for key, corpus, control in trainings.compared():
+        change = corpus.values.mean(axis=0) - base
+        control_change = np.nan * base if control is None else control.values.mean(axis=0) - base
+        columns = {"change": change, "difference": change - control_change}
+        table = rows.with_columns(pl.Series(name, x.ravel()) for name, x in columns.items())
+        parts.append(with_constants(table, key))
+    table = rounded(pl.concat(parts), tuple(columns), p=()).filter(pl.col("measure") != RECALL)
     return sort_by_key(table, GROUPS, "corpus", "share", *GROUP, "measure", "outcome")
 
 
-def _attributes(trainings: Trainings) -> pl.DataFrame:
+def _attributes(trainings: Trainings, _: Params) -> pl.DataFrame:
     """Return what becomes of every followed word at each corpus's largest share (Figure 7)."""
-    parts = []
-    for corpus, group in groupby(trainings.after, key=lambda t: t.corpus):
-        runs = list(group)
-        share = runs[-1].share
-        after = [trainings.after[t].top for t in runs if t.share == share]
-        words = effects.words_moved(trainings.base.top, after, trainings.setting.lexicon)
-        parts.append(located(words, {"corpus": corpus, "share": share}))
-    return pl.concat(parts)
+    largest = {name: corpus for (name, _), corpus in trainings.corpora.items()}
+    return pl.concat(
+        with_constants(
+            words_moved(trainings.base.top, corpus.top, trainings.setting.lexicon),
+            {"corpus": name},
+        )
+        for name, corpus in largest.items()
+    )

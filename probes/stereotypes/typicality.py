@@ -14,7 +14,7 @@ from pydantic import Field
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.stats.bootstrap import bits, expanded_tail, keys, poisson
+from plumbline.probes.stats.bootstrap import bits, keys, poisson
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,8 @@ SCORES = {  # nats
 READINGS = tuple(SCORES)
 WHOLE = ("corrected", "corrected_one")  # readings of words alone, without pieces of longer ones
 BYTE_LEVEL_SPACE, PIECE = "Ġ", "##"  # what tokens begin with: of GPT-2's kind, and of WordPiece
-LIST = ("category", "group", "query")  # what names a list
+GROUP = ("category", "group")
+LIST = (*GROUP, "query")  # what names a list
 EVERY = "all"  # categories together
 MEAN = "mean of categories"  # each counting as much
 Reading = Literal["probability", "faithful", "corrected", "corrected_one"]
@@ -75,24 +76,9 @@ def group_weights(units: Sequence[str], params: Bootstrap) -> NDArray[np.float32
     return poisson(bits(keys(units), params.n_bootstrap, params.seed))
 
 
-def expanded(confidence: float, clusters: int) -> float:
-    """Return the confidence of which percentiles are taken where clusters are few.
-
-    See :func:`plumbline.probes.stats.bootstrap.interval`.
-
-    Examples
-    --------
-    >>> round(expanded(0.95, 10), 3), round(expanded(0.95, 1_000_000), 3)
-    (0.983, 0.95)
-    """
-    if clusters < 2:
-        return 1.0
-    return 1 - 2 * expanded_tail(clusters, confidence)
-
-
-def located(table: pl.DataFrame, place: Mapping[str, Any]) -> pl.DataFrame:
+def with_constants(table: pl.DataFrame, values: Mapping[str, Any]) -> pl.DataFrame:
     """Add columns that have one value in all rows."""
-    return table.with_columns(pl.lit(value).alias(name) for name, value in place.items())
+    return table.with_columns(pl.lit(value).alias(name) for name, value in values.items())
 
 
 def sort_by_key(table: pl.DataFrame, schema: Schema, *columns: str) -> pl.DataFrame:
@@ -144,8 +130,10 @@ def folded(column: str) -> pl.Expr:
 
 def readings(table: pl.DataFrame) -> list[str]:
     """Return the readings that every row has what it takes for."""
-    lacking = table.select(score.has_nulls().alias(name) for name, score in SCORES.items()).row(0)
-    return [name for name, null in zip(READINGS, lacking, strict=True) if not null]
+    incomplete = table.select(score.has_nulls().alias(name) for name, score in SCORES.items()).row(
+        0
+    )
+    return [name for name, null in zip(READINGS, incomplete, strict=True) if not null]
 
 
 def placed(table: pl.DataFrame, reading: str) -> pl.DataFrame:
@@ -155,9 +143,9 @@ def placed(table: pl.DataFrame, reading: str) -> pl.DataFrame:
     casefolded. The released code keeps them, and ``key`` is the string without outer spaces.
     """
     exact = pl.col("string").str.strip_chars()
-    kept = table.filter("starts_word") if reading in WHOLE else table.with_columns(key=exact)
+    words = table.filter("starts_word") if reading in WHOLE else table.with_columns(key=exact)
     order = [*LIST, "score", "rank"]
-    ranked = kept.with_columns(score=SCORES[reading]).sort(
+    ranked = words.with_columns(score=SCORES[reading]).sort(
         order, descending=[name == "score" for name in order]
     )
     return ranked.with_columns(place=pl.int_range(1, pl.len() + 1).over(LIST))
@@ -170,8 +158,8 @@ def unions(placed: pl.DataFrame, k: int, reading: str) -> pl.DataFrame:
     often it counts: once in the readings of :data:`WHOLE`; elsewhere as often as it is written in
     different ways, "Bad", "bad" and " bad", as the released code counts.
     """
-    own = [*LIST[:2], "key"]
+    keys = [*LIST[:2], "key"]
     first = placed.filter(pl.col("place") <= k)
     once = pl.lit(1) if reading in WHOLE else pl.col("string").n_unique()
     words = first.with_columns(key=folded("string")) if reading not in WHOLE else first
-    return words.group_by(own).agg(strings=once.cast(pl.Int64)).sort(own)
+    return words.group_by(keys).agg(strings=once.cast(pl.Int64)).sort(keys)

@@ -67,8 +67,6 @@ SCHEMAS = {
             Column("query", "string", "the query"),
             Column("attribute", "string", "the engine's completion"),
             Column("change", "category", "change of the suggestion", labels=CHANGES),
-            Column("rank_earlier", "int32", "rank in the earlier wave", nullable=True),
-            Column("rank_later", "int32", "rank in the later wave", nullable=True),
         ),
         key=("language", "engine", "group", "query", "attribute"),
     ),
@@ -89,38 +87,37 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
     or their queries went to another locale or another address of an engine.
     """
     waves = open_waves(params)
-    requests = [wave.manifest["request"] for wave in waves]
-    locales, engines = (
-        sorted(set(requests[0][part]) & set(requests[1][part])) for part in ("locales", "engines")
-    )
-    absent = {name.split("/")[0] for request in requests for name in request.get("absent", {})}
-    engines = [engine for engine in engines if engine not in absent]
-    for part, names in (("locales", locales), ("engines", engines)):
-        for name in names:
-            if requests[0][part][name] != requests[1][part][name]:
-                raise UserError(
-                    f"{params.earlier} and {params.later}: {part}.{name} differs; compare waves of "
-                    "the same requests"
-                )
+    names = f"{params.earlier} and {params.later}"
+    old, new = (wave.manifest["request"] for wave in waves)
+    absent = {name.split("/")[0] for part in (old, new) for name in part.get("absent", {})}
+    locales = sorted(old["locales"].keys() & new["locales"].keys())
+    engines = sorted((old["engines"].keys() & new["engines"].keys()) - absent)
+    for part, common in (("locales", locales), ("engines", engines)):
+        if changed := [name for name in common if old[part][name] != new[part][name]]:
+            raise UserError(
+                f"{names}: {part}.{changed[0]} differs; compare waves of the same requests"
+            )
     queries, suggestions = [], []
     for language in locales:
-        both = _queries(waves, language)
-        if both.is_empty() or not engines:
+        shared = _queries(waves, language)
+        if shared.is_empty() or not engines:
             raise UserError(
-                f"{params.earlier} and {params.later}: no engine got the same query in both "
-                f"({language}); compare waves of the same groups and templates"
+                f"{names}: no engine got the same query in both ({language}); compare waves of the "
+                "same groups and templates"
             )
+        queries.append(pl.DataFrame({"engine": engines}).join(shared, how="cross"))
         first, second = (_completions(wave, language) for wave in waves)
-        found = first.join(second, on=["engine", "query", "attribute"], how="full", coalesce=True)
-        queries.append(pl.DataFrame({"engine": engines}).join(both, how="cross"))
-        suggestions.append(found.join(queries[-1], on=["engine", "query"]))
-    table = pl.concat(suggestions).rename({"rank": "rank_earlier", "rank_right": "rank_later"})
-    earlier, later = (pl.col(f"rank_{name}").is_not_null() for name in ("earlier", "later"))
+        key = ["engine", "query", "attribute"]
+        completions = first.with_columns(earlier=True).join(
+            second.with_columns(later=True), on=key, how="full", coalesce=True
+        )
+        suggestions.append(completions.join(queries[-1], on=["engine", "query"]))
+    table = pl.concat(suggestions).with_columns(pl.col("earlier", "later").fill_null(value=False))
     appeared, vanished, retained = map(pl.lit, CHANGES)
-    change = pl.when(~earlier).then(appeared).when(~later).then(vanished).otherwise(retained)
+    change = pl.when("earlier", "later").then(retained).when("later").then(appeared)
     schema, rows = SCHEMAS["suggestions"], Table(SCHEMAS["waves"], params.confidence)
     _add_levels(rows, table, pl.concat(queries), params)
-    table = typed(table.with_columns(change=change), schema, None)
+    table = typed(table.with_columns(change=change.otherwise(vanished)), schema, None)
     return {"waves": rows.frame().sort(rows.schema.key), "suggestions": table.sort(schema.key)}
 
 
@@ -129,30 +126,24 @@ def open_waves(params: Params) -> list[Snapshot]:
 
     Raises UserError if one is no wave, took too long, or they are not in order, or overlap.
     """
-    waves = [Snapshot.open(Path(folder)) for folder in (params.earlier, params.later)]
+    waves, times = [Snapshot.open(Path(folder)) for folder in (params.earlier, params.later)], []
     for wave in waves:
-        if wave.manifest["source"] != SOURCE:
-            raise UserError(
-                f"{wave.folder}: a snapshot of {wave.manifest['source']}, not a wave of {SOURCE}"
-            )
-        first, last = _answered(wave)
+        source, day = wave.manifest["source"], f"{wave.manifest['retrieved']}T00:00:00Z"
+        if source != SOURCE:
+            raise UserError(f"{wave.folder}: a snapshot of {source}, not a wave of {SOURCE}")
+        answered = wave.manifest["request"].get("answered", {"first": day, "last": day})
+        first, last = (datetime.fromisoformat(answered[end]) for end in ("first", "last"))
         if (last - first).total_seconds() > LONGEST_DAYS * 86400:
             raise UserError(
                 f"{wave.folder}: answered from {first:%Y-%m-%d} to {last:%Y-%m-%d}; compare waves "
                 f"of {LONGEST_DAYS} days at most"
             )
-    if _answered(waves[0])[1] >= _answered(waves[1])[0]:
+        times += [first, last]
+    if times[1] >= times[2]:
         raise UserError(
             f"{params.earlier}: not answered before {params.later}; name the earlier wave first"
         )
     return waves
-
-
-def _answered(wave: Snapshot) -> tuple[datetime, datetime]:
-    """Return the times of the first and the last answer of a wave; else those of its day."""
-    day = f"{wave.manifest['retrieved']}T00:00:00Z"
-    times = wave.manifest["request"].get("answered", {"first": day, "last": day})
-    return datetime.fromisoformat(times["first"]), datetime.fromisoformat(times["last"])
 
 
 def write(tables: dict[str, pl.DataFrame], params: Params, into: Path = FOLDER) -> None:
@@ -202,9 +193,9 @@ def jaccard_interval(
     if len(retained) < 2 or not either.sum():
         return np.nan, np.nan
     rng = np.random.default_rng([params.seed, int(keys([key])[0])])
-    drawn = rng.integers(0, len(retained), (params.n_bootstrap, len(retained)))
-    below = either[drawn].sum(axis=1)
-    ratios = retained[drawn].sum(axis=1)[below > 0] / below[below > 0]
+    draws = rng.integers(0, len(retained), (params.n_bootstrap, len(retained)))
+    below = either[draws].sum(axis=1)
+    ratios = retained[draws].sum(axis=1)[below > 0] / below[below > 0]
     tail = (1 - params.confidence) / 2
     low, high = np.quantile(ratios, [tail, 1 - tail])
     return float(low), float(high)
@@ -214,15 +205,16 @@ def _queries(waves: list[Snapshot], language: str) -> pl.DataFrame:
     """Return the queries of both waves, with their language, sorted by group and query."""
     first, second = (stereotypes.queries_of(wave, language) for wave in waves)
     rows = [
-        (query, q.category, q.group, q.template) for query, q in first.items() if query in second
+        (query, language, q.category, q.group, q.template)
+        for query, q in first.items()
+        if query in second
     ]
-    columns = dict.fromkeys(("query", "category", "group", "template"), pl.String)
-    found = pl.DataFrame(rows, columns, orient="row").sort("group", "query")
-    return found.with_columns(language=pl.lit(language))
+    columns = dict.fromkeys(("query", "language", "category", "group", "template"), pl.String)
+    return pl.DataFrame(rows, columns, orient="row").sort("group", "query")
 
 
 def _completions(wave: Snapshot, language: str) -> pl.DataFrame:
-    """Return engine, query, attribute and rank of each completion, without any cleaning."""
+    """Return engine, query and attribute of each completion, without any cleaning."""
     untouched = Cleaning(**{name: [] for name in Cleaning.model_fields})
     params = stereotypes.Params(
         version="0.0.0",
@@ -231,12 +223,12 @@ def _completions(wave: Snapshot, language: str) -> pl.DataFrame:
         cleaning={wave.manifest["request"]["locales"][language]["language"]: untouched},
     )
     rows = [
-        (engine, item.values["query"], item.values["attribute"], rank)
+        (engine, item.values["query"], item.values["attribute"])
         for item in stereotypes.build(wave, params)
         if isinstance(item, parquet.Row)
-        for engine, rank in zip(item.values["engines"], item.values["ranks"], strict=True)
+        for engine in item.values["engines"]
     ]
-    columns = dict.fromkeys(("engine", "query", "attribute"), pl.String) | {"rank": pl.Int64}
+    columns = dict.fromkeys(("engine", "query", "attribute"), pl.String)
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
@@ -244,38 +236,36 @@ def _add_levels(
     rows: Table, suggestions: pl.DataFrame, queries: pl.DataFrame, params: Params
 ) -> None:
     """Add the rows of the groups, of the categories, and of all together."""
-    at = ["language", "engine"]
-    template = [*at, "category", "template"]
-    earlier, later = (pl.col(f"rank_{name}").is_not_null() for name in ("earlier", "later"))
-    counted = suggestions.group_by(*at, "query").agg(
-        earlier=earlier.sum(), later=later.sum(), retained=(earlier & later).sum()
+    source = ["language", "engine"]
+    template = [*source, "category", "template"]
+    counted = suggestions.group_by(*source, "query").agg(
+        pl.col("earlier", "later").sum(), retained=pl.all_horizontal("earlier", "later").sum()
     )
     # completions shared with the later answers to other groups under the template
-    answers = suggestions.filter(later).select(*template, "attribute", other="group")
-    crossed = suggestions.filter(earlier).join(answers, on=[*template, "attribute"])
+    answers = suggestions.filter("later").select(*template, "attribute", other="group")
+    crossed = suggestions.filter("earlier").join(answers, on=[*template, "attribute"])
     crossed = crossed.filter(pl.col("other") != pl.col("group"))
     table = queries
-    for part in (counted, crossed.group_by(*at, "query").agg(shared=pl.len())):
-        table = table.join(part, on=[*at, "query"], how="left", maintain_order="left")
+    for part in (counted, crossed.group_by(*source, "query").agg(shared=pl.len())):
+        table = table.join(part, on=[*source, "query"], how="left", maintain_order="left")
     table = table.with_columns(pl.col(*COUNTS[:-1]).fill_null(0).cast(pl.Int64))
-    # number of these answers and of their completions
-    group = [*template, "group"]
-    others = pl.len().over(template) - pl.len().over(group)
-    completions = pl.col("later").sum().over(template) - pl.col("later").sum().over(group)
-    table = table.with_columns(
-        either=others.cast(pl.Int64) * pl.col("earlier") + completions - pl.col("shared")
+    # these answers: their number, and that of their completions
+    number, completions = (
+        x.over(template) - x.over(*template, "group") for x in (pl.len(), pl.col("later").sum())
     )
+    either = number.cast(pl.Int64) * pl.col("earlier") + completions - pl.col("shared")
+    table = table.with_columns(either=either)
     for by in (["category", "group"], ["category"], []):
         units = ["query"] if "group" in by else ["category", "group"]
-        for names, part in table.group_by(*at, *by, maintain_order=True):
+        for names, part in table.group_by(*source, *by, maintain_order=True):
             where = (*map(str, names), ALL, ALL)[:4]
             sums = part.group_by(units, maintain_order=True).agg(pl.col(COUNTS).sum())
-            either = (sums["earlier"] + sums["later"] - sums["retained"]).to_numpy()
             retained = sums["retained"].to_numpy()
-            ends = jaccard_interval(retained, either, params, "/".join(where))
-            total = part.select(pl.col(COUNTS).sum()).row(0, named=True)
+            union = (sums["earlier"] + sums["later"] - sums["retained"]).to_numpy()
+            ends = jaccard_interval(retained, union, params, "/".join(where))
+            total = sums.sum().row(0, named=True)
             rows.add(
-                Estimate(_ratio(total["retained"], int(either.sum())), *ends, len(sums)),
+                Estimate(_ratio(total["retained"], int(union.sum())), *ends, len(sums)),
                 **dict[str, Any](zip(rows.schema.key, where, strict=True)),
                 appeared=total["later"] - total["retained"],
                 vanished=total["earlier"] - total["retained"],

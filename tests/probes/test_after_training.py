@@ -1,12 +1,11 @@
 """The probe `after_training`: trainings as shards, and what follows to the report page."""
 
-import shutil
 from collections import Counter
 
 import polars as pl
 import pytest
 from models.tiny import bert, save, wordpiece
-from placed import hashes, validated
+from placed import validated
 from pydantic import ValidationError
 
 from plumbline.builders.core.build import build
@@ -15,10 +14,8 @@ from plumbline.builders.datasets.emotions import build as emotions
 from plumbline.builders.datasets.outlets import build as outlets
 from plumbline.builders.datasets.social_groups import build as social_groups
 from plumbline.builders.datasets.stereotypes import build as stereotypes
-from plumbline.probes.core import local_runner
 from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.core.run_probe import probe
-from plumbline.probes.core.shards import Task
 from plumbline.probes.models.files import pin
 from plumbline.probes.stereotypes import after_training
 
@@ -75,18 +72,6 @@ def there(ready, monkeypatch):
 
 def answers():
     return pl.read_parquet("data/outputs/after_training/groups/en/*.parquet")
-
-
-@pytest.mark.slow
-def test_probe_in_two_processes(ready, monkeypatch):
-    folder = ready / "data/outputs/after_training/groups"
-    before = hashes(folder)
-    for cores in (1, 2):
-        monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
-        assert local_runner.processes(Task("after_training", "groups"), len(RUNS)) == cores
-        shutil.rmtree(folder)
-        probe("after_training", "groups")
-        assert hashes(folder) == before
 
 
 def test_probe_writes_each_training(ready):

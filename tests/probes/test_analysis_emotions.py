@@ -49,28 +49,14 @@ def test_run_profile_of_a_group_by_hand(world, table):
     assert rows["coverage"][0] == pytest.approx(len(covered) / len(words), abs=1e-6)
 
 
-def test_run_differences_are_from_the_mean_of_the_other_groups(table):
-    groups = part(table, "corrected", "group")
-    assert len(groups) == 82 * 10
-    rows = groups.filter(affect="disgust")
-    value = rows["value"].to_numpy()
-    others = (value.sum() - value) / (len(value) - 1)
-    assert rows["difference"].to_numpy() == pytest.approx(value - others, abs=2e-6)
-    inside = pl.col("difference").is_between("low_difference", "high_difference")
-    assert rows.select(inside.mean()).item() > 0.95
-
-
 def test_run_p_of_categories_is_at_least_that_of_permuted_groups(table):
     groups = part(table, "corrected", "group")
     categories = part(table, "corrected", "category")
-    mean = groups.group_by("category", "affect").agg(pl.col("value").mean(), pl.len())
-    both = categories.join(mean, on=["category", "affect"])
-    assert len(both) == 3 * 10
-    assert both["value"].to_numpy() == pytest.approx(both["value_right"].to_numpy(), abs=2e-6)
-    assert both["n"].to_list() == both["len"].to_list()
+    assert len(categories) == 3 * 10
     row = categories.filter(category="age", affect="anger").row(0, named=True)
     inside = pl.col("category") == "age"
     one, other = (groups.filter(x, affect="anger")["value"] for x in (inside, ~inside))
+    assert (row["value"], row["n"]) == (pytest.approx(one.mean(), abs=2e-6), len(one))
     assert row["difference"] == pytest.approx(one.mean() - other.mean(), abs=2e-6)
     test = permutation_test(
         (one, other), lambda x, y: np.mean(x) - np.mean(y), n_resamples=999, rng=SEED
@@ -87,14 +73,6 @@ def test_run_finds_the_planted_emotion_of_a_group(world, table):
     assert (found["difference"] > 0).mean() > 0.9
     assert (found["p_bh"] <= 0.05).mean() > 0.5
     assert (groups.filter(groups["affect"] != planted)["p_bh"] <= 0.05).mean() < 0.1
-
-
-def test_run_without_an_effect_has_nominal_p(tmp_path):
-    table = emotions.run(society(tmp_path, SEED + 1, 0.0).inputs, PARAMS)["emotions"]
-    groups = part(table, "corrected", "group")
-    assert (groups["p"] <= 0.05).mean() < 0.08
-    assert (groups["p_bh"] <= 0.05).mean() < 0.01
-    assert (part(table, "corrected", "category")["p_bh"] <= 0.05).sum() <= 1
 
 
 def test_run_counts_strings_as_released_and_words_in_the_corrected_reading(tmp_path):
@@ -143,15 +121,6 @@ def test_run_language_without_a_lexicon_is_an_error(tmp_path):
     path.rename(path.with_stem("es"))
     with pytest.raises(UserError):
         emotions.run(there.inputs, PARAMS)
-
-
-def test_run_same_table_in_whatever_order_rows_come(world, table):
-    path = world.inputs.outputs("completions", "m") / "en/00000.parquet"
-    rows = pl.read_parquet(path)
-    rows.sample(fraction=1, shuffle=True, seed=SEED).write_parquet(path)
-    again = emotions.run(world.inputs, PARAMS)["emotions"]
-    rows.write_parquet(path)
-    assert again.equals(table)
 
 
 @pytest.mark.parametrize("mixed", [False, True])

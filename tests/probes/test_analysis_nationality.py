@@ -5,18 +5,15 @@ import polars as pl
 import pytest
 from passports import CONFIG, answered
 from recovering import write_tables
-from scipy.optimize import brentq
-from scipy.special import nctdtrinc, stdtrit
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from calibration.nationality.nationality import TRUTHS, draw
 from calibration.nationality.swaps import SwapsShape
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import READINGS
 from plumbline.probes.nationality import nationality, recovery
-from plumbline.probes.nationality.cases import Case, Scores, cases, classified
+from plumbline.probes.nationality.cases import Case, Scores, cases, classified, log_rank
 from plumbline.probes.nationality.mixed import effects
-from plumbline.probes.nationality.ranks import log_rank
 from plumbline.probes.nationality.schemas import PERPLEXITIES
 
 SEED = 20261121
@@ -51,7 +48,7 @@ def contrasts(tables, reading, gender="all"):
 
 
 def test_cases_rows_are_in_the_order_of_the_dataset(planted):
-    """Rows of two classifiers are paired by their position: `probes/comparison/nationality.py`."""
+    """Rows of two classifiers are paired by their position: `probes/comparison/studies.py`."""
     path = planted.inputs.datasets["counterfactuals"] / f"{CONFIG}.parquet"
     outputs = planted.inputs.outputs("classification", "m") / CONFIG
     known = {"positive": PARAMS.positive, "negative": PARAMS.negative}
@@ -69,6 +66,7 @@ def test_cases_rows_are_in_the_order_of_the_dataset(planted):
 
 @pytest.mark.parametrize("reading", ["faithful", "corrected"])
 def test_run_planted_offset_d_gives_100_d(planted, tables, reading):
+    assert contrasts(tables, "placebo")["value"].abs().max() < 1e-4
     own = contrasts(tables, reading)
     found = dict(own.select("country", "value").iter_rows())
     assert found == pytest.approx({c: 100 * d for c, d in planted.offsets.items() if c}, abs=1e-4)
@@ -96,20 +94,7 @@ def test_run_classifier_that_ignores_names_gives_0(tmp_path):
     assert found["delta"]["p"].min() == 1
     changes = found["changes"]
     assert set(changes["value"].drop_nulls()) == {0}
-    assert (changes["before"] == changes["after"]).all()
     assert "mixed" not in found
-
-
-def test_run_placebo_swaps_are_0_where_a_country_alone_counts(tables):
-    assert contrasts(tables, "placebo")["value"].abs().max() < 1e-4
-
-
-@pytest.mark.slow
-def test_run_names_that_differ_are_no_countries_that_differ(tmp_path):
-    there = answered(tmp_path, 0.0, noise=0.08, seed=SEED, sentences=30)
-    own = nationality.run(there.inputs, PARAMS)["delta"].filter(reading="corrected", gender="all")
-    assert own["p_bh"].null_count() == 0
-    assert (own["p_bh"] <= 0.05).sum() == 0
 
 
 def test_run_finds_countries_that_differ_despite_their_names(tmp_path):
@@ -141,43 +126,11 @@ def test_run_test_and_interval_are_of_the_same_quantity(noisy):
         assert ((own["p"] <= 0.05) == beyond).all(), name
         assert 0 < beyond.sum() < len(own), name
     changes = found["changes"]
-    never = changes.filter((pl.col("before") == 0) | (pl.col("after") == 0))
+    never = changes.filter(pl.col("value").is_null() | (pl.col("value") == -100))
     assert never["p"].null_count() == never["low"].null_count() == len(never)
     placebo = changes.filter(reading="placebo")
     for column in ("low", "p", "p_bh", "detectable"):
         assert placebo[column].null_count() == len(placebo) > 0
-
-
-def freedom(value, half, p):
-    """Return the degrees of freedom of a t test by its interval and p."""
-
-    def apart(df):
-        return 2 * student.sf(abs(value) / half * student.isf(0.025, df), df) - p
-
-    return brentq(apart, 1, 1e5)
-
-
-def test_run_detectable_is_of_t_at_the_level_of_the_family(noisy):
-    family = ("reading", "gender")
-    delta = noisy[1]["delta"].filter(pl.col("reading") != "placebo")
-    changes = noisy[1]["changes"].filter(pl.col("reading") != "placebo")
-    log = (pl.col("value", "low", "high", "detectable") / 100 + 1).log()
-    for table in (
-        delta.with_columns(value="contrast", low="contrast_low", high="contrast_high"),
-        changes.with_columns(log),
-    ):
-        own = table.with_columns(m=pl.col("p").count().over(family))
-        seen = 0
-        for row in own.filter(pl.col("p").is_between(0.001, 0.9)).to_dicts():
-            half = (row["high"] - row["low"]) / 2
-            df = freedom((row["high"] + row["low"]) / 2, half, row["p"])
-            assert (row["detectable"] is None) == (df < 5)
-            if df >= 5:
-                error = half / student.isf(0.025, df)
-                wanted = nctdtrinc(df, 0.2, student.isf(0.025 / row["m"], df))
-                assert row["detectable"] / error == pytest.approx(wanted, rel=3e-3)
-                seen += 1
-        assert seen > 20
 
 
 def test_run_placebo_swaps_compare_names_of_odd_and_even_ranks(noisy):
@@ -243,7 +196,7 @@ def test_run_country_in_one_text_is_left_out_and_the_others_are_compared(tmp_pat
     assert mixed["p"].null_count() == 0
 
 
-@pytest.mark.parametrize("names", [2, 3, 5])
+@pytest.mark.parametrize("names", [3, 5])
 def test_run_country_of_fewer_than_five_effective_names_has_no_p(tmp_path, names):
     """The analysis in which 2 and 3 names had false findings in .39 and .19 of families."""
     print("seed", SEED)
@@ -322,11 +275,8 @@ def test_log_rank_of_a_whole_name_and_by_its_words():
 def test_run_classes_and_models_that_are_not_there_are_errors(planted, change, value):
     with pytest.raises(UserError, match="m" if value == "joy" else value):
         nationality.run(planted.inputs, PARAMS.model_copy(update=change))
-
-
-def test_run_without_a_masked_model_has_no_correlations(planted):
-    params = PARAMS.model_copy(update={"underlying": {}})
-    assert set(nationality.run(planted.inputs, params)) == {"delta", "changes", "mixed"}
+    alone = PARAMS.model_copy(update={"underlying": {}})
+    assert set(nationality.run(planted.inputs, alone)) == {"delta", "changes", "mixed"}
 
 
 def test_run_readings_that_were_not_scored_have_no_correlations(tmp_path):

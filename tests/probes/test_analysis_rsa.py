@@ -5,7 +5,6 @@ from society import society
 
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes import emotions, rsa
-from plumbline.probes.stereotypes import similarity as estimator
 from plumbline.probes.stereotypes.rsa import Params
 
 SEED = 223
@@ -49,11 +48,11 @@ def test_run_value_is_the_estimator_on_the_table_of_emotions(alike):
         own = table.filter(model=model, category="country", level="group")
         shares[model] = own["value"].to_numpy().reshape(-1, len(AFFECTS))
     assert len(shares["a"]) == 30
-    ten = estimator.rsa(shares["a"], shares["b"], diagonal=False)
+    ten = rsa.similarity(shares["a"], shares["b"], diagonal=False)
     assert row(found, "corrected", "country")["value"] == pytest.approx(ten, abs=1e-3)
     nine = (np.delete(shares[m], FEAR, axis=1) for m in ("a", "b"))
     faithful = row(found, "faithful", "country")
-    assert faithful["value"] == pytest.approx(estimator.rsa(*nine, diagonal=True), abs=1e-3)
+    assert faithful["value"] == pytest.approx(rsa.similarity(*nine, diagonal=True), abs=1e-3)
     assert faithful["n"] == 30
     assert len(found) == 3 * 4
     assert found.select("first", "second").unique().rows() == [("a", "b")]

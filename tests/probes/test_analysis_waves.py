@@ -66,17 +66,14 @@ def test_run_counts_jaccard_and_other_groups_by_hand(tmp_path):
     assert (every["value"], every["n"]) == (3 / 6, 3)
     # teens: odd against loud, odd, sad of kids and nothing of sons; sons: nothing against both
     assert every["other_groups"] == round((1 + 1 + 0) / (4 + 3 + 3 + 1 + 3 + 2), 6)
-    changes = {
-        (row["group"], row["attribute"]): (row["change"], row["rank_earlier"], row["rank_later"])
-        for row in found["suggestions"]
-    }
+    changes = {(row["group"], row["attribute"]): row["change"] for row in found["suggestions"]}
     assert changes == {
-        ("kids", "sad"): ("retained", 1, 3),
-        ("kids", "loud"): ("retained", 2, 1),
-        ("kids", "shy"): ("vanished", 3, None),
-        ("kids", "odd"): ("appeared", None, 2),
-        ("teens", "odd"): ("retained", 1, 1),
-        ("teens", "shy"): ("appeared", None, 2),
+        ("kids", "sad"): "retained",
+        ("kids", "loud"): "retained",
+        ("kids", "shy"): "vanished",
+        ("kids", "odd"): "appeared",
+        ("teens", "odd"): "retained",
+        ("teens", "shy"): "appeared",
     }
 
 
@@ -84,10 +81,10 @@ def test_run_key_terms_and_flags_make_no_difference(tmp_path):
     earlier = wave(tmp_path, EARLIER, {"kids": ["good at chess", "ugh"]})
     later = wave(tmp_path, DAY, {"kids": ["good at chess", "loud these days"]})
     found = compared(earlier, later)["suggestions"]
-    assert {row["attribute"]: (row["rank_earlier"], row["rank_later"]) for row in found} == {
-        "good at chess": (1, 1),
-        "ugh": (2, None),
-        "loud these days": (None, 2),
+    assert {row["attribute"]: row["change"] for row in found} == {
+        "good at chess": "retained",
+        "ugh": "vanished",
+        "loud these days": "appeared",
     }
     assert {row["query"] for row in found} == {"why are kids so"}
 
@@ -100,18 +97,6 @@ def test_jaccard_interval_of_two_clusters_is_that_of_all_resamples():
     assert waves.jaccard_interval(np.array([0, 1]), np.array([1, 1]), wide, "x") == (0.5, 0.5)
     assert np.isnan(waves.jaccard_interval(np.array([1]), np.array([1]), PARAMS, "x")).all()
     assert np.isnan(waves.jaccard_interval(np.zeros(2, int), np.zeros(2, int), PARAMS, "x")).all()
-
-
-def test_jaccard_interval_covers_the_truth_at_about_its_rate():
-    rng = np.random.default_rng(31)
-    params = PARAMS.model_copy(update={"n_bootstrap": 400})
-    hits = 0
-    for draw in range(300):
-        share = rng.beta(6, 4, 40)  # groups differ; the mean is 0.6
-        either = np.full(40, 12)
-        low, high = waves.jaccard_interval(rng.binomial(either, share), either, params, str(draw))
-        hits += low <= 0.6 <= high
-    assert 0.88 <= hits / 300 <= 0.99
 
 
 def test_waves_command_writes_the_same_tables_every_time(project, capsys):
@@ -132,7 +117,6 @@ def test_waves_command_writes_the_same_tables_every_time(project, capsys):
     "words",
     [
         ["nowhere", str(WAVES[1])],
-        [str(WAVES[0])],
         [str(WAVES[1]), str(WAVES[0])],
         [str(SAMPLES / "ud" / DAY), str(WAVES[1])],
     ],

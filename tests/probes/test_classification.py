@@ -48,18 +48,6 @@ def test_pieces(nations):
     assert set(found["tokens"]) == {1}  # the world's tokenizer knows all names
 
 
-def test_classification_has_the_planted_offsets(nations):
-    known = pl.read_parquet("data/samples/worlds/planted/texts.parquet")
-    wide = (
-        classified()
-        .with_columns(pl.col("logprob_nats").exp())
-        .pivot(on="class", index="text", values="logprob_nats")
-    )
-    both = wide.join(known, on="text").with_columns(d=pl.col("positive") - pl.col("negative"))
-    assert both.select(pl.corr("d", "planted")).item() > 0.98
-    assert both.select((pl.col("d") - pl.col("planted")).abs().mean()).item() < 0.02
-
-
 def test_perplexity_texts(nations):
     plain = pl.read_parquet(f"data/datasets/targets/{CONFIG}.parquet")["text"]
     wanted = rows().filter(pl.col("reading").is_in([0, 2]))["text"].unique()

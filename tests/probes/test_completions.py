@@ -95,16 +95,6 @@ def test_run_priors_are_plain_forwards(make, tmp_path):
     assert len(lengths) > 1  # groups of several lengths, or nothing was tested
 
 
-def test_run_released_prior_of_spaced_words(tmp_path):
-    scorer = byte_level_model(tmp_path)
-    rows = answers(scorer, 99).filter(pl.col("starts_word"))
-    assert rows["token"].str.starts_with("Ġ").all()
-    known = scorer.tokens.tokenizer.get_vocab()
-    lost = rows.filter(~pl.col("word").is_in(list(known)))
-    assert len(lost) > 0
-    assert lost["prior_released_nats"].n_unique() == 1  # that of the unknown token
-
-
 def test_run_causal(tmp_path):
     tokenizer = byte_level(SENTENCES)
     folder = save(tmp_path, gpt2(tokenizer), tokenizer)

@@ -16,7 +16,7 @@ from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.probes.__main__ import main
 from plumbline.probes.commands import import_outputs
-from plumbline.probes.stereotypes.similarity import rsa
+from plumbline.probes.stereotypes.rsa import similarity
 
 SHARED = Path(__file__).parents[3] / "shared/data"
 LISTS = SHARED / "published/stereotypes/bert-base-uncased-corrected.json.gz"
@@ -164,7 +164,7 @@ def test_import_released_files_gives_published_numbers(ready):
     both = arrays["before"].join(arrays["fox"], on=["category", "group"], suffix="_fox")
     both = both.filter(category="religion").sort("group")
     nine = [a for a in AFFECTS if a != "fear"]
-    wanted = rsa(
+    wanted = similarity(
         both.select(nine).to_numpy(),
         both.select(f"{a}_fox" for a in nine).to_numpy(),
         diagonal=True,

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from plumbline.probes.stats.intervals import clustered
-from plumbline.probes.stereotypes.match_attributes import chance, exchanged, hits
+from plumbline.probes.stereotypes.recall import chance, exchanged, hits
 
 SEED = 213
 SHARED = Path(__file__).parents[3] / "shared/data"

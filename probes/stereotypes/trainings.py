@@ -1,0 +1,254 @@
+"""Measures of a model's lists before and after a training, group by group."""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.stats.estimate import Bootstrap
+from plumbline.probes.stereotypes import emotions, recall, typicality
+from plumbline.probes.stereotypes.recall import Lists
+from plumbline.probes.stereotypes.typicality import GROUP, LIST, Reading, folded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from plumbline.probes.core.run_analysis import Inputs
+
+    Array = NDArray[np.float64]
+    Bools = NDArray[np.bool_]
+
+APART = 0.05  # of the larger number of articles: corpora further apart are not compared
+WORD = (*GROUP, "query", "key")
+EMOTION, RECALL, RETAINED = MEASURES = ("emotion", "recall", "retained")
+OUTCOMES = ADDED, KEPT, REMOVED = ("added", "retained", "removed")
+TRAINING = ("corpus", "share", "tuning_seed", "articles", "steps")
+
+
+class Params(Bootstrap):
+    """What is measured, and how intervals are computed."""
+
+    top_k: dict[Reading, int] = Field(
+        {"probability": 200},
+        min_length=1,
+        description="words of each list in a profile, by ranking; the paper: probability, 200",
+    )
+    top_k_followed: int = Field(15, ge=1, description="words of each list followed one by one")
+    recall_at: list[int] = Field([10, 50], min_length=1, description="k of the recall compared")
+    control: str = Field("control", description="corpus that the others are compared with")
+
+
+class Measured(NamedTuple):
+    """A number for each group and outcome; nan where a group has none."""
+
+    values: Array  # (groups, outcomes)
+    sizes: Array  # (groups, outcomes): weight of a group in a mean
+    top: pl.DataFrame  # category, group, query, key: the followed words, each once
+
+
+class Setting(NamedTuple):
+    """What is measured, and with what."""
+
+    groups: pl.DataFrame  # category and group, in the order of results
+    ranking: str  # of typicality.READINGS
+    k: int  # words of each list that make a profile
+    top: int  # words of each list that are followed one by one
+    ranks: list[int]  # at which recall is taken
+    lexicon: pl.DataFrame  # as emotions.lexicon returns it
+    attributes: Mapping[str, pl.DataFrame]  # by config of the dataset stereotypes, sorted
+
+    def outcomes(self) -> pl.DataFrame:
+        """Return measure and outcome of the columns of :class:`Measured`."""
+        recall = [(RECALL, f"{config}@{k}") for config in self.attributes for k in self.ranks]
+        names = [*((EMOTION, affect) for affect in AFFECTS), *recall, (RETAINED, f"top {self.top}")]
+        return pl.DataFrame(names, schema=["measure", "outcome"], orient="row")
+
+    def measure(self, answers: pl.DataFrame, before: pl.DataFrame | None = None) -> Measured:
+        """Measure the lists of one model, as ``typicality.answers`` returns them.
+
+        ``before``: the words followed before the training; None: these are.
+        """
+        ranked = typicality.placed(answers.filter(~pl.col("rewritten")), self.ranking)
+        covered = typicality.unions(ranked, self.k, self.ranking).join(self.lexicon, on="key")
+        times = pl.col("strings")
+        tables = [covered.group_by(GROUP).agg((pl.col(AFFECTS) * times).sum() / times.sum())]
+        lists = Lists.of(answers, self.ranking)
+        for config, attributes in self.attributes.items():
+            hits = {f"{config}@{k}": pl.col("place").is_between(1, k).mean() for k in self.ranks}
+            sought = lists.find(attributes)[0].group_by(category="pool", group="own")
+            tables.append(sought.agg(pl.len().alias(config), **hits))
+        top = ranked.filter(pl.col("place") <= self.top).select(WORD).unique().sort(WORD)
+        followed = (top if before is None else before).join(
+            top.with_columns(kept=True), on=WORD, how="left", maintain_order="left"
+        )
+        for names in ((*GROUP, "query"), GROUP):  # the mean over queries of the share of words
+            followed = followed.group_by(names, maintain_order=True).agg(
+                pl.col("kept").fill_null(value=False).mean()
+            )
+        table = reduce(
+            lambda one, other: one.join(other, on=GROUP, how="left", maintain_order="left"),
+            [*tables, followed],
+            self.groups,
+        ).drop(GROUP)
+        sizes = np.ones((len(table), len(self.outcomes())))
+        for number, config in enumerate(self.attributes):
+            start = len(AFFECTS) + number * len(self.ranks)
+            counts = table[config].fill_null(0).to_numpy()
+            sizes[:, start : start + len(self.ranks)] = counts[:, None]
+        values = table.drop(*self.attributes).cast(pl.Float64).to_numpy()
+        return Measured(values, sizes, top)
+
+
+def words_moved(
+    before: pl.DataFrame, after: Sequence[pl.DataFrame], lexicon: pl.DataFrame
+) -> pl.DataFrame:
+    """Return what became of the followed words of every list.
+
+    A word is there after the training if it is so with more than half of the seeds; what was and is
+    not there has no row.
+
+    ``before``, ``after``: ``Measured.top`` before, and after the training with each seed.
+    """
+    seeds = pl.concat(after).group_by(WORD).agg(stays=pl.len() * 2 > len(after))
+    table = before.with_columns(known=True).join(seeds, on=WORD, how="full", coalesce=True)
+    table = table.with_columns(pl.col("known", "stays").fill_null(value=False))
+    outcome = pl.when("known", "stays").then(pl.lit(KEPT)).when("known").then(pl.lit(REMOVED))
+    tone = lexicon.select("positive", "negative", folded="key")
+    return (
+        table.filter(pl.col("known") | pl.col("stays"))
+        .with_columns(folded=folded("key"), outcome=outcome.otherwise(pl.lit(ADDED)))
+        .join(tone, on="folded", how="left")
+        .rename({"key": "word"})
+        .sort(*GROUP, "query", "word")
+    )
+
+
+def lists_after(
+    path: Path, before: pl.DataFrame
+) -> tuple[tuple[str, float, int, int], pl.DataFrame]:
+    """Return corpus, share, seed and articles of a training, and the lists after it.
+
+    Raises UserError if they are not of the same queries as those before, or of another length.
+    """
+    table = pl.read_parquet(path)
+    corpus, share, seed, articles, _ = table.select(TRAINING).row(0)
+    lengths = [x.group_by(LIST).agg(pl.col("rank").max()).sort(LIST) for x in (before, table)]
+    if not lengths[0].equals(lengths[1]):
+        raise UserError(
+            f"{path}: not the prompts of the model before its trainings, or lists of another "
+            "length; set top_k of probes.after_training and probes.completions to one value, and "
+            "run `make repro`"
+        )
+    return (corpus, share, seed, articles), typicality.compared(table.drop(TRAINING))
+
+
+class Corpus(NamedTuple):
+    """Measures after the trainings on a part of a corpus."""
+
+    seeds: Sequence[int]
+    values: Array  # (seeds, groups, outcomes)
+    articles: float  # mean of the trainings
+    top: Sequence[pl.DataFrame] = ()  # the followed words after each
+
+    def select(self, inside: Bools) -> Corpus:
+        """Return the values of some groups."""
+        return self._replace(values=self.values[:, inside])
+
+    def matching(self, seeds: Sequence[int]) -> Corpus:
+        """Return the trainings with some seeds, see :func:`matching`."""
+        places = matching(self.seeds, seeds)
+        return self._replace(seeds=[self.seeds[i] for i in places], values=self.values[places])
+
+    def comparable(self, control: Corpus) -> bool:
+        """Return whether both were trained on about as many articles.
+
+        More articles make more steps, which move a model further whatever they say.
+
+        Examples
+        --------
+        >>> hundred = Corpus([1], np.zeros((1, 2, 3)), 100)
+        >>> hundred.comparable(hundred._replace(articles=96))
+        True
+        >>> hundred.comparable(hundred._replace(articles=94))
+        False
+        """
+        larger = max(self.articles, control.articles)
+        return abs(self.articles - control.articles) <= APART * larger
+
+
+def matching(seeds: Sequence[int], chosen: Sequence[int]) -> list[int]:
+    """Return the places of the trainings with wanted seeds; of all, if there are none of them.
+
+    Welch's test of two against six has p at or below .05 in .07 to .11, of two against two in .03.
+    """
+    return [i for i, seed in enumerate(seeds) if seed in chosen] or [*range(len(seeds))]
+
+
+class Trainings(NamedTuple):
+    """Measures of a model before and after all its trainings, in one language and ranking."""
+
+    setting: Setting
+    base: Measured
+    corpora: dict[tuple[str, float], Corpus]  # by corpus and share
+    control: str  # corpus that the others are compared with
+
+    def categories(self) -> dict[str, Bools]:
+        """Return which groups are in each category, (groups,)."""
+        category = self.setting.groups["category"].to_numpy()
+        return {str(name): category == name for name in np.unique(category)}
+
+    def compared(self) -> Iterator[tuple[dict[str, Any], Corpus, Corpus | None]]:
+        """Yield each corpus with the control's trainings that it is compared with."""
+        for (name, share), corpus in self.corpora.items():
+            control = self.corpora.get((self.control, share))
+            if control is not None:
+                control = None if control is corpus else control.matching(corpus.seeds)
+            yield {"corpus": name, "share": share}, corpus, control
+
+
+def read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, Trainings]]:
+    """Yield language and measures of each ranking, of the lists of one training after the other."""
+    folder = inputs.outputs("after_training", model)
+    for language in typicality.languages(folder):
+        lexicon = emotions.lexicon(inputs.datasets["emotions"], language)
+        if lexicon is None:
+            continue
+        before = typicality.answers(inputs.outputs("completions", model) / language)
+        groups = before.select(GROUP).unique().sort(GROUP)
+        configs = recall.attributes(inputs.datasets["stereotypes"], language)
+        single = {name: configs[name][recall.KINDS[0]] for name in sorted(configs)}
+        rankings = []
+        for name in (x for x in typicality.readings(before) if x in params.top_k):
+            sizes = params.top_k[name], params.top_k_followed, params.recall_at
+            setting = Setting(groups, name, *sizes, lexicon, single)
+            rankings.append((setting, setting.measure(before)))
+        after = {}
+        for path in folder.glob(f"{language}/*.parquet"):
+            training, lists = lists_after(path, before)
+            after[training] = [setting.measure(lists, base.top) for setting, base in rankings]
+        names = sorted({name for name, *_ in after})
+        if params.control not in names:
+            raise UserError(
+                f"{folder / language}: no training on {params.control} (there are "
+                f"{', '.join(names) or 'none'}); name another analysis.shift.control, add it to "
+                "probes.after_training.corpora, or run `make repro STAGE=after_training`"
+            )
+        for i, (setting, base) in enumerate(rankings):
+            corpora = {}
+            for key, group in groupby(sorted(after), key=lambda training: training[:2]):
+                _, _, seeds, articles = zip(*(runs := list(group)), strict=True)
+                measured = [after[training][i] for training in runs]
+                values = np.stack([m.values for m in measured])
+                top = [m.top for m in measured]
+                corpora[key] = Corpus(seeds, values, float(np.mean(articles)), top)
+            yield language, Trainings(setting, base, corpora, params.control)
