@@ -291,7 +291,7 @@ def _annotate(given: argparse.Namespace) -> None:
 
 
 def _recovery(_: argparse.Namespace) -> None:
-    from plumbline.probes.controls.recover import recover
+    from plumbline.probes.controls.compare import recover
 
     print(recover())
 

@@ -16,7 +16,7 @@ from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.leaning.choices import choice
 from plumbline.probes.leaning.scoring import OPTIONS, UNCLEAR
 from plumbline.probes.reliability import reliability as analysis
-from plumbline.probes.reliability.schemas import SCHEMAS
+from plumbline.probes.reliability.reliability import SCHEMAS
 from plumbline.probes.reliability.scores import CORRECTED, scores
 
 SEED = 3
