@@ -15,7 +15,7 @@ from plumbline.builders.datasets.emotions import build as emotions
 from plumbline.builders.datasets.outlets import build as outlets
 from plumbline.builders.datasets.social_groups import build as social_groups
 from plumbline.builders.datasets.stereotypes import build as stereotypes
-from plumbline.probes.core import local_runner
+from plumbline.probes.core import run_probe
 from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.core.shards import Task
@@ -83,7 +83,7 @@ def test_probe_in_two_processes(ready, monkeypatch):
     before = hashes(folder)
     for cores in (1, 2):
         monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
-        assert local_runner.processes(Task("after_training", "groups"), len(RUNS)) == cores
+        assert run_probe.processes(Task("after_training", "groups"), len(RUNS)) == cores
         shutil.rmtree(folder)
         probe("after_training", "groups")
         assert hashes(folder) == before

@@ -12,7 +12,7 @@ from placed import hashes
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.__main__ import main
 from plumbline.probes.commands.cost import plan
-from plumbline.probes.core import local_runner
+from plumbline.probes.core import run_probe
 from plumbline.probes.core.run_probe import Execution, probe
 from plumbline.probes.core.shards import Task
 from plumbline.probes.models.files import pin
@@ -105,11 +105,11 @@ def test_processes(place, change, monkeypatch):
     change(lambda tree: tree["models"].update(far=far))
     monkeypatch.setenv("PLUMBLINE_CORES", "2")
     asked = Task("associations", "tiny")
-    assert local_runner.processes(asked, 8) == 1
+    assert run_probe.processes(asked, 8) == 1
     monkeypatch.setattr(asked.module, "TRAINS", True, raising=False)
-    assert local_runner.processes(asked, 8) == 2
+    assert run_probe.processes(asked, 8) == 2
     asked.model = model("far")
-    assert local_runner.processes(asked, 8) == 1
+    assert run_probe.processes(asked, 8) == 1
 
 
 @pytest.mark.slow
