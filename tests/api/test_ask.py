@@ -14,8 +14,8 @@ from validated import validated
 
 import plumbline
 from plumbline.builders.core.errors import UserError
-from plumbline.rounding import number, p_value
-from plumbline.studies import asked_in
+from plumbline.probes.report.view import number, p_value
+from plumbline.studies import language_notes
 from plumbline.workspace import VALIDATED
 
 from .conftest import WORLDS, copied
@@ -291,13 +291,13 @@ def test_asked_in_reports_missing_languages(tmp_path):
         (outputs / name).mkdir(parents=True)
     known = {"language": ["en", "en", "hi"], "words": [100, 100, 50], "covered": [90, 80, 2]}
     pl.DataFrame(known).write_parquet(outputs / "coverage/0.parquet")
-    (note,) = asked_in(outputs)
+    (note,) = language_notes(outputs)
     assert "4% of the words in hi" in note
     pl.DataFrame(known | {"covered": [90, 80, 20]}).write_parquet(outputs / "coverage/0.parquet")
-    assert asked_in(outputs) == ()
+    assert language_notes(outputs) == ()
     statements = tmp_path / "agreement/mine"
     for name in ("cs", "en"):
         (statements / name).mkdir(parents=True)
-    assert "cs, en" in asked_in(statements)[0]
+    assert "cs, en" in language_notes(statements)[0]
     (statements / "en").rmdir()
-    assert asked_in(statements) == ()
+    assert language_notes(statements) == ()

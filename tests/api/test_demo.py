@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from imports import TOP
 
-from plumbline import demo
+from plumbline import page as pages
 
 from .conftest import command
 
@@ -60,7 +60,7 @@ def test_demo_writes_a_page_without_a_network(mine, elsewhere):
     assert page.pictures == 2 + 6  # of words, of all results, and one for each study and control
     assert page.loads == []
 
-    made = demo.write(Path("plumbline-demo"), str(mine), ("politicians",))
+    made = pages.write_demo(Path("plumbline-demo"), str(mine), ("politicians",))
     page = Page(made.page)
     assert made.public.startswith("my-bert: ")
     assert made.public in page.text
