@@ -11,15 +11,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.models import find
-from plumbline.probes.report.figures import forest
-from plumbline.probes.report.view import (
-    Block,
-    Group,
-    Part,
-    SafeHtml,
-    Section,
-    is_significant,
-)
+from plumbline.probes.report.view import Block, Group, Part, SafeHtml, Section
 from plumbline.probes.site import headlines
 from plumbline.probes.site.build import STUDIES as PAGES
 from plumbline.probes.site.build import render
@@ -32,14 +24,12 @@ if TYPE_CHECKING:
     from plumbline.result import Result
 
 LANGUAGE = "en"
-TOP = 6  # words of either end in the picture
 PUBLIC = {  # 47 MB; by the commit of params/full.yaml
     "model": "albert/albert-base-v2",
     "revision": "8e2f239c5f8a2c0f253781ca60135db913e5c80c",
 }
 SHOWN = ("politicians", "stereotypes", "nationality")
 TITLE = "A demonstration: can a bias be found where there is one, and none where there is none?"
-SIDES = ("female", "male")
 
 
 def write(results: Sequence[Result], path: Path, before: str = "", title: str = "Results") -> Path:
@@ -101,7 +91,7 @@ def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) ->
         Folder or id of the further model; by default a small public one. If it cannot be loaded
         the page states why, and has the control models alone.
     studies
-        Studies, the first of which is politicians: the picture is of its words.
+        Studies, the first of which is politicians.
     """
     results = [
         ask(study, control, language=LANGUAGE, into=folder / control)
@@ -125,24 +115,23 @@ def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) ->
 
 
 def _introduction(planted: Result, null: Result, public: str) -> str:
-    """Return the question, the answer and the picture as HTML."""
+    """Return the question, the answer, and how to read the figures, as HTML."""
     people = pl.read_parquet(planted.folder / f"data/datasets/politicians/{LANGUAGE}.parquet")
-    counts = [people["gender"].eq(GENDERS.index(g)).sum() for g in (*SIDES, "non-binary")]
+    genders = ("female", "male", "non-binary")
+    counts = [people["gender"].eq(GENDERS.index(gender)).sum() for gender in genders]
     share = [f"{len(r.found)} of {len(r.headline.drop_nulls('p_bh'))}" for r in (planted, null)]
     return f"""<p><b>The question.</b> Does a language model put other words beside the names of
 women than beside those of men? Here it is put to two tiny models that were trained on made-up
-sentences. In those of the first, some words go with women's names and others with men's; those of
-the second have no such difference. A method that can be trusted finds the bias of the first, and
-nothing in the second.</p>
+sentences. In those of the first, {planted.model}, some words go with women's names and others with
+men's; those of the second, {null.model}, have no such difference. A method that can be trusted
+finds the bias of the first, and nothing in the second.</p>
 <p><b>The answer.</b> In the first model {share[0]} words go with a gender, in the second
 {share[1]}.</p>
-<figure class="wide">{_picture(planted, null)}</figure>
-<p><b>How to read it.</b> Each line is a word, the same on both sides: the {TOP} that go most
-surely with women's names in the first model, and the {TOP} that go most surely with men's. The
-further a point is from the grey line, the more often the model puts the word beside those names
-than chance would (pointwise mutual information, in nats: 0.7 is twice as often). The bar is the 95%
-interval: where the point might be, had other names been drawn. A filled point is a difference that
-chance does not explain; of those that are found, one in twenty may be false.</p>
+<p><b>How to read the figures.</b> Each line is a word. The further a point is from the grey line,
+the more often the model puts the word beside those names than chance would (pointwise mutual
+information, in nats: 0.7 is twice as often). The bar is the 95% interval: where the point might be,
+had other names been drawn. A filled point is a difference that chance does not explain; of those
+that are found, one in twenty may be false.</p>
 <p><b>The names are real.</b> They are those of {len(people)} politicians: {counts[0]} women,
 {counts[1]} men and {counts[2]} non-binary people, with their gender as Wikidata has it. The other
 studies below take the social groups of a published study, and common first and last names of
@@ -151,37 +140,3 @@ any model in use.</p>
 <p><b>One model more.</b> {escape(public)}</p>
 <p><b>Yours:</b> <code>plumbline run politicians --model FOLDER</code>, or an id of the Hugging
 Face Hub.</p>"""
-
-
-def _picture(planted: Result, null: Result) -> str:
-    """Return a forest plot of the surest words of both models, side by side, as SVG.
-
-    To the right is pointwise mutual information with women's names, to the left that with men's.
-    """
-    panels = [f"trained with a bias ({planted.model})", f"trained without it ({null.model})"]
-    first, second = (_by_side(result) for result in (planted, null))
-    sure = first.filter("found", pl.col("size") > 0)
-    words = pl.concat(sure.filter(gender=side).head(TOP) for side in SIDES)
-    words = words.sort("value", descending=True).select("word", "gender")
-    rows = [
-        row | {"panel": panel}
-        for panel, frame in zip(panels, (first, second), strict=True)
-        for row in words.join(frame, on=words.columns, maintain_order="left").to_dicts()
-    ]
-    unit = "← beside men's names          beside women's names →"
-    return forest(rows, line="word", unit=unit, panel="panel", panels=panels, filled="found")
-
-
-def _by_side(result: Result) -> pl.DataFrame:
-    """Return a row for each word and side, the surest first; values of men's names are negative."""
-    rows = result.table.filter(pl.col("reading") == "smoothed", pl.col("gender").is_in(SIDES))
-    rows = rows.unique(["word", "gender"], keep="first", maintain_order=True)
-    turned = pl.when(pl.col("gender") == "female")
-    return rows.sort("p_bh", "p", "word", nulls_last=True).select(
-        *("word", "gender"),
-        found=is_significant(),
-        size="value",
-        value=turned.then("value").otherwise(-pl.col("value")),
-        low=turned.then("low").otherwise(-pl.col("high")),
-        high=turned.then("high").otherwise(-pl.col("low")),
-    )

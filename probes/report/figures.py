@@ -182,7 +182,7 @@ def forest(
     zero
         The grey line of each panel: the null hypothesis, 0 unless given.
     spread
-        Whether all that is on a line has a height of its own.
+        Whether all that is on a line has a height of its same.
     """
     rows = [row for row in rows if row["value"] is not None]
     marks = marks or {"": Mark()}
@@ -213,8 +213,8 @@ def forest(
                 step = 0.7 * (place + 0.5) / len(cell if alone else used)
                 dots.append((height + 0.35 - step, row))
         for called, mark in marks.items():
-            own = [(y, row) for y, row in dots if not series or row[series] == called]
-            _dots(plot, own, mark, filled)
+            same = [(y, row) for y, row in dots if not series or row[series] == called]
+            _dots(plot, same, mark, filled)
         plots.append(plot)
     values = [row["value"] for row in rows]
     shows = [
@@ -289,18 +289,18 @@ def scatter(
     ``under``: draws what lies under the points.
     ``reach``: further points that must be inside of the panels.
     """
-    every = [points for own in panels.values() for points in own]
+    every = [points for groups in panels.values() for points in groups]
     xs, ys = [p[0] for p in reach], [p[1] for p in reach]
     for points in every:
         xs += [p[0] for p in points.at] + [v for ends in points.across if ends for v in ends]
         ys += [p[1] for p in points.at] + [v for ends in points.along if ends for v in ends]
     plots: list[Panel] = []
-    for name, own in panels.items():
+    for name, groups in panels.items():
         sides = (labels[0], labels[1] if not plots else "")
         plot = Panel(_around(xs), _around(ys), size, title=name, labels=sides)
         if under:
             under(plot)
-        for points in own:
+        for points in groups:
             ends = zip(points.at, points.across, strict=False)
             plot.spans([(*e, at[1]) for at, e in ends if e], points.mark.edge)
             ends = zip(points.at, points.along, strict=False)

@@ -79,8 +79,8 @@ class Headline(NamedTuple):
 
     def frames(self, tables: Tables) -> dict[str, pl.DataFrame]:
         """Return the frames that :attr:`rows` takes, of all models."""
-        own = {name: tables.read(f"{self.analysis}/{name}") for name in self.tables}
-        return own | {name: tables.read(source) for name, source in self.sources.items()}
+        frames = {name: tables.read(f"{self.analysis}/{name}") for name in self.tables}
+        return frames | {name: tables.read(source) for name, source in self.sources.items()}
 
 
 def headline(
@@ -133,11 +133,11 @@ def _voided(
 ) -> pl.DataFrame:
     """Add the column ``void``: the values of some columns, and why their rows are void."""
     parts = [rows.clear().with_columns(void=pl.lit(""))]
-    for values, own in rows.partition_by(by, as_dict=True, maintain_order=True).items():
+    for values, part in rows.partition_by(by, as_dict=True, maintain_order=True).items():
         where = dict(zip(by, values, strict=True))
         why = reason({name: _where(frame, where) for name, frame in frames.items()})
         why = why and f"{', '.join(str(value) for value in values if value)}: {why}"
-        parts.append(own.with_columns(void=pl.lit(why)))
+        parts.append(part.with_columns(void=pl.lit(why)))
     return pl.concat(parts)
 
 
@@ -146,17 +146,17 @@ def _words(tables: Frames) -> pl.DataFrame:
 
     It is that of another gender where that alone is significant, or no gender has enough.
     """
-    own = tables["pmi"].filter(reading="smoothed", unit="lemma")
-    enough, found = pl.col("people") >= NAMES, is_significant()
-    order = (~(found & enough), ~found, ~enough, "p_bh", "p", -pl.col("value"))
-    own = own.sort(*order, nulls_last=True, maintain_order=True)
-    own = own.unique(["language", "pos", "word"], keep="first", maintain_order=True)
+    rows = tables["pmi"].filter(reading="smoothed", unit="lemma")
+    enough, sure = pl.col("people") >= NAMES, is_significant()
+    order = (~(sure & enough), ~sure, ~enough, "p_bh", "p", -pl.col("value"))
+    rows = rows.sort(*order, nulls_last=True, maintain_order=True)
+    rows = rows.unique(["language", "pos", "word"], keep="first", maintain_order=True)
     side = pl.when(pl.col("value") < 0).then(pl.lit("less with ")).otherwise(pl.lit("with "))
-    own = own.with_columns(who=side + pl.col("gender").cast(pl.String))
+    rows = rows.with_columns(who=side + pl.col("gender").cast(pl.String))
     lists = {"lists": tables.get("lists", pl.DataFrame())}
-    own = _voided(own, lists, void_lists, "language")
-    what = ("word", "who", *_several(own, "language"))
-    return headline(own, what, 0, "nats of pointwise mutual information")
+    rows = _voided(rows, lists, void_lists, "language")
+    what = ("word", "who", *_several(rows, "language"))
+    return headline(rows, what, 0, "nats of pointwise mutual information")
 
 
 def _recalled(tables: Frames) -> pl.DataFrame:
@@ -164,46 +164,46 @@ def _recalled(tables: Frames) -> pl.DataFrame:
 
     It is the distance of the recall from that with the lists of other groups, which is the null.
     """
-    own = tables["recall"].filter(reading="corrected", attributes="single word")
-    own = own.filter(pl.col("category") != "all").drop_nulls("p")
-    own = own.filter(pl.col("k") == pl.col("k").min().over("dataset", "category"))
-    shifted = own.with_columns(pl.col("value", "low", "high") - pl.col("other_groups"))
+    rows = tables["recall"].filter(reading="corrected", attributes="single word")
+    rows = rows.filter(pl.col("category") != "all").drop_nulls("p")
+    rows = rows.filter(pl.col("k") == pl.col("k").min().over("dataset", "category"))
+    shifted = rows.with_columns(pl.col("value", "low", "high") - pl.col("other_groups"))
     return headline(shifted, ("category", "dataset"), 0, "recall above chance")
 
 
 def _values(tables: Frames) -> pl.DataFrame:
-    own = tables["values"].filter(reading="corrected", fitted="by gender", gender="both")
-    own = own.drop_nulls("p")
-    own = own.unique(["language", "scale", "axis"], keep="first", maintain_order=True)
-    own = _voided(own, {"calibration": tables["calibration"]}, void_agreement, "language")
-    what = ("axis", *_several(own, "scale"), "language")
-    return headline(own, what, 3, "of 1 to 5", "language", "scale")
+    rows = tables["values"].filter(reading="corrected", fitted="by gender", gender="both")
+    rows = rows.drop_nulls("p")
+    rows = rows.unique(["language", "scale", "axis"], keep="first", maintain_order=True)
+    rows = _voided(rows, {"calibration": tables["calibration"]}, void_agreement, "language")
+    what = ("axis", *_several(rows, "scale"), "language")
+    return headline(rows, what, 3, "of 1 to 5", "language", "scale")
 
 
 def _countries(tables: Frames) -> pl.DataFrame:
     """Return a row for each country: its names against those of the others."""
-    own = tables["delta"].filter(
+    rows = tables["delta"].filter(
         reading="corrected", gender="all", measure="positive minus negative"
     )
     names = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
-    own = own.drop(names.values()).rename(names)
-    what = ("country", *_several(own, "targets"))
-    return headline(own, what, 0, "points, positive less negative", "targets")
+    rows = rows.drop(names.values()).rename(names)
+    what = ("country", *_several(rows, "targets"))
+    return headline(rows, what, 0, "points, positive less negative", "targets")
 
 
 def _axes(tables: Frames) -> pl.DataFrame:
     """Return a row for each axis, questionnaire and format, tested against random responses."""
     place, axis = ("questionnaire", "response_format"), ["questionnaire", "axis"]
     rank = pl.col("reading").cast(pl.String).replace_strict(CHOSEN, default=None)
-    own = tables["coordinates"].filter(pl.col("corpus") == "", rank.is_not_null())
-    own = own.drop("null", strict=False)
+    rows = tables["coordinates"].filter(pl.col("corpus") == "", rank.is_not_null())
+    rows = rows.drop("null", strict=False)
     random = tables["baselines"].filter(baseline="random answers", constants="corrected")
     nulls = random.select(*axis, null="value")
-    own = own.filter(rank == rank.min().over(place)).join(nulls, axis, maintain_order="left")
+    rows = rows.filter(rank == rank.min().over(place)).join(nulls, axis, maintain_order="left")
     listed = tables["answered"].filter(reading="faithful").drop("reading")
-    own = _voided(own, {**tables, "listed": listed}, void_stances, "corpus", *place, "reading")
-    what = ("axis", "questionnaire", *_several(own, "response_format"))
-    return headline(own, what, "null", "unit", *place)
+    rows = _voided(rows, {**tables, "listed": listed}, void_stances, "corpus", *place, "reading")
+    what = ("axis", "questionnaire", *_several(rows, "response_format"))
+    return headline(rows, what, "null", "unit", *place)
 
 
 def lists(tables: Tables) -> pl.DataFrame:
@@ -217,8 +217,10 @@ def lists(tables: Tables) -> pl.DataFrame:
         folder = tables.data / "outputs/associations" / model
         for path in sorted(folder.glob("coverage/*.parquet")):
             for row in pl.read_parquet(path).to_dicts():
-                own = pl.scan_parquet(folder / row["language"] / "*.parquet").filter(pos=row["pos"])
-                nats = own.select(pl.col("logprob_nats").mean()).collect().item()
+                words = pl.scan_parquet(folder / row["language"] / "*.parquet").filter(
+                    pos=row["pos"]
+                )
+                nats = words.select(pl.col("logprob_nats").mean()).collect().item()
                 f = row["list_length"] / max(1, row["covered"])
                 m = NormalDist().pdf(NormalDist().inv_cdf(f)) / f if 0 < f < 1 else 0.0
                 above = nats and nats + math.log(row["vocabulary"]) - m * m / 2
@@ -321,29 +323,29 @@ def headlines(tables: Tables, controls: Mapping[str, str | None]) -> list[Row]:
         frames = declared.frames(tables)
         main = frames[declared.tables[0]]
         for model in main["model"].unique().sort() if len(main) else ():
-            own = {name: _where(frame, {"model": model}) for name, frame in frames.items()}
+            inputs = {name: _where(frame, {"model": model}) for name, frame in frames.items()}
             control = controls.get(model) or ""
-            rows.append(of_model(study, model, declared.kind, declared.rows(own), control))
+            rows.append(of_model(study, model, declared.kind, declared.rows(inputs), control))
     rows = [row for row in rows if row]
     rows.sort(key=lambda row: row["control"].startswith("negative"))  # stable, in a study
     return sorted(rows, key=lambda row: (row["control"] != "", [*HEADLINES].index(row["study"])))
 
 
-def of_model(study: str, model: str, kind: Kind, own: pl.DataFrame, control: str = "") -> Row:
+def of_model(study: str, model: str, kind: Kind, rows: pl.DataFrame, control: str = "") -> Row:
     """Return the headline of a model as a row; nothing where nothing was tested.
 
     ``control``: positive or negative, of a control model.
     """
-    tested, why = own.drop_nulls("p_bh"), reasons(own)
+    tested, why = rows.drop_nulls("p_bh"), reasons(rows)
     if not len(tested) and not why:
         return {}
     sure = len(tested.filter(is_significant()))
-    found = f"{sure} of {len(tested)} {kind.things}" + (why and f"; {VOID} in {why}")
-    first = (tested if len(tested) else own).row(0, named=True)
+    text = f"{sure} of {len(tested)} {kind.things}" + (why and f"; {VOID} in {why}")
+    first = (tested if len(tested) else rows).row(0, named=True)
     if not len(tested):
-        found, first = VOID, first | dict.fromkeys(("value", "low", "high")) | {"what": why}
+        text, first = VOID, first | dict.fromkeys(("value", "low", "high")) | {"what": why}
     planted = HEADLINES[study].planted if control == "positive" else "nothing"
-    counted = {"study": study, "model": model, "tested": len(tested), "sure": sure, "found": found}
+    counted = {"study": study, "model": model, "tested": len(tested), "sure": sure, "found": text}
     return first | counted | {"control": control and f"{control}, planted: {planted}"}
 
 

@@ -57,7 +57,7 @@ def test_demo_writes_a_page_without_a_network(mine, elsewhere):
     assert "193 politicians: 88 women, 99 men and 6 non-binary" in page.text
     facts = (TOP / "data/samples/facts/people.ttl").read_text("utf-8")
     assert [facts.count(f"wdt:P21 wd:{gender}") for gender in ("Q6581072", "Q6581097")] == [88, 99]
-    assert page.pictures == 2 + 6  # of words, of all results, and one for each study and control
+    assert page.pictures == 1 + 6  # of all results, and one for each study and control
     assert page.loads == []
 
     made = pages.write_demo(Path("plumbline-demo"), str(mine), ("politicians",))

@@ -16,7 +16,6 @@ from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.leaning.choices import choice
 from plumbline.probes.leaning.scoring import OPTIONS, UNCLEAR
 from plumbline.probes.reliability import reliability as analysis
-from plumbline.probes.reliability.reliability import SCHEMAS
 from plumbline.probes.reliability.scores import CORRECTED, scores
 
 SEED = 3
@@ -34,11 +33,6 @@ def inputs_in(folder):
 def save(rows, path):
     path.parent.mkdir(parents=True, exist_ok=True)
     pl.DataFrame(rows, infer_schema_length=None).write_parquet(path)
-
-
-def test_run_without_outputs_is_empty_tables(tmp_path):
-    found = analysis.run(inputs_in(tmp_path), PARAMS)
-    assert {name: len(table) for name, table in found.items()} == dict.fromkeys(SCHEMAS, 0)
 
 
 def test_scores_associations(tmp_path):
@@ -65,15 +59,6 @@ def test_scores_associations(tmp_path):
         "seed": "",
         "score": 0,
     }
-
-
-def test_scores_completions(tmp_path):
-    inputs = inputs_in(tmp_path)
-    lexicon = {"word": ["Kind", "mean"], "positive": [True, False], "negative": [False, True]}
-    save(lexicon, tmp_path / "emotions/en.parquet")
-    rows = {"group": ["kids"] * 3, "template": ["why"] * 3, "word": ["kind", "mean", "mean"]}
-    save(rows | {"rank": [1, 20, 21]}, inputs.outputs("completions", "m") / "en/0.parquet")
-    assert scores("completions", inputs)["score"].to_list() == [0.0]
 
 
 def test_scores_classification(tmp_path):

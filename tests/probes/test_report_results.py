@@ -7,12 +7,11 @@ import pytest
 from page_read import put
 
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.leaning.page import draw_compass, style
+from plumbline.probes.leaning.page import draw_compass
 from plumbline.probes.politicians.page import draw_clusters
-from plumbline.probes.report import results
+from plumbline.probes.report import error_rates, results
 from plumbline.probes.report.tables import Tables
 from plumbline.probes.report.view import Study
-from plumbline.probes.site import calibrated
 from plumbline.probes.stereotypes.page import draw_recall, draw_similarity
 
 STUDY = Study("s", "S", "", "", {"values": "A note."}, (), ())
@@ -47,7 +46,7 @@ def test_section_draws_the_clearest_rows_by_p(tmp_path):
     (table,) = part.tables
     assert table.words == ("word",)
     assert table.numbers == ("value", "95% interval", "p", "adjusted p")
-    assert table.rows[0] == ["w00", "1.000", "0.500 to 1.500", "0.0100", "0.0100"]
+    assert table.rows[0] == ["w00", "1.000", "0.500 to 1.500", "0.010", "0.010"]
     assert len(table.rows) == 30
     assert "5 filled" in part.figure
 
@@ -82,10 +81,6 @@ def test_table_without_estimates_has_rows_and_no_figure(tmp_path):
     assert (part.figure, part.tables[0].rows) == ("", [["a", "1"], ["b", "2"]])
 
 
-def test_analysis_without_rows_has_no_groups(tmp_path):
-    assert results.section(STUDY, "values", Tables(tmp_path)).groups == []
-
-
 def test_calibration_shows_size_familywise_error_and_coverage(tmp_path):
     rates = {
         "size at .05": (0.10, 0.08, 0.12),
@@ -101,7 +96,7 @@ def test_calibration_shows_size_familywise_error_and_coverage(tmp_path):
     path = tmp_path / "tables/calibration/values/calibration.parquet"
     path.parent.mkdir(parents=True)
     pl.DataFrame(rows).write_parquet(path)
-    (group,) = calibrated.groups(Tables(tmp_path), "values")
+    (group,) = error_rates.groups(Tables(tmp_path), "values")
     (table,) = group.blocks[0].parts[0].tables
     assert table.rows == [
         [
@@ -167,9 +162,3 @@ def test_compass_draws_states_in_the_plane_of_two_axes(axes, drawn):
     ]
     figure = draw_compass(pl.DataFrame(rows), "m", Baselines())
     assert ("news-left" in figure and "the model itself" in figure) == drawn
-
-
-def test_sides_differ_by_colour_and_by_mark():
-    looks = [style(name) for name in ("news-left", "news-center", "news-right", "games")]
-    assert len({look.edge for look in looks}) == len({look.shape for look in looks}) == 4
-    assert style("social-left").face == "#fff"

@@ -86,12 +86,6 @@ def test_coverage_precision(fine):
         assert row["dtype"] == "float32"
 
 
-@pytest.mark.parametrize("words", [["--workers", "abc"], ["--part", "4/3"], ["--part", "3"]])
-def test_probe_wrong_execution_is_a_usage_error(words, place):
-    with pytest.raises(SystemExit):
-        main(["associations", "tiny", *words])
-
-
 def test_run_models_failure(place, capfd):
     assert main(["clusters", "nobody", "noone"]) == 1
     said = capfd.readouterr().err
@@ -142,9 +136,3 @@ def test_a_plan_of_one_model_has_the_probes_that_it_is_assigned_to(place, capsys
     change(lambda tree: tree.update(assignments={"associations": []}))
     assert main(["plan", "tiny"]) == 1
     assert "tiny: no probe is assigned to it" in capsys.readouterr().err
-
-
-def test_a_plan_says_which_model_to_bring_first(place, capsys, change):
-    change(lambda tree: tree.update(assignments={"associations": ["tiny"]}))
-    assert main(["plan"]) == 0
-    assert "bring it first: make repro STAGE=weights@tiny" in capsys.readouterr().out
