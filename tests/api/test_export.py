@@ -153,16 +153,6 @@ def test_export_latex(data, tmp_path):
     assert all(words in note for words in ("5 of 6 rows", "model: mine.", "reading: smoothed."))
 
 
-def test_export_latex_columns_and_long_table(data, tmp_path):
-    stored(data / "tables/waves", "waves", WORDS, [ROWS[0]] * 41)
-    chosen = Selection(columns=("method", "n"))
-    exported(data, tmp_path / "paper", "waves", formats=["tex"], selection=chosen)
-    opened, head, rows, _ = lines(tmp_path / "paper/waves/waves.tex")
-    assert opened == ["longtable"]
-    assert head == r"method & $n$ \\"
-    assert rows == [r"bootstrap & $193$ \\"] * 41
-
-
 @pytest.mark.parametrize(
     ("words", "offender"),
     [

@@ -76,14 +76,6 @@ def test_a_masked_model_scores_the_continuation_given_all_the_rest(masked, metho
     assert lm.loglikelihood_rolling(requests([(PAIRS[2][1],)])) == [found[2][0]]
 
 
-def test_the_default_masks_the_rest_of_a_word(masked):
-    both = [MaskedBridge(pretrained=str(masked), **own) for own in ({}, {"method": "original"})]
-    within, original = (lm.loglikelihood(requests(PAIRS)) for lm in both)
-    assert within[0] != original[0]
-    assert within[1:] == original[1:]  # no word of several pieces
-    assert both[0].get_model_info()["plumbline_method"] == "within_word_l2r"
-
-
 def test_greedy_is_the_best_token_and_no_other(masked, causal):
     tokenizer, model = opened(hf.AutoModelForMaskedLM, masked)
     ids = tokenizer("Ada is [MASK]")["input_ids"]

@@ -46,7 +46,7 @@ def test_section_draws_the_clearest_rows_by_p(tmp_path):
     (table,) = part.tables
     assert table.words == ("word",)
     assert table.numbers == ("value", "95% interval", "p", "adjusted p")
-    assert table.rows[0] == ["w00", "1.000", "0.500 to 1.500", "0.010", "0.010"]
+    assert table.rows[0] == ["w00", "1.00", "0.500 to 1.50", "0.010", "0.010"]
     assert len(table.rows) == 30
     assert "5 filled" in part.figure
 
