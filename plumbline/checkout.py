@@ -116,7 +116,7 @@ def _sources(top: Path, name: str) -> Iterator[Source]:
         if not any(part.startswith(".") for part in inside.parts):
             files = (facts.parent, front_matter.read(facts))
             stored.setdefault(name if by_model else inside.as_posix(), []).append(files)
-    for inside, folders in stored.items():
+    for path, folders in stored.items():
         for config in sorted({config for _, built in folders for config in built.schemas}):
             parts = [(folder, built) for folder, built in folders if config in built.schemas]
             schema = parts[0][1].schemas[config]
@@ -131,7 +131,7 @@ def _sources(top: Path, name: str) -> Iterator[Source]:
                 frames.append(frame.with_columns(pl.selectors.enum().cast(pl.String)))
             if added:
                 schema = Schema((MODEL, *schema.columns), (MODEL.name, *schema.key))
-            yield Source(f"{inside}/{config}", pl.concat(frames, how="vertical"), schema)
+            yield Source(f"{path}/{config}", pl.concat(frames, how="vertical"), schema)
 
 
 def _lists_as_json(frame: pl.LazyFrame) -> pl.LazyFrame:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LONG = 40  # rows of a table that is set on a single page
 NUMBERS = ("value", "low", "high", "n", "p_bh")
 HEADS = {"value": "value [low, high]", "n": "$n$", "p": "$p$", "p_bh": "adjusted $p$"}
-SPECIAL = {sign: f"\\{sign}" for sign in "&%$#_{}"}
+SPECIAL: dict[str, Any] = {sign: f"\\{sign}" for sign in "&%$#_{}"}
 SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n": " "}
 

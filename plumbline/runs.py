@@ -68,7 +68,7 @@ def plan(arguments: argparse.Namespace, *, again: bool = False) -> tuple[dict[st
             raise UserError(f"{FILE}: {target.name} is {pinned['id']}; give {model} a --name")
         run: Run = {"study": arguments.study, "model": target.name}
         run |= {"language": arguments.language} if arguments.language else {}
-        last = next((r for r in reversed(folder["runs"]) if run.items() <= r.items()), {})
+        last: Run = next((r for r in reversed(folder["runs"]) if run.items() <= r.items()), {})
         run["language"] = arguments.language or last.get("language")
         run |= {key: entry[key] for key in WEIGHTS if entry.get(key) != pinned.get(key)}
         repeated = {key: last[key] for key in OPTIONS if key in last}
@@ -91,8 +91,8 @@ def execute(models: dict[str, Any], run: Run) -> Result:
         if name in models:
             folder["models"].setdefault(name, entry)
         folder["runs"] = [other for other in folder["runs"] if other != run] + [run]
-        text = HEAD + yaml.safe_dump(folder, sort_keys=False, allow_unicode=True)
-        write_bytes(FILE, text.encode())
+        written = HEAD + yaml.safe_dump(folder, sort_keys=False, allow_unicode=True)
+        write_bytes(FILE, written.encode())
     return result
 
 

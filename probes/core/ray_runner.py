@@ -64,8 +64,8 @@ def each(
     with _cluster():
         resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
         gpus = int(resources.get("GPU", 0)) if gpu else 0
-        options = {"num_cpus": 1, "num_gpus": 1 if gpus else 0, "max_retries": RETRIES}
-        task: Any = ray.remote(**options, max_calls=0)(_call)
+        options = {"num_gpus": 1 if gpus else 0, "max_retries": RETRIES, "max_calls": 0}
+        task: Any = ray.remote(num_cpus=1, **options)(_call)  # type: ignore[call-overload]
         most = workers or gpus or max(1, int(resources.get("CPU", 1)) - 1)
         todo, running = list(enumerate(arguments))[::-1], dict[Any, int]()
         while todo or running:

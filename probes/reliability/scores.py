@@ -6,7 +6,7 @@ A score is the simplest number that a study's own measure is made of. A response
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -85,7 +85,7 @@ def _completions(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
 
 
 def _sentiment(
-    rows: pl.DataFrame, word: pl.Expr, lexicon: pl.DataFrame, *by: str, **renamed: str
+    rows: pl.DataFrame, word: pl.Expr, lexicon: pl.DataFrame, *by: str, **renamed: Any
 ) -> pl.DataFrame:
     """Return the mean score of words in a lexicon, by some columns."""
     known = lexicon.group_by("word").agg(pl.col("score").mean())

@@ -337,8 +337,8 @@ def heat(
             face = "#" + 3 * f"{round(250 - 220 * share):02x}"
             left, right = plot.across(x - 0.48), plot.across(x + 0.48)
             top, bottom = plot.down(y + 0.47), plot.down(y - 0.47)
-            box = {"x": left, "y": top, "width": right - left, "height": bottom - top}
-            plot.draw("rect", **box, fill=face, stroke="none")
+            width, height = right - left, bottom - top
+            plot.draw("rect", x=left, y=top, width=width, height=height, fill=face, stroke="none")
             look = f'text-anchor="middle" style="fill:{HOLLOW if share > 0.55 else "#000"}"'
             plot.words((x, y), f"{round(value, 2) + 0.0:.2f}", look, (0, 4))
     shows = (
