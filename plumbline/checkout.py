@@ -174,14 +174,11 @@ def _figures(tables: Tables, analysis: str) -> dict[str, str]:
     from plumbline.probes.site.build import STUDIES, analysis_section
 
     svgs: dict[str, str] = {}
-    for study in STUDIES:
-        groups = analysis_section(study, analysis, tables) if analysis in study.analyses else None
-        for group in groups.groups if groups else ():
-            for block in group.blocks:
-                for part in block.parts:
-                    if part.figure:
-                        stem = re.sub(r"\W+", "-", f"{group.name}, {block.title}".lower())
-                        svgs[f"{len(svgs) + 1:03d}-{stem.strip('-')[:LONGEST]}"] = part.figure
+    for study in (study for study in STUDIES if analysis in study.analyses):
+        for group in analysis_section(study, analysis, tables).groups:
+            for part in (part for part in group.parts if part.figure):
+                stem = re.sub(r"\W+", "-", f"{group.name}, {part.title}".lower())
+                svgs[f"{len(svgs) + 1:03d}-{stem.strip('-')[:LONGEST]}"] = part.figure
     return svgs
 
 

@@ -11,7 +11,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.models import find
-from plumbline.probes.report.view import Block, Group, Part, SafeHtml, Section
+from plumbline.probes.report.view import Group, Part, SafeHtml, Section
 from plumbline.probes.site import headlines
 from plumbline.probes.site.build import STUDIES as PAGES
 from plumbline.probes.site.build import render
@@ -62,15 +62,14 @@ def _group(result: Result) -> Group:
     model = result.provenance["model"]
     tables = ", ".join(f"{name} ({len(table):,} rows)" for name, table in result.tables.items())
     command = f"plumbline export {result.study} --model {result.model} --to FOLDER"
-    details = (
-        f"{tables}.",
-        SafeHtml(f"CSV, parquet, LaTeX and figures: <code>{escape(command)}</code>"),
-        f"{model['id']}, {model['revision']}",
+    details = SafeHtml(
+        f"{escape(tables)}. CSV, parquet, LaTeX and figures: <code>{escape(command)}</code>. "
+        f"Model: {escape(str(model['id']))}, {model['revision']}."
     )
-    captions = (result.summary, *(f"Note: {note}" for note in result.notes))
-    shown = [*(Part(caption=text) for text in captions), Part(figure=result.svg())]
-    folded = Block("tables and model", [Part(caption=text) for text in details])
-    return Group(result.model, [Block("", shown), folded], f"{result.study}-{result.folder.name}")
+    parts = [Part(caption=result.summary)]
+    parts += [Part(caption=f"Note: {note}") for note in result.notes]
+    parts += [Part(figure=result.svg()), Part("tables and model", caption=details)]
+    return Group(result.model, parts, f"{result.study}-{result.folder.name}")
 
 
 class Demo(NamedTuple):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from plumbline.probes import CALIBRATED
-from plumbline.probes.report.view import Block, Group, Part, listed
+from plumbline.probes.report.view import Group, Part, listed
 
 if TYPE_CHECKING:
     from plumbline.probes.report.tables import Tables
@@ -44,7 +44,7 @@ def groups(tables: Tables, analysis: str) -> list[Group]:
                     row[rate] = "{:.3f} ({:.3f} to {:.3f})".format(*numbers) if numbers else ""
                 row["outside"] = "; ".join(row["outside"])
             table = listed(rows, WORDS, NUMBERS, f"calibration of {name}")
-            result.append(Group("", [Block(TITLE, [Part(tables=(table,))])]))
+            result.append(Group("", [Part(TITLE, tables=(table,))]))
     return result
 
 

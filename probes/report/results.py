@@ -15,7 +15,6 @@ from plumbline.builders.core import front_matter
 from plumbline.probes.report import figures
 from plumbline.probes.report.view import (
     LEVEL,
-    Block,
     Group,
     Part,
     Section,
@@ -68,23 +67,23 @@ def section(
             key = [column for column in schema.key if column in frame.columns]
             key = key if "model" in key or "model" not in frame.columns else ["model", *key]
             drawing, sides = (drawings or {}).get(source), study.directions.get(source, ())
-            blocks = list(_blocks(frame, key, tables, drawing, sides))
+            parts = list(_parts(frame, key, tables, drawing, sides))
             title = f"{source} ({len(frame):,} rows)"
-            groups.append(Group(title, blocks, source.replace("/", "-")))
+            groups.append(Group(title, parts, source.replace("/", "-")))
     return Section(analysis, analysis, study.analyses[analysis], groups, analysis)
 
 
-def _blocks(
+def _parts(
     frame: pl.DataFrame,
     key: list[str],
     tables: Tables,
     drawing: Drawing | None,
     sides: Sequence[str],
-) -> Iterator[Block]:
+) -> Iterator[Part]:
     names = list(drawing.facets) if drawing else facets(frame, key)
-    parts = [*frame.group_by(names, maintain_order=True)] if names else [((), frame)]
-    most = max(LEAST_ROWS, ROWS // len(parts))
-    for values, part in parts:
+    facetted = [*frame.group_by(names, maintain_order=True)] if names else [((), frame)]
+    most = max(LEAST_ROWS, ROWS // len(facetted))
+    for values, part in facetted:
         title = ", ".join(str(value) for value in values if value not in ("", None))
         labels = [name for name in key if name not in names and part[name].n_unique() > 1]
         caption = f"The first {most:,} of {len(part):,} rows." if len(part) > most else ""
@@ -95,7 +94,7 @@ def _blocks(
             if figure and "p_bh" in part.columns and part["p_bh"].count():
                 caption = f"Filled: adjusted p ≤ {LEVEL}. {caption}"
         table = sortable(part, labels, names, most)
-        yield Block(title or "all rows", [Part(figure, caption, (table,), open=True)])
+        yield Part(title or "all rows", figure, caption, (table,))
 
 
 def facets(frame: pl.DataFrame, key: Sequence[str]) -> list[str]:

@@ -47,26 +47,20 @@ class Table(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A figure and tables that belong together."""
+    """A figure and tables that belong together; folded if they have a title."""
 
+    title: str = ""
     figure: str = ""  # SVG
     caption: str = ""
     tables: tuple[Table, ...] = ()
     open: bool = False  # whether tables are never folded, however long
 
 
-class Block(NamedTuple):
-    """Parts that can be folded; without a title they are always shown."""
+class Group(NamedTuple):
+    """The parts of a table or of a model."""
 
     title: str
     parts: list[Part]
-
-
-class Group(NamedTuple):
-    """The blocks of a table or of a model."""
-
-    title: str
-    blocks: list[Block]
     name: str = ""  # id on the page
 
 

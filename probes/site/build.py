@@ -22,7 +22,7 @@ from plumbline.probes import ACROSS, ALL, EACH, PROBES
 from plumbline.probes.models.params import pointer, worlds
 from plumbline.probes.report import error_rates, results
 from plumbline.probes.report.tables import Tables, labelled, labels
-from plumbline.probes.report.view import Block, Group, Part, Section, Study, Table, link, listed
+from plumbline.probes.report.view import Group, Part, Section, Study, Table, link, listed
 from plumbline.probes.site import controls, headlines
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def analysis_section(study: Study, analysis: str, tables: Tables) -> Section:
 def _plain(name: str, title: str, tables: Iterable[Table], note: str = "") -> Section:
     """Return a section of tables without figures."""
     parts = [Part(tables=(table,)) for table in tables]
-    return Section(name, title, note, [Group("", [Block("", parts)])] if parts else [])
+    return Section(name, title, note, [Group("", parts)] if parts else [])
 
 
 def _analyses() -> Table:
@@ -220,11 +220,9 @@ def _dataset_group(dataset: Row) -> Group:
     lost = rejects.group_by(by).agg(rows=pl.sum("number")).sort(by).to_dicts()
     table = listed(counts, {"config": "config"}, {"rows": "rows"})
     rejected = listed(lost, {name: name for name in by}, {"rows": "rows"})
-    blocks = [
-        Block("", [Part(caption=about, tables=(table,))]),
-        Block("Rejected input, by reason", [Part(tables=(rejected,))]),
-    ]
-    return Group(f"{dataset['name']} {dataset['version']}", blocks)
+    parts = [Part(caption=about, tables=(table,))]
+    parts.append(Part("Rejected input, by reason", tables=(rejected,)))
+    return Group(f"{dataset['name']} {dataset['version']}", parts)
 
 
 def _models(tables: Tables, probes: Iterable[str], tree: dict[str, Any]) -> Table:

@@ -31,7 +31,7 @@ from plumbline.probes.controls.measures import (
     verdict,
 )
 from plumbline.probes.report.figures import Mark, forest
-from plumbline.probes.report.view import LEVEL, Block, Group, Part, Section, link, listed
+from plumbline.probes.report.view import LEVEL, Group, Part, Section, link, listed
 from plumbline.probes.site.headlines import HEADLINES
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
     parts = [
         Part(caption=caption, tables=(failures,) if failed else (), open=True),
         Part(tables=(listed(glance, heads, caption="Controls by question"),), open=True),
-        Part(figure(rows), "Filled: passes; hollow: unclear; cross: fails."),
+        Part(figure=figure(rows), caption="Filled: passes; hollow: unclear; cross: fails."),
     ]
     every = ROW | {"question": "question", "world": "world", "verdict": "passes"}
     numbers = listed(rows, every, NUMBERS, "Controls, number by number")
@@ -114,12 +114,9 @@ def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
         | {"null": "passes if, nothing planted"},
         {"expected": "this number"},
     )
-    blocks = [
-        Block("", parts),
-        Block("All numbers of the controls", [Part(tables=(numbers,))]),
-        Block("What the measures are", [Part(tables=(measures,))]),
-    ]
-    return Section(NAME, TITLE, NOTE, [Group("", blocks)], "recovery")
+    parts.append(Part("All numbers of the controls", tables=(numbers,)))
+    parts.append(Part("What the measures are", tables=(measures,)))
+    return Section(NAME, TITLE, NOTE, [Group("", parts)], "recovery")
 
 
 def _passed(rows: Sequence[Row], analysis: str, question: str) -> str:

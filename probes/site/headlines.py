@@ -17,7 +17,6 @@ from plumbline.probes.controls.measures import YES
 from plumbline.probes.report.figures import forest
 from plumbline.probes.report.view import (
     LEVEL,
-    Block,
     Group,
     Part,
     Row,
@@ -377,8 +376,9 @@ def section(
     parts = [Part(tables=tuple(tables), open=True)]
     if lines := scaled(rows):
         unit = "distance from the null hypothesis, in units of the detectable one"
-        parts.append(Part(forest(lines, line="line", unit=unit, filled="sure"), CAPTION))
-    groups = [Group("", [Block("", parts)])] if listing else []
+        figure = forest(lines, line="line", unit=unit, filled="sure")
+        parts.append(Part(figure=figure, caption=CAPTION))
+    groups = [Group("", parts)] if listing else []
     return Section(name, TITLE, NOTE, groups, studies[0].name)
 
 

@@ -66,7 +66,7 @@ def checks():
 
 
 def test_section_counts_by_question_and_names_what_failed():
-    parts = controls.section(checks(), STUDIES).groups[0].blocks[0].parts
+    parts = controls.section(checks(), STUDIES).groups[0].parts
     assert parts[0].caption == "2 of 4 numbers pass, 1 are unclear, 1 fail."
     (failed,) = parts[0].tables
     assert failed.rows[0][:2] == ["pmi", "coverage"]
