@@ -15,21 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from plumbline.probes import ALL, EACH
-from plumbline.probes.controls.measures import (
-    ADJUSTED,
-    FOUND,
-    HOLD,
-    MEASURES,
-    NO,
-    ORDER,
-    QUESTIONS,
-    SILENT,
-    TESTS,
-    UNCLEAR,
-    YES,
-    question,
-    verdict,
-)
+from plumbline.probes.controls import measures
 from plumbline.probes.report.figures import Mark, forest
 from plumbline.probes.report.view import LEVEL, Group, Part, Section, link, listed
 from plumbline.probes.site.headlines import HEADLINES
@@ -43,7 +29,7 @@ if TYPE_CHECKING:
 
 NAME = "controls"
 TITLE = "Controls: can these probes see what was planted?"
-MARKS = {YES: Mark(), UNCLEAR: Mark("circle", "#fff"), NO: Mark("cross")}
+MARKS = {measures.YES: Mark(), measures.UNCLEAR: Mark("circle", "#fff"), measures.NO: Mark("cross")}
 NOTE = (
     "Worlds are languages with known biases, and models trained on them. Where biases were planted "
     "(positive control) a probe should find them, in their order, and its 95% intervals should "
@@ -51,7 +37,7 @@ NOTE = (
 )
 ROW = {name: name for name in ("analysis", "measure", "reading", "item", "model")}
 NUMBERS = {"value": "value", "interval": "95% interval", "n": "n", "expected": "compared with"}
-KEYS = {FOUND: "found", ORDER: "order", HOLD: "coverage"}  # of metrics
+KEYS = {measures.FOUND: "found", measures.ORDER: "order", measures.HOLD: "coverage"}  # of metrics
 # Analyses of weights that the run itself trains, whose last bits depend on the device: git keeps
 # no metrics of them.
 TRAINED = ("shift", "compass", "fairness", "ensemble")
@@ -69,10 +55,10 @@ def checks(tables: Tables) -> list[Row]:
 
 def judged(analysis: str, row: Row) -> Row:
     """Return a row of recovery with its question and verdict; empty where it answers none."""
-    asked = question(row["measure"], row["world"])
+    asked = measures.question(row["measure"], row["world"])
     if not asked:
         return {}
-    result = verdict(row["measure"], row["world"], row["value"], row["low"], row["high"])
+    result = measures.verdict(row["measure"], row["world"], row["value"], row["low"], row["high"])
     return row | {"analysis": analysis, "question": asked, "verdict": result}
 
 
@@ -90,16 +76,18 @@ def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
     failed = [
         row | {"limit": explained(row, by_analysis[row["analysis"]], here=here)}
         for row in rows
-        if row["verdict"] == NO
+        if row["verdict"] == measures.NO
     ]
-    caption = f"{counts[YES]} of {len(rows)} numbers pass, {counts[UNCLEAR]} are unclear, "
-    caption += f"{counts[NO]} fail."
+    yes, unclear, no = (
+        counts[verdict] for verdict in (measures.YES, measures.UNCLEAR, measures.NO)
+    )
+    caption = f"{yes} of {len(rows)} numbers pass, {unclear} are unclear, {no} fail."
     failures = listed(failed, ROW | {"limit": "known limit"}, NUMBERS, "What failed")
     glance = [
-        {"analysis": analysis} | {q: _passed(rows, analysis, q) for q in QUESTIONS}
+        {"analysis": analysis} | {q: _passed(rows, analysis, q) for q in measures.QUESTIONS}
         for analysis in dict.fromkeys(row["analysis"] for row in rows)
     ]
-    heads = {name: name for name in ("analysis", *QUESTIONS)}
+    heads = {name: name for name in ("analysis", *measures.QUESTIONS)}
     parts = [
         Part(caption=caption, tables=(failures,) if failed else (), open=True),
         Part(tables=(listed(glance, heads, caption="Controls by question"),), open=True),
@@ -108,14 +96,14 @@ def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
     every = ROW | {"question": "question", "world": "world", "verdict": "passes"}
     numbers = listed(rows, every, NUMBERS, "Controls, number by number")
     names = sorted({row["measure"] for row in rows})
-    measures = listed(
-        [MEASURES[name]._asdict() | {"name": name} for name in names],
+    about = listed(
+        [measures.MEASURES[name]._asdict() | {"name": name} for name in names],
         {"name": "measure", "description": "what it is", "planted": "passes if, biases planted"}
         | {"null": "passes if, nothing planted"},
         {"expected": "this number"},
     )
     parts.append(Part("All numbers of the controls", tables=(numbers,)))
-    parts.append(Part("What the measures are", tables=(measures,)))
+    parts.append(Part("What the measures are", tables=(about,)))
     return Section(NAME, TITLE, NOTE, [Group("", parts)], "recovery")
 
 
@@ -124,9 +112,13 @@ def _passed(rows: Sequence[Row], analysis: str, question: str) -> str:
     verdicts = Counter(
         row["verdict"] for row in rows if (row["analysis"], row["question"]) == (analysis, question)
     )
-    rest = [f"{verdicts[verdict]} {verdict}" for verdict in (UNCLEAR, NO) if verdicts[verdict]]
+    rest = [
+        f"{verdicts[verdict]} {verdict}"
+        for verdict in (measures.UNCLEAR, measures.NO)
+        if verdicts[verdict]
+    ]
     total = verdicts.total()
-    return "; ".join([f"{verdicts[YES]} of {total}", *rest]) if total else "no measure"
+    return "; ".join([f"{verdicts[measures.YES]} of {total}", *rest]) if total else "no measure"
 
 
 def explained(check: Row, study: Study, *, here: bool) -> str:
@@ -151,9 +143,14 @@ def figure(rows: Sequence[Row]) -> str:
         series="verdict",
         marks=MARKS,
         panel="question",
-        panels=QUESTIONS,
+        panels=measures.QUESTIONS,
         limits=(-0.25, 1.05),
-        zero={FOUND: LEVEL, ORDER: 0.0, HOLD: 0.95, SILENT: LEVEL},
+        zero={
+            measures.FOUND: LEVEL,
+            measures.ORDER: 0.0,
+            measures.HOLD: 0.95,
+            measures.SILENT: LEVEL,
+        },
         spread=True,
     )
 
@@ -213,13 +210,13 @@ def metrics(rows: Sequence[Row]) -> dict[str, Any]:
     for (analysis, reading, name), own in values.items():
         mean = round(fmean(own), DIGITS)
         means.setdefault(analysis, {}).setdefault(reading, {})[name] = mean
-    passed = sum(row["verdict"] == YES for row in rows)
+    passed = sum(row["verdict"] == measures.YES for row in rows)
     return {"controls": means, "as_it_should": {"of": len(rows), "yes": passed}}
 
 
 def _metric(row: Row) -> str:
-    if row["question"] != SILENT:
+    if row["question"] != measures.SILENT:
         return KEYS[row["question"]]
-    if row["measure"] in ADJUSTED:
+    if row["measure"] in measures.ADJUSTED:
         return "false_discoveries"
-    return "false_positives" if row["measure"] in TESTS else "in_place_of_nothing"
+    return "false_positives" if row["measure"] in measures.TESTS else "in_place_of_nothing"

@@ -83,11 +83,6 @@ def test_a_section_shows_the_clearest_rows_with_their_numbers(site, finished):
     assert f"{number(row['low'])} to {number(row['high'])}" in cells
 
 
-def test_results_list_positive_controls_before_negative_ones(site):
-    own, controls = sections(site["index"])["results"].tables
-    assert [row[0] for row in (*own[1:], *controls[1:])] == ["tiny", "world-planted", "world-null"]
-
-
 def test_downloads_are_the_tables_as_parquet_and_as_csv_with_labels(site, finished):
     links = re.findall(r'href="(tables/[^"]+)"', site["politicians"])
     report, data = finished / "data/report", finished / "data"

@@ -77,15 +77,6 @@ def test_probe_parts_of_another_run(fine, change):
     assert hashes(partial) == before
 
 
-@pytest.mark.slow
-def test_coverage_precision(fine):
-    folder = probe("associations", "tiny")
-    for row in pl.read_parquet(folder / "coverage/*.parquet").iter_rows(named=True):
-        assert 0 < row["precision_nats"] < 1e-4
-        assert row["precision_overlap"] == 1
-        assert row["dtype"] == "float32"
-
-
 def test_run_models_failure(place, capfd):
     assert main(["clusters", "nobody", "noone"]) == 1
     said = capfd.readouterr().err
