@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import section
 from plumbline.probes.site.headlines import HEADLINES, Kind, headline
 from plumbline.result import Result
 from plumbline.studies import STUDIES, ask, control_language
+from plumbline.workspace import entered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-FEWEST = 2
 SEPARATOR = " minus "
 DATASETS = "data/datasets/"
-KEPT = ("language", "datasets", "settings")  # for control models too
 
 
 def compare(
@@ -55,20 +55,24 @@ def compare(
     UserError
         If there are fewer than two models, two of one name, or datasets differ.
     """
-    if len(models) < FEWEST:
-        raise UserError("compare: name two models or more; the others are compared with the first")
-    called = [str(m) for m in names or models if isinstance(m, str | Path)]
-    if len({*called}) < len(called):
-        raise UserError("compare: two models have the same name; give different `names`")
+    require_models([str(m) for m in names or models if isinstance(m, str | Path)], len(models))
     if {"name", "model"} & set(options) or (names and len(names) != len(models)):
         raise UserError("compare: give one of `names` for each model")
     results = []
     for number, model in enumerate(models):
-        one: dict[str, Any] = {"name": names[number]} if names else {}
+        own: dict[str, Any] = {"name": names[number]} if names else {}
         if into:
-            one["into"] = Path(into) / (names[number] if names else f"model-{number + 1}")
-        results.append(ask(study, model, **one, **options))
+            own["into"] = Path(into) / (names[number] if names else f"model-{number + 1}")
+        results.append(ask(study, model, **own, **options))
     return between(study, results, options)
+
+
+def require_models(names: Sequence[str], number: int) -> None:
+    """Refuse fewer than two models, or two of one name."""
+    if number < 2:
+        raise UserError("compare: name two models or more; the others are compared with the first")
+    if len(set(names)) < len(names):
+        raise UserError("compare: two models have the same name; give different `names`")
 
 
 def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> Result:
@@ -79,64 +83,64 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
     UserError
         If two models have the same name, or were run on different datasets.
     """
-    called = [result.model for result in results]
-    if len(set(called)) < len(called):
-        raise UserError("compare: two models have the same name; give different `names`")
+    names = [result.model for result in results]
+    require_models(names, len(results))
     _require_same_datasets(study, results)
     table, confidence = _table(study, results)
-    kind = Kind(HEADLINES[study].kind.things, "differ")
-    pair = len(called) == FEWEST
-    title = SEPARATOR.join(called) if pair else ", ".join(called)
-    first = ("what",) if pair else ("first", "second", "what")
+    pair = ("what",) if len(names) == 2 else ("first", "second", "what")
     several = [name for name in ("scale", "language") if table[name].n_unique() > 1]
     void = "; ".join(f"{result.model}, {result.void}" for result in results if result.void)
-    table = table.with_columns(void=pl.lit(void))
-    facts = {result.model: result.provenance for result in results}
 
     def controls() -> dict[str, Result]:
-        of = STUDIES[study].controls
-        same = {key: options[key] for key in KEPT if key in options}
-        wanted = (same.get("language"), same.get("settings"))
-        same["language"], notes = control_language(study, of[0], *wanted)
-        return {SEPARATOR.join(of): replace(compare(study, *of, **same), notes=notes)}
+        models = STUDIES[study].controls
+        same = {k: options[k] for k in ("language", "datasets", "settings") if k in options}
+        language, notes = control_language(
+            study, models[0], same.get("language"), same.get("settings")
+        )
+        result = compare(study, *models, **(same | {"language": language}))
+        return {SEPARATOR.join(models): replace(result, notes=notes)}
 
-    tables = {"comparison": table.drop("unit", "void")}
-    rows = headline(table, (*first, *several), 0, "unit")
     return Result(
-        *(study, title, kind, rows, tables, "comparison", results[0].folder, facts),
-        *(confidence, controls),
+        study=study,
+        model=SEPARATOR.join(names) if len(names) == 2 else ", ".join(names),
+        kind=Kind(HEADLINES[study].kind.things, "differ"),
+        headline=headline(table.with_columns(void=pl.lit(void)), (*pair, *several), 0, "unit"),
+        tables={"comparison": table.drop("unit")},
+        main="comparison",
+        folder=results[0].folder,
+        provenance={result.model: result.provenance for result in results},
+        confidence=confidence,
+        _controls=controls,
     )
 
 
 def _require_same_datasets(study: str, results: Sequence[Result]) -> None:
-    for one in results[1:]:
-        for path, digest in results[0].provenance["inputs"].items():
-            if path.startswith(DATASETS) and one.provenance["inputs"].get(path, digest) != digest:
+    first = results[0].provenance["inputs"]
+    for result in results[1:]:
+        digests = result.provenance["inputs"]
+        for path, digest in first.items():
+            if path.startswith(DATASETS) and digests.get(path, digest) != digest:
                 raise UserError(
-                    f"compare: {results[0].model} and {one.model} were run on different versions "
-                    f"of {path.removeprefix(DATASETS)}; run {study} of both with one dataset"
+                    f"compare: {results[0].model} and {result.model} were run on different "
+                    f"versions of {path.removeprefix(DATASETS)}; run {study} of both with one "
+                    "dataset"
                 )
 
 
-def _table(study: str, results: Iterable[Result]) -> tuple[pl.DataFrame, float]:
-    """Run the analysis on the outputs of all, which stay where they are.
-
-    Returned: the table, and the confidence of its intervals.
-    """
-    from plumbline.builders.core.params import section
+def _table(study: str, results: Sequence[Result]) -> tuple[pl.DataFrame, float]:
+    """Run the analysis on the outputs of all models; return it with its confidence."""
     from plumbline.probes.comparison import comparison
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.workspace import entered
 
-    results = list(results)
-    first, probe = results[0], STUDIES[study].probe
     with tempfile.TemporaryDirectory() as folder:
+        outputs = Path(folder) / "outputs" / STUDIES[study].probe
+        outputs.mkdir(parents=True)
         for result in results:
-            at = Path(folder) / "outputs" / probe / result.model
-            at.parent.mkdir(parents=True, exist_ok=True)
-            at.symlink_to(result.folder / "data/outputs" / probe / result.model)
-        with entered(first.folder):
-            datasets = {p.name: p.absolute() for p in Path("data/datasets").iterdir() if p.is_dir()}
-            inputs = Inputs(tuple(result.model for result in results), datasets, Path(folder))
+            stored = result.folder / "data/outputs" / outputs.name / result.model
+            (outputs / result.model).symlink_to(stored)
+        with entered(results[0].folder):
+            datasets = {p.name: p.absolute() for p in Path(DATASETS).iterdir() if p.is_dir()}
+            models = tuple(result.model for result in results)
             params = section("analysis.comparison", comparison.Params)
-            return comparison.run(inputs, params)["comparison"], params.confidence
+            tables = comparison.run(Inputs(models, datasets, Path(folder)), params)
+            return tables["comparison"], params.confidence

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
-import re
 import sys
 from dataclasses import replace
 from html import escape
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core import cli
 from plumbline.builders.core.errors import UserError
@@ -20,7 +18,8 @@ if TYPE_CHECKING:
 
     from plumbline.result import Result
 
-REPORT, DEMO = Path("plumbline-results/index.html"), Path("plumbline-demo")
+    Arguments = argparse.Namespace
+
 STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
 GROUPS = {  # the commands of a checkout, by the name of the group
     "data": ("plumbline.builders", "build, fetch, publish, compare and trace datasets"),
@@ -46,20 +45,8 @@ examples:
 """
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser that suggests the nearest choice."""
-
-    def error(self, message: str) -> NoReturn:
-        """End with the message and a suggestion."""
-        choice = re.search(r"invalid choice: '(\S+)' \(choose from (.*)\)", message)
-        known = re.findall(r"[\w-]+", choice[2]) if choice else []
-        if choice and (near := difflib.get_close_matches(choice[1], known, 1)):
-            message = f"no {choice[1]!r}; did you mean {near[0]}?"
-        super().error(message)
-
-
-def _parser() -> Parser:
-    parser = Parser(
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
         prog="plumbline",
         description="Measure social and political bias in language models.",
         epilog=EXAMPLES,
@@ -68,77 +55,66 @@ def _parser() -> Parser:
     parser.add_argument("--version", action="store_true", help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
 
-    def command(
-        name: str, about: str, run: Callable[[argparse.Namespace], None], example: str = ""
-    ) -> Parser:
-        made: Parser = commands.add_parser(
-            name, help=about, description=f"{about}.", epilog=example and f"example: {example}"
+    def command(name: str, about: str, run: Callable[[Arguments], None]) -> argparse.ArgumentParser:
+        epilog = next((e for e in EXAMPLES.splitlines() if f"plumbline {name} " in e), "")
+        made = commands.add_parser(
+            name, help=about, description=f"{about}.", epilog=epilog and f"example:{epilog}"
         )
         made.set_defaults(run=run)
         return made
 
-    example = "plumbline run politicians --model ./my-bert --language en"
-    one = command("run", "run a study on a model, and print its result", _run, example)
-    _add_study(one)
-    example = "plumbline compare politicians ./my-bert google-bert/bert-base-uncased"
-    both = command("compare", "differences of models over the same items", _compare, example)
-    _add_study(both, models=True)
-    both.add_argument("--to", type=Path, metavar="FOLDER", help="write tables and figures there")
-    both.add_argument("--width", type=float, default=12, help="of figures, in cm (default: 12)")
-    for made in (one, both):
+    running = command("run", "run a study on a model, and print its result", _run)
+    comparing = command("compare", "differences of models over the same items", _compare)
+    for made in (running, comparing):
+        made.add_argument("study", choices=STUDIES, metavar="STUDY", help=", ".join(STUDIES))
+        _add_options(made, models=made is comparing)
         made.add_argument("--controls", action="store_true", help="run the control models too")
+    comparing.add_argument("--to", type=Path, metavar="FOLDER", help="of tables and figures")
     about = "print the kind of a model and the studies that fit it, within seconds"
-    checking = command("check", about, _check, "plumbline check ./my-bert")
+    checking = command("check", about, _check)
     checking.add_argument("model", nargs="+", help="folder, or id of the Hugging Face Hub")
     checking.add_argument("--kind", default="", help="masked, causal, seq2seq or classifier")
     about = "list studies, control models, datasets, results or published numbers"
     command("ls", about, _list).add_argument("what", nargs="?", choices=LISTS, default="studies")
-    _add_exports(command("export", "write tables and figures for papers, R or Stata", _export))
-    page = command("report", "write a page of all results of this folder", _report)
-    page.add_argument("--to", type=Path, default=REPORT, metavar="FILE")
-    demo = command("demo", "run studies on the control models, on a page for newcomers", _demo)
-    demo.add_argument("--model", default="", help="an additional model (default: a public one)")
-    demo.add_argument(
-        "--to", type=Path, default=DEMO, metavar="FOLDER", help="(default: %(default)s)"
+    exporting = command("export", "write tables and figures for papers, R or Stata", _export)
+    exports = exporting.add_subparsers(
+        dest="study", metavar="STUDY|" + "|".join(KINDS), required=True
     )
-    for name, (_, about) in GROUPS.items():
-        commands.add_parser(name, help=f"{about} (in a checkout)", add_help=False)
-    cli.options(parser, commands)
-    return parser
-
-
-def _add_exports(parser: Parser) -> None:
-    """Add the exports: a study of one's own models, or parts of a checkout."""
-    parser.epilog = "example: plumbline export politicians --model my-bert --to paper --width 8"
-    exports = parser.add_subparsers(dest="study", metavar="STUDY|" + "|".join(KINDS), required=True)
     for study in STUDIES:
-        _add_study(exports.add_parser(study, help=f"the study of {study}, of your models"), False)
+        _add_options(exports.add_parser(study, help=f"the study of {study}, of your models"))
     for kind, (about, name) in KINDS.items():
         made = exports.add_parser(kind, help=about, description=f"{about}.")
         made.set_defaults(run=_export_checkout)
         made.add_argument("names", nargs="*", metavar=name, help="default: all that are there")
         made.add_argument("--data", type=Path, default="data", help="folder (default: data)")
         made.add_argument("--formats", default="", help="such as csv,tex,svg; default: all")
-    tables: Parser = exports.choices["tables"]
-    tables.epilog = "example: plumbline export tables pmi --to paper --where language=en --rows 20"
-    latex = tables.add_argument_group("tables in LaTeX")
-    latex.add_argument("--columns", default="", help="such as word,gender,value; default: the key")
-    latex.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE")
-    latex.add_argument("--rows", type=int, default=100, help="at most (default: 100)")
+        if kind == "tables":
+            made.epilog = "example: plumbline export tables pmi --to paper --rows 20"
+            latex = made.add_argument_group("tables in LaTeX")
+            latex.add_argument("--columns", default="", help="such as word,gender,value")
+            latex.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE")
+            latex.add_argument("--rows", type=int, default=100, help="at most (default: 100)")
     for made in exports.choices.values():
         made.add_argument("--to", type=Path, required=True, metavar="FOLDER")
-        made.add_argument("--width", type=float, default=12, help="of figures, in cm (default: 12)")
         cli.options(made)
+    for made in (comparing, *exports.choices.values()):
+        made.add_argument("--width", type=float, default=12, help="of figures, in cm (default: 12)")
+    reporting = command("report", "write a page of all results of this folder", _report)
+    page = Path("plumbline-results/index.html")
+    reporting.add_argument("--to", type=Path, default=page, metavar="FILE")
+    demo = command("demo", "run studies on the control models, on a page for newcomers", _demo)
+    demo.add_argument("--model", default="", help="an additional model (default: a public one)")
+    folder, about = Path("plumbline-demo"), "(default: %(default)s)"
+    demo.add_argument("--to", type=Path, default=folder, metavar="FOLDER", help=about)
+    for name, (_, about) in GROUPS.items():
+        commands.add_parser(name, help=f"{about} (in a checkout)", add_help=False)
+    cli.options(parser, commands)
+    return parser
 
 
-def _add_study(parser: Parser, study: bool = True, *, models: bool = False) -> None:
-    """Add the options of a study.
-
-    ``study``: it is an argument; ``models``: they are arguments too, not options.
-    """
+def _add_options(parser: argparse.ArgumentParser, *, models: bool = False) -> None:
+    """Add the options of a study; ``models``: whether models are arguments, not options."""
     add = parser.add_argument
-    if study:
-        add("study", choices=STUDIES, metavar="STUDY", help=", ".join(STUDIES))
     about = "folder, id of the Hub, or a name in plumbline.yaml"
     if models:
         add("model", nargs="+", metavar="MODEL", help=about)
@@ -157,104 +133,104 @@ def _add_study(parser: Parser, study: bool = True, *, models: bool = False) -> N
     add("--set", action="append", default=[], metavar="KEY=VALUE", help=about)
 
 
-def _run(given: argparse.Namespace) -> None:
+def _run(arguments: Arguments) -> None:
     from plumbline import runs
 
-    models, planned = runs.plan(given)
+    models, planned = runs.plan(arguments)
     for run in planned:
         result = runs.execute(models, run)
-        _print(result, given)
+        _print(result, arguments)
         print(f"  tables: {result.folder / 'data/tables'}")
 
 
-def _print(result: Result, given: argparse.Namespace) -> None:
+def _print(result: Result, arguments: Arguments) -> None:
     """Print a result with its notes and, if wanted, its controls."""
     print(result.summary)
     for note in result.notes:
         print(f"  note: {note}")
-    for control in (result.controls if given.controls else {}).values():
+    for control in (result.controls if arguments.controls else {}).values():
         print(f"  control: {control.summary}")
         for note in control.notes:
             print(f"    note: {note}")
 
 
-def _compare(given: argparse.Namespace) -> None:
+def _compare(arguments: Arguments) -> None:
     from plumbline import runs
-    from plumbline.comparing import FEWEST, between
+    from plumbline.comparing import between, require_models
 
-    if len(given.model) < FEWEST:
-        raise UserError("compare: name two models or more; the others are compared with the first")
-    models, planned = runs.plan(given, again=True)
+    require_models([], len(arguments.model))
+    models, planned = runs.plan(arguments, again=True)
     same, *others = ({k: run.get(k) for k in ("language", *runs.OPTIONS)} for run in planned)
     if any(other != same for other in others):
         raise UserError(
             f"compare: {'; '.join(map(runs.label, planned))}: options differ; name those of the "
             "comparison (--language, --dtype, --set, --dataset)"
         )
-    result = between(given.study, [runs.execute(models, run) for run in planned], same)
-    _print(result, given)
-    for path in result.export(given.to, width=given.width) if given.to else ():
+    result = between(arguments.study, [runs.execute(models, run) for run in planned], same)
+    _print(result, arguments)
+    for path in result.export(arguments.to, width=arguments.width) if arguments.to else ():
         print(path)
 
 
-def _check(given: argparse.Namespace) -> None:
+def _check(arguments: Arguments) -> None:
     from plumbline.models import find
     from plumbline.studies import fitting
 
-    for model in given.model:
-        kind = find(model, kind=given.kind).kind
+    for model in arguments.model:
+        kind = find(model, kind=arguments.kind).kind
         print(f"{model}: {kind}; studies that fit: {', '.join(fitting(kind))}")
 
 
-def _list(given: argparse.Namespace) -> None:
-    from plumbline import runs, studies
+def _list(arguments: Arguments) -> None:
+    from plumbline import runs, studies, workspace
     from plumbline.builders import DATASETS
     from plumbline.reference import published
 
-    lists: dict[str, Callable[[], list[str]]] = {
-        "studies": lambda: [f"{name:12} {s.about}" for name, s in studies.STUDIES.items()],
-        "models": lambda: [
-            *runs.read()["models"],
-            *(f"{name}  (control)" for name in studies.control_models()),
-        ],
-        "datasets": lambda: list(DATASETS),
-        "results": lambda: [f"{run['study']} {runs.label(run)}" for run in runs.read()["runs"]],
-        "published": lambda: ["\t".join(map(str, row)) for row in published().iter_rows()],
-    }
-    for line in lists[given.what]():
-        print(line)
+    lines: list[str] = []
+    if arguments.what == "studies":
+        lines = [f"{name:12} {study.about}" for name, study in studies.STUDIES.items()]
+    elif arguments.what == "models":
+        controls = sorted(path.parent.name for path in workspace.WORLDS.glob("*/manifest.json"))
+        lines = [*runs.read()["models"], *(f"{name}  (control)" for name in controls)]
+    elif arguments.what == "datasets":
+        lines = list(DATASETS)
+    elif arguments.what == "results":
+        lines = [f"{run['study']} {runs.label(run)}" for run in runs.read()["runs"]]
+    else:
+        lines = ["\t".join(map(str, row)) for row in published().iter_rows()]
+    print(*lines, sep="\n")
 
 
-def _export(given: argparse.Namespace) -> None:
+def _export(arguments: Arguments) -> None:
     from plumbline import runs
 
-    models, planned = runs.plan(given, again=True)
+    models, planned = runs.plan(arguments, again=True)
     for run in planned:
         result = runs.execute(models, run)
-        for path in result.export(given.to / result.study / result.model, width=given.width):
-            print(path)
+        folder = arguments.to / result.study / result.model
+        print(*result.export(folder, width=arguments.width), sep="\n")
 
 
-def _export_checkout(given: argparse.Namespace) -> None:
+def _export_checkout(arguments: Arguments) -> None:
     from plumbline.checkout import export
     from plumbline.latex import Selection
-    from plumbline.runs import pair
+    from plumbline.runs import pairs_of
 
-    options: dict[str, Any] = {"data": given.data, "formats": _split(given.formats)}
-    if given.study == "tables":
+    formats = list(filter(None, arguments.formats.split(",")))
+    options: dict[str, Any] = {"data": arguments.data, "formats": formats}
+    if arguments.study == "tables":
         where: dict[str, list[str]] = {}
-        for name, value in (pair(text, "--where") for text in given.where):
+        for name, value in pairs_of(arguments.where, "--where"):
             where.setdefault(name, []).append(value)
-        options["selection"] = Selection(_split(given.columns), where, given.rows)
-    for path in export(given.study, given.names, given.to, width=given.width, **options):
+        columns = list(filter(None, arguments.columns.split(",")))
+        options["selection"] = Selection(columns, where, arguments.rows)
+    for path in export(
+        arguments.study, arguments.names, arguments.to, width=arguments.width, **options
+    ):
         print(path)
 
 
-def _split(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def _report(given: argparse.Namespace) -> None:
+def _report(arguments: Arguments) -> None:
     from plumbline import page, runs
 
     folder = runs.read()
@@ -269,17 +245,18 @@ def _report(given: argparse.Namespace) -> None:
             results.append(replace(result, model=runs.label(run | dtype)))
         except UserError as error:
             notes.append(f"left out: {run['study']} {runs.label(run)}: {error}")
-    print(page.write(results, given.to, "".join(f"<p>{escape(note)}</p>" for note in notes)))
+    before = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    print(page.write(results, arguments.to, before))
     for note in notes:
         print(f"  note: {note}")
 
 
-def _demo(given: argparse.Namespace) -> None:
-    from plumbline.demo import write
+def _demo(arguments: Arguments) -> None:
+    from plumbline.page import write_demo
 
-    made = write(given.to, given.model)
-    print(made.public)
-    print(f"open in a browser: {made.page}")
+    demo = write_demo(arguments.to, arguments.model)
+    print(demo.public)
+    print(f"open in a browser: {demo.page}")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -289,13 +266,13 @@ def main(arguments: list[str] | None = None) -> int:
         status: int = import_module(f"{GROUPS[words[0]][0]}.__main__").main(words[1:])
         return status
     parser = _parser()
-    given = parser.parse_args(words)
-    if given.version:
+    parsed = parser.parse_args(words)
+    if parsed.version:
         from importlib.metadata import version
 
         print(version("plumbline"))
-        return cli.FINE
-    if not given.command:
+    elif parsed.command:
+        return cli.run(parsed, lambda: parsed.run(parsed))
+    else:
         parser.print_help()
-        return cli.FINE
-    return cli.run(given, lambda: given.run(given))
+    return cli.FINE

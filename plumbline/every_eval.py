@@ -13,9 +13,7 @@ import polars as pl
 
 from plumbline.models import ID
 
-SCHEMA = "0.3.0"
 FILE = "every_eval_ever.json"
-EPOCH = "SOURCE_DATE_EPOCH"  # of reproducible builds: seconds since 1970
 BOUNDS = {  # by unit
     "recall above chance": (-1, 1),
     "of 1 to 5": (1, 5),
@@ -33,9 +31,13 @@ def record(result: Any) -> dict[str, Any]:
     The schema requires ``retrieved_timestamp``: it is the environment variable SOURCE_DATE_EPOCH,
     or 0 without it.
     """
-    seconds = os.environ.get(EPOCH) or "0"
+    seconds = os.environ.get("SOURCE_DATE_EPOCH") or "0"
     name, facts = f"plumbline.{result.study}", result.provenance
-    model = _model(result.model, facts)
+    # the id on the Hub, or a name without the path of a folder
+    address = str(facts["model"]["id"])
+    is_control, is_public = address.startswith(CONTROLS), bool(ID.fullmatch(address))
+    owner = "plumbline" if is_control else "local"
+    identity = address if is_public else f"{owner}/{result.model}"
     inputs = {
         f"sha256 of {path}": str(digest)
         for path, digest in facts["inputs"].items()
@@ -47,8 +49,8 @@ def record(result: Any) -> dict[str, Any]:
     nth = pl.int_range(1, pl.len() + 1).over("what")  # two languages may have the same word
     rows = rows.with_columns(pl.when(others.is_finite()).then(others), nth=nth)
     return {
-        "schema_version": SCHEMA,
-        "evaluation_id": f"{name}/{model['id']}/{seconds}",
+        "schema_version": "0.3.0",
+        "evaluation_id": f"{name}/{identity}/{seconds}",
         "retrieved_timestamp": seconds,
         "source_metadata": {
             "source_name": "plumbline",
@@ -57,7 +59,19 @@ def record(result: Any) -> dict[str, Any]:
             "evaluator_relationship": "other",
         },
         "eval_library": {"name": "plumbline", "version": facts["libraries"]["plumbline"]},
-        "model_info": model,
+        "model_info": {
+            "name": result.model,
+            "id": identity,
+            "inference_engine": {
+                "name": "transformers",
+                "version": facts["libraries"]["transformers"],
+            },
+            "additional_details": {
+                "deployment_type": "self_deployed",
+                "model_availability": "open_weights" if is_control or is_public else "unknown",
+                "revision": str(facts["model"]["revision"]),
+            },
+        },
         "evaluation_results": [
             {"evaluation_name": name, "source_data": source, **_score(result, row)}
             for row in rows.rows(named=True)
@@ -65,25 +79,7 @@ def record(result: Any) -> dict[str, Any]:
     }
 
 
-def _model(name: str, facts: dict[str, Any]) -> dict[str, Any]:
-    """Return the model: its id on the Hub, or a name without the path of a folder."""
-    address = str(facts["model"]["id"])
-    control, hub = address.startswith(CONTROLS), bool(ID.fullmatch(address))
-    engine = {"name": "transformers", "version": facts["libraries"]["transformers"]}
-    return {
-        "name": name,
-        "id": address if hub else f"{'plumbline' if control else 'local'}/{name}",
-        "inference_engine": engine,
-        "additional_details": {
-            "deployment_type": "self_deployed",
-            "model_availability": "open_weights" if control or hub else "unknown",
-            "revision": str(facts["model"]["revision"]),
-        },
-    }
-
-
 def _score(result: Any, row: dict[str, Any]) -> dict[str, Any]:
-    """Return one row of the headline."""
     low, high = BOUNDS.get(row["unit"], UNBOUND)
     name, suffix = f"plumbline.{result.study}", f"/{row['nth']}" if row["nth"] > 1 else ""
     uncertainty: dict[str, Any] = {} if row["n"] is None else {"num_samples": row["n"]}

@@ -16,10 +16,7 @@ from plumbline.builders.core.errors import UserError, optional_library
 from plumbline.builders.core.snapshot import write_bytes
 
 FORMATS = ("svg", "pdf", "png")
-DPI = 300
 NARROWEST, WIDEST = 2, 100  # centimetres
-XML = '<?xml version="1.0" encoding="UTF-8"?>'
-NAMESPACE = "http://www.w3.org/2000/svg"
 DOCUMENT = b"""
 #set document(date: none)
 #set page(width: auto, height: auto, margin: 0pt)
@@ -57,12 +54,12 @@ class Figure:
         size = re.search(r' width="([^"]*)" height="([^"]*)"', head)
         assert size, "a figure without a size"
         height = self.width * float(size[2]) / float(size[1])
-        head = head.replace(size[0], "", 1)
-        head = head.replace("<svg", f'<svg xmlns="{NAMESPACE}" width="{self.width:g}cm"', 1)
+        head = head.replace(size[0], f' width="{self.width:g}cm" height="{height:.4f}cm"', 1)
+        head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
         page = '<rect width="100%" height="100%" fill="#fff"/><style>text{fill:#000}</style>'
-        return f'{XML}\n{head} height="{height:.4f}cm">{page}{body}\n'
+        return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}>{page}{body}\n'
 
-    def encode(self, kind: str, dpi: float = DPI) -> bytes:
+    def encode(self, kind: str, dpi: float = 300) -> bytes:
         """Return the bytes of a file, the same for the same figure and fonts.
 
         Parameters
@@ -82,8 +79,7 @@ class Figure:
         with optional_library():
             typst: Any = importlib.import_module("typst")
         inputs = {"svg": self.standalone(), "width": f"{self.width:g}"}
-        written = typst.compile(DOCUMENT, format=kind, ppi=dpi, sys_inputs=inputs)
-        return bytes(written)
+        return bytes(typst.compile(DOCUMENT, format=kind, ppi=dpi, sys_inputs=inputs))
 
     def savefig(self, path: str | Path) -> None:
         """Save the figure in the format that the suffix of the file names."""
@@ -93,5 +89,4 @@ class Figure:
         write_bytes(Path(path), self.encode(kind))
 
     def _repr_png_(self) -> bytes:
-        """Return the picture that a notebook shows."""
         return self.encode("png", dpi=150)

@@ -8,20 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from plumbline.builders.core.errors import optional_library
-from plumbline.rounding import MISSING, interval, number, p_value
+from plumbline.probes.report.view import MISSING, interval, number, p_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 LONG = 40  # rows of a table that is set on a single page
-ENDS = ("low", "high")
-NUMBERS = ("value", *ENDS, "n", "p_bh")
-HEADS = {"n": "$n$", "p": "$p$", "p_bh": "adjusted $p$"}
-PACKAGES = "% needs the packages booktabs and longtable\n"
-SPECIAL = {sign: f"\\{sign}" for sign in "&%$#_{}"}
+NUMBERS = ("value", "low", "high", "n", "p_bh")
+HEADS = {"value": "value [low, high]", "n": "$n$", "p": "$p$", "p_bh": "adjusted $p$"}
+SPECIAL: dict[str, Any] = {sign: f"\\{sign}" for sign in "&%$#_{}"}
 SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n": " "}
-SIGNS = str.maketrans(SPECIAL)
 
 
 class Selection(NamedTuple):
@@ -40,7 +37,7 @@ def text(words: str) -> str:
     >>> print(text("R&D_1 {50%}"), text("[NA]"))
     R\&D\_1 \{50\%\} {[}NA]
     """
-    return re.sub(r"^([\[*])", r"{\1}", words.translate(SIGNS))
+    return re.sub(r"^([\[*])", r"{\1}", words.translate(str.maketrans(SPECIAL)))
 
 
 def formula(cell: str) -> str:
@@ -72,10 +69,12 @@ def table(columns: Mapping[str, Sequence[str]], layout: str, note: str = "") -> 
     with optional_library():
         import pandas as pd
     frame = pd.DataFrame(columns)
-    long = "longtable" if len(frame) > LONG else None
-    style = frame.style.hide(axis="index")
-    body = style.to_latex(hrules=True, column_format=layout, environment=long)
-    return PACKAGES + body + (f"\n{{\\footnotesize {text(note)}\\par}}\n" if note else "")
+    environment = "longtable" if len(frame) > LONG else None
+    body = frame.style.hide(axis="index").to_latex(
+        hrules=True, column_format=layout, environment=environment
+    )
+    note = note and f"\n{{\\footnotesize {text(note)}\\par}}\n"
+    return f"% needs the packages booktabs and longtable\n{body}{note}"
 
 
 def estimates(frame: pl.DataFrame, key: Sequence[str], selection: Selection) -> str:
@@ -84,42 +83,39 @@ def estimates(frame: pl.DataFrame, key: Sequence[str], selection: Selection) -> 
     The note states the columns that are constant, and the number of rows that are left out. Text
     is to the left of numbers. The result is empty if nothing is selected.
     """
-    names = frame.columns
-    for name in {*selection.where} & {*names}:
+    for name in {*selection.where} & {*frame.columns}:
         frame = frame.filter(pl.col(name).cast(pl.String).is_in(list(selection.where[name])))
-    usual = ("model", *key, *NUMBERS) if "value" in names else names
-    columns = [n for n in dict.fromkeys(selection.columns or usual) if n in names]
+    usual = ("model", *key, *NUMBERS) if "value" in frame.columns else frame.columns
+    columns = [n for n in dict.fromkeys(selection.columns or usual) if n in frame.columns]
     if frame.is_empty() or not columns:
         return ""
     notes, total = [], len(frame)
     if total > selection.rows:
-        order = "the first"
-        if "p_bh" in names:
-            order = "with the smallest adjusted p"
-            frame = frame.sort("p_bh", nulls_last=True, maintain_order=True)
+        by_p = "p_bh" in frame.columns
+        frame = frame.sort("p_bh", nulls_last=True, maintain_order=True) if by_p else frame
+        order = "with the smallest adjusted p" if by_p else "the first"
         notes.append(f"{selection.rows:,} of {total:,} rows, {order}.")
         frame = frame.head(selection.rows)
     if not selection.columns and total > 1:
-        constant = [n for n in columns if n not in NUMBERS and _is_constant(frame[n])]
-        notes += [f"{name}: {_cell(name, frame[name][0])}." for name in constant]
-        columns = [name for name in columns if name not in constant]
-    with_ends = "value" in columns and {*ENDS} <= {*names}
+        for name in [name for name in columns if name not in NUMBERS]:
+            if not frame[name].dtype.is_nested() and frame[name].n_unique() == 1:
+                notes.append(f"{name}: {_cell(name, frame[name][0])}.")
+                columns.remove(name)
+    with_ends = {"value", "low", "high"} <= {*frame.columns} and "value" in columns
     if with_ends:
-        columns = [name for name in columns if name not in ENDS]
+        columns = [name for name in columns if name not in ("low", "high")]
     columns.sort(key=lambda name: frame[name].dtype.is_numeric())
     cells, layout = dict[str, list[str]](), ""
     for name in columns:
-        head, values = name.replace("_", " "), [_cell(name, v) for v in frame[name]]
-        if with_ends and name == "value":
-            head, values = "value [low, high]", [interval(r) for r in frame.iter_rows(named=True)]
+        values = [_cell(name, value) for value in frame[name]]
+        head = HEADS.get(name, text(name.replace("_", " ")))
+        if name == "value":
+            values = [interval(row) for row in frame.rows(named=True)] if with_ends else values
+            head = head if with_ends else name
         numeric = frame[name].dtype.is_numeric()
         layout += "r" if numeric else "l"
-        cells[HEADS.get(name, text(head))] = list(map(formula if numeric else text, values))
+        cells[head] = list(map(formula if numeric else text, values))
     return table(cells, layout, " ".join(notes))
-
-
-def _is_constant(values: pl.Series) -> bool:
-    return not values.dtype.is_nested() and values.n_unique() == 1
 
 
 def _cell(name: str, value: Any) -> str:

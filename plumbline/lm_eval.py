@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from plumbline.builders.core.cli import FINE, WRONG
 from plumbline.builders.core.errors import UserError, optional_library
 from plumbline.models import find
-from plumbline.workspace import PROJECT
+from plumbline.workspace import WORLDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +32,7 @@ DTYPES = ("float32", "float64", "bfloat16")
 
 
 class Bridge:
-    """A model of the harness whose answers are those of a scorer.
+    """A model of the harness whose responses are those of a scorer.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Bridge:
     Raises
     ------
     UserError
-        If there is no such model, it is of another kind, or the dtype is unknown.
+        If the model is missing or of another kind, or the dtype is unknown.
     """
 
     name: ClassVar[str]
@@ -70,19 +70,19 @@ class Bridge:
             raise UserError(f"{self.name}: unknown argument {min(unknown)}")
         if dtype not in DTYPES:
             raise UserError(f"{self.name}: dtype {dtype}; there are {', '.join(DTYPES)}")
-        found = find(str(pretrained), revision=revision)
-        if found.kind != self.kind:
-            raise UserError(f"{self.name}: {pretrained} is of kind {found.kind}, not {self.kind}")
+        target = find(str(pretrained), revision=revision)
+        if target.kind != self.kind:
+            raise UserError(f"{self.name}: {pretrained} is of kind {target.kind}, not {self.kind}")
         from plumbline.probes.models.files import download
         from plumbline.probes.models.load import adapter
         from plumbline.probes.models.params import Model
 
-        folder, commit = PROJECT / "data/samples/worlds" / found.name, ""
-        if found.entry is not None:
-            folder = download(found.name, Model.model_validate(found.entry))
-            commit = found.entry.get("revision", "")
+        entry, folder = target.entry or {}, WORLDS / target.name
+        if entry:
+            folder = download(target.name, Model.model_validate(entry))
+        commit = entry.get("revision", "")
         options = {"dtype": dtype, "context": context}
-        self.scorer: Any = adapter(found.kind)(folder, found.name, commit, **options)
+        self.scorer: Any = adapter(target.kind)(folder, target.name, commit, **options)
 
     def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
         """Score the continuation of each pair of context and continuation."""
@@ -99,8 +99,8 @@ class Bridge:
         Raises
         ------
         UserError
-            If a text is too long for the model, the context ends within a token, or there is
-            nothing to score.
+            If a text is too long for the model, the context ends within a token, or nothing is to
+            be scored.
         """
         pairs = (_split(*request.args[:2]) for request in requests)
         return [(score.logprob_nats, bool(score.greedy)) for score in self.scores(pairs)]
@@ -111,10 +111,7 @@ class Bridge:
 
     def generate_until(self, *_: Any, **__: Any) -> NoReturn:
         """Refuse: the harness generates with causal models itself."""
-        raise UserError(
-            f"{self.name}: scores text and generates none; leave out tasks of the output type "
-            "generate_until, or use --model hf for a generative model"
-        )
+        raise UserError(f"{self.name}: no tasks of type generate_until; use --model hf for them")
 
     def get_model_info(self) -> dict[str, str | int]:
         """Return the facts that the harness stores with its results."""
@@ -132,7 +129,7 @@ class MaskedBridge(Bridge):
         ``within_word_l2r`` (Kauf and Ivanova 2023; the default), ``original`` (Salazar et al.
         2020), ``aul`` or ``aula`` (Kaneko and Bollegala 2022; sums over tokens, not their means).
     language
-        Of all texts, for models that must be told (XLM).
+        Language of all texts, for models with an embedding of it (XLM).
     """
 
     name, kind = "plumbline-mlm", "masked"
@@ -168,7 +165,7 @@ class CausalBridge(Bridge):
 
 
 def _split(context: str, continuation: str) -> tuple[str, str]:
-    """Return a request with the spaces between its parts in the second, as the harness does.
+    """Move spaces at the end of a context into the continuation, as the harness does.
 
     Examples
     --------

@@ -11,53 +11,53 @@ from typing import Any, NamedTuple
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import preflight
-from plumbline.workspace import PROJECT
+from plumbline.workspace import WORLDS
 
 ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
-MAIN = "main"
 
 
-class Found(NamedTuple):
-    """A model, and what params say of it."""
+class Target(NamedTuple):
+    """A model to run a study on, with its entry in params."""
 
     name: str
     kind: str
     entry: dict[str, Any] | None  # None: a control model, whose folder has it
 
 
-def find(model: str | Path, *, name: str = "", kind: str = "", revision: str = "") -> Found:
-    """Look at a model before anything is built: its files' names and its config alone.
+def find(model: str | Path, *, name: str = "", kind: str = "", revision: str = "") -> Target:
+    """Look at the names of a model's files and its config, before anything is built.
 
     Raises
     ------
     UserError
-        If there is no such model, or no study can use it; it says what to do.
+        If the model is missing, or no study can use it.
     """
-    control = PROJECT / "data/samples/worlds" / Path(model).name
-    if control.name == str(model) and (control / "manifest.json").is_file():
-        facts = json.loads((control / "manifest.json").read_text("utf-8"))
-        return Found(control.name, facts["model"].get("kind", "masked"), None)
-    folder = Path(model).expanduser()
-    if folder.is_dir() or isinstance(model, Path) or str(model).startswith((".", "/", "~")):
-        own = preflight.look(folder.absolute(), str(model), kind)
+    manifest = WORLDS / Path(model).name / "manifest.json"
+    if Path(model).name == str(model) and manifest.is_file():
+        facts = json.loads(manifest.read_text("utf-8"))
+        return Target(str(model), facts["model"].get("kind", "masked"), None)
+    path = Path(model).expanduser()
+    if path.is_dir() or isinstance(model, Path) or str(model).startswith((".", "/", "~")):
+        kind = preflight.look(path.absolute(), str(model), kind)
         if revision:
             raise UserError(f"{model}: a folder has no revision; leave it out")
-        entry = {"id": folder.resolve().as_posix(), "kind": own}
-        return Found(_free(name or _name(folder.resolve().name)), own, entry)
-    if not ID.fullmatch(str(model)):
+        entry = {"id": path.resolve().as_posix(), "kind": kind}
+    elif ID.fullmatch(str(model)):
+        kind, commit = _look_on_hub(str(model), kind, revision or "main")
+        entry = {"id": str(model), "revision": commit, "kind": kind}
+    else:
         raise UserError(f"{model}: neither a folder nor an id of the Hub, such as owner/name")
-    own, commit = _of_the_hub(str(model), kind, revision or MAIN)
-    entry = {"id": str(model), "revision": commit, "kind": own}
-    return Found(_free(name or _name(str(model).rpartition("/")[2])), own, entry)
+    name = name or _params_name(entry["id"].rpartition("/")[2])
+    return Target(f"my-{name}" if (WORLDS / name).is_dir() else name, kind, entry)
 
 
-def hand_over(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path, str]:
+def save_loaded(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path, str]:
     """Save a loaded model and its tokenizer, and return the folder and the model's name.
 
     Raises
     ------
     UserError
-        If there is no tokenizer, or either cannot be saved.
+        If the tokenizer is missing, or either cannot be saved.
     """
     if tokenizer is None and isinstance(model, tuple) and len(model) == 2:
         model, tokenizer = model
@@ -67,60 +67,52 @@ def hand_over(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path, 
             "transformers, with save_pretrained"
         )
     if hasattr(model, "merge_and_unload"):
-        raise UserError(
-            "an adapter of peft: merge it with model.merge_and_unload(), and give what that returns"
-        )
+        raise UserError("an adapter of peft: give what its method merge_and_unload() returns")
     if not hasattr(tokenizer, "save_pretrained"):
         raise UserError("give the tokenizer of the loaded model too: tokenizer=...")
-    called = name or _name(Path(str(getattr(model.config, "_name_or_path", "") or "model")).name)
-    folder = into / "model" / called
+    address = getattr(model.config, "_name_or_path", "") or "model"
+    name = name or _params_name(Path(str(address)).name)
+    folder = into / "model" / name
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{called}-") as top:
-        partial = Path(top) / called
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as top:
+        partial = Path(top) / name
         model.save_pretrained(partial)
         tokenizer.save_pretrained(partial)
         shutil.rmtree(folder, ignore_errors=True)
         partial.rename(folder)
-    return folder, called
+    return folder, name
 
 
-def _free(name: str) -> str:
-    """Return a name that no control model has."""
-    return f"my-{name}" if (PROJECT / "data/samples/worlds" / name).is_dir() else name
-
-
-def _of_the_hub(name: str, kind: str, revision: str) -> tuple[str, str]:
+def _look_on_hub(name: str, kind: str, revision: str) -> tuple[str, str]:
     """Return kind and commit of a model of the Hub; one that was fetched needs no network."""
     from huggingface_hub import get_token, try_to_load_from_cache
 
     if re.fullmatch(r"[0-9a-f]{40}", revision):
-        there = try_to_load_from_cache(name, preflight.CONFIG, revision=revision)
-        if isinstance(there, str) and any(Path(there).parent.glob("*.safetensors")):
-            return preflight.look(Path(there).parent, name, kind), revision
+        cached = try_to_load_from_cache(name, preflight.CONFIG, revision=revision)
+        if isinstance(cached, str) and any(Path(cached).parent.glob("*.safetensors")):
+            return preflight.look(Path(cached).parent, name, kind), revision
     from plumbline.builders.release import hub
 
-    api = hub.client(get_token())
+    api, path = hub.client(get_token()), ""
     with hub.answering(f"{name}@{revision}"), preflight.admitted(name):
         info: Any = api.model_info(name, revision=revision)
-    files = {file.rfilename for file in info.siblings or ()}
-    config = None
-    if preflight.CONFIG in files:
-        with hub.answering(f"{name}@{revision}"), preflight.admitted(name):
+        files = {file.rfilename for file in info.siblings or ()}
+        if preflight.CONFIG in files:
             path = api.hf_hub_download(name, preflight.CONFIG, revision=str(info.sha))
-        config = json.loads(Path(path).read_text("utf-8"))
-    if said := preflight.problem(files, config, kind):
-        raise UserError(f"{name}: {said}")
+    config = json.loads(Path(path).read_text("utf-8")) if path else None
+    if problem := preflight.problem(files, config, kind):
+        raise UserError(f"{name}: {problem}")
     assert config is not None
     return kind or str(preflight.kind_of(config)), str(info.sha)
 
 
-def _name(text: str) -> str:
+def _params_name(text: str) -> str:
     """Return a name as params take it.
 
     Examples
     --------
-    >>> _name("xlm-roberta.v2"), _name("7b-chat")
+    >>> _params_name("xlm-roberta.v2"), _params_name("7b-chat")
     ('xlm-roberta-v2', 'm7b-chat')
     """
-    told = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-") or "model"
-    return told if told[0].isalpha() else f"m{told}"
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-") or "model"
+    return name if name[0].isalpha() else f"m{name}"

@@ -1,15 +1,21 @@
-"""A page of results: what was found first, models by studies, then a figure for each."""
+"""A page of results, and the demonstration of the studies on models with a known bias."""
 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from plumbline import studies
+import polars as pl
+
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import write_bytes
-from plumbline.probes.report.view import Block, Group, Linked, Part, Section
+from plumbline.builders.datasets.politicians.person import GENDERS
+from plumbline.models import find
+from plumbline.probes.report.view import Group, Part, SafeHtml, Section
 from plumbline.probes.site import headlines
-from plumbline.probes.site.build import STUDIES, render
+from plumbline.probes.site.build import STUDIES as PAGES
+from plumbline.probes.site.build import render
+from plumbline.studies import STUDIES, ask, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,45 +23,119 @@ if TYPE_CHECKING:
 
     from plumbline.result import Result
 
+LANGUAGE = "en"
+PUBLIC = {  # 47 MB; by the commit of params/full.yaml
+    "model": "albert/albert-base-v2",
+    "revision": "8e2f239c5f8a2c0f253781ca60135db913e5c80c",
+}
+SHOWN = ("politicians", "stereotypes", "nationality")
+TITLE = "A demonstration: can a bias be found where there is one, and none where there is none?"
+
 
 def write(results: Sequence[Result], path: Path, before: str = "", title: str = "Results") -> Path:
     """Write a page of results, those of control models last, and return its path.
 
-    It is written whole or not at all.
-
     Parameters
     ----------
     before
-        HTML that stands above the table of all results.
+        HTML above the table of all results.
     """
-    kinds = ("positive", "negative")
-    known = {s: dict(zip(of.controls, kinds, strict=True)) for s, of in studies.STUDIES.items()}
+    kinds = ("", "positive", "negative")
 
     def kind_of(result: Result) -> str:
-        return known[result.study].get(result.model.split()[0], "")  # options stand behind it
+        model = result.model.split()[0]  # options follow it
+        controls = STUDIES[result.study].controls
+        return kinds[controls.index(model) + 1] if model in controls else ""
 
-    results = sorted(results, key=lambda result: ("", *kinds).index(kind_of(result)))
-    every = [headlines.of_model(r.study, r.model, r.kind, r.headline, kind_of(r)) for r in results]
-    rows = [row for row in every if row]
-    sections = [headlines.section(rows, (), STUDIES)] if rows else []
+    results = sorted(results, key=lambda result: kinds.index(kind_of(result)))
+    rows = [headlines.of_model(r.study, r.model, r.kind, r.headline, kind_of(r)) for r in results]
+    sections = [headlines.section(rows, (), PAGES)] if any(rows) else []
     for study in dict.fromkeys(result.study for result in results):
         groups = [_group(result) for result in results if result.study == study]
-        sections.append(Section(study, study, "", groups, ""))
+        sections.append(Section(study, study, "", groups))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, render(sections, title=title, before=before).encode())
     return path
 
 
 def _group(result: Result) -> Group:
-    known = result.provenance["model"]
+    model = result.provenance["model"]
     tables = ", ".join(f"{name} ({len(table):,} rows)" for name, table in result.tables.items())
     command = f"plumbline export {result.study} --model {result.model} --to FOLDER"
-    told = (
-        f"{tables}.",
-        Linked(f"CSV, parquet, LaTeX and figures: <code>{escape(command)}</code>"),
-        f"{known['id']}, {known['revision']}",
+    details = SafeHtml(
+        f"{escape(tables)}. CSV, parquet, LaTeX and figures: <code>{escape(command)}</code>. "
+        f"Model: {escape(str(model['id']))}, {model['revision']}."
     )
-    captions = (result.summary, *(f"Note: {note}" for note in result.notes))
-    shown = [*(Part(caption=text) for text in captions), Part(figure=result.svg())]
-    folded = Block("tables and model", [Part(caption=text) for text in told])
-    return Group(result.model, [Block("", shown), folded], f"{result.study}-{result.folder.name}")
+    parts = [Part(caption=result.summary)]
+    parts += [Part(caption=f"Note: {note}") for note in result.notes]
+    parts += [Part(figure=result.svg()), Part("tables and model", caption=details)]
+    return Group(result.model, parts, f"{result.study}-{result.folder.name}")
+
+
+class Demo(NamedTuple):
+    """The demonstration: its page, and a sentence on the model that is no control."""
+
+    page: Path
+    public: str
+
+
+def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) -> Demo:
+    """Run studies on their control models, and on one model more; write a page of them.
+
+    Parameters
+    ----------
+    folder
+        Folder of outputs, tables and ``index.html``.
+    model
+        Folder or id of the further model; by default a small public one. If it cannot be loaded
+        the page states why, and has the control models alone.
+    studies
+        Studies, the first of which is politicians.
+    """
+    results = [
+        ask(study, control, language=LANGUAGE, into=folder / control)
+        for study in studies
+        for control in STUDIES[study].controls
+    ]
+    options = {"model": model} if model else PUBLIC
+    try:
+        fits = fitting(find(**options).kind)
+        others = [
+            ask(study, **options, language=LANGUAGE, into=folder / "besides")  # type: ignore[arg-type]
+            for study in studies
+            if study in fits
+        ]
+        public = " ".join(result.summary for result in others)
+    except UserError as problem:
+        others, public = [], f"Not run: {problem}."
+    before = _introduction(results[0], results[1], public)
+    page = write([*others, *results], folder / "index.html", before, TITLE)
+    return Demo(page, public)
+
+
+def _introduction(planted: Result, null: Result, public: str) -> str:
+    """Return the question, the answer, and how to read the figures, as HTML."""
+    people = pl.read_parquet(planted.folder / f"data/datasets/politicians/{LANGUAGE}.parquet")
+    genders = ("female", "male", "non-binary")
+    counts = [people["gender"].eq(GENDERS.index(gender)).sum() for gender in genders]
+    share = [f"{len(r.found)} of {len(r.headline.drop_nulls('p_bh'))}" for r in (planted, null)]
+    return f"""<p><b>The question.</b> Does a language model put other words beside the names of
+women than beside those of men? Here it is put to two tiny models that were trained on made-up
+sentences. In those of the first, {planted.model}, some words go with women's names and others with
+men's; those of the second, {null.model}, have no such difference. A method that can be trusted
+finds the bias of the first, and nothing in the second.</p>
+<p><b>The answer.</b> In the first model {share[0]} words go with a gender, in the second
+{share[1]}.</p>
+<p><b>How to read the figures.</b> Each line is a word. The further a point is from the grey line,
+the more often the model puts the word beside those names than chance would (pointwise mutual
+information, in nats: 0.7 is twice as often). The bar is the 95% interval: where the point might be,
+had other names been drawn. A filled point is a difference that chance does not explain; of those
+that are found, one in twenty may be false.</p>
+<p><b>The names are real.</b> They are those of {len(people)} politicians: {counts[0]} women,
+{counts[1]} men and {counts[2]} non-binary people, with their gender as Wikidata has it. The other
+studies below take the social groups of a published study, and common first and last names of
+countries. <b>The two models are not:</b> what they respond is nothing about these people, nor about
+any model in use.</p>
+<p><b>One model more.</b> {escape(public)}</p>
+<p><b>Yours:</b> <code>plumbline run politicians --model FOLDER</code>, or an id of the Hugging
+Face Hub.</p>"""

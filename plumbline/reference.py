@@ -1,4 +1,4 @@
-"""What the papers report about public models: facts to hold one's own results against."""
+"""Numbers that the papers report about public models, to compare results with."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from plumbline.builders.core.errors import UserError
 
 if TYPE_CHECKING:
     import polars as pl
-
-FILE = Path(__file__).parent / "published.csv"
-# Of Al Ali and Libovický (2024) the table of ratings is not in here.
-REPORTED = ("politicians", "stereotypes", "nationality", "leaning")
 
 
 def published(study: str = "") -> pl.DataFrame:
@@ -27,6 +23,8 @@ def published(study: str = "") -> pl.DataFrame:
     - Barriere and Cifuentes (2024), LREC-COLING, Tables 1 to 3: in points and percent.
     - Feng et al. (2023), ACL, Table 12: precision and recall of classifiers of RoBERTa by group, by
       the corpus it was pretrained on further. They draw the places of models without numbers.
+
+    The table of ratings of Al Ali and Libovický (2024) is not included.
 
     Parameters
     ----------
@@ -52,23 +50,16 @@ def published(study: str = "") -> pl.DataFrame:
     """
     import polars as pl
 
-    if study and study not in REPORTED:
-        raise UserError(f"reference: no published numbers of {study!r}; of {', '.join(REPORTED)}")
-    found = pl.read_csv(FILE)
-    found = pl.concat([found, pl.DataFrame(_leaning()).select(found.columns)])
-    return found.filter(study=study) if study else found
-
-
-def _leaning() -> list[dict[str, object]]:
     from plumbline.probes.leaning import fairness
 
-    about: dict[str, object] = {
-        "study": "leaning",
-        "model": "FacebookAI/roberta-base",
-        "language": "en",
-    }
-    about |= {"unit": "percent", "source": "Feng et al. 2023, Table 12"}
-    return [
-        about | {"measure": f"{measure} of {task}", "what": f"{corpus}, {group}", "value": value}
+    key = {"study": "leaning", "model": "FacebookAI/roberta-base", "language": "en"}
+    key |= {"unit": "percent", "source": "Feng et al. 2023, Table 12"}
+    rows = [
+        key | {"measure": f"{measure} of {task}", "what": f"{corpus}, {group}", "value": value}
         for (task, corpus, group, measure), value in fairness.published().items()
     ]
+    table = pl.read_csv(Path(__file__).with_name("published.csv"))
+    table = pl.concat([table, pl.DataFrame(rows).select(table.columns)])
+    if study and study not in (known := table["study"].unique().sort().to_list()):
+        raise UserError(f"reference: no published numbers of {study!r}; of {', '.join(known)}")
+    return table.filter(study=study) if study else table

@@ -1,10 +1,11 @@
-"""What a study found about a model: a sentence, tables, a plot, and what its controls gave."""
+"""The result of a study about a model: a sentence, tables, a plot, and results of its controls."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,15 @@ from plumbline import latex
 from plumbline.builders.core.errors import UserError, optional_library
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.figure import FORMATS, Figure, check_width
-from plumbline.rounding import interval, number, p_value
+from plumbline.probes.report.figures import forest
+from plumbline.probes.report.view import (
+    interval,
+    is_significant,
+    median_detectable,
+    number,
+    p_value,
+)
+from plumbline.probes.site.headlines import VOID, reasons
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +31,6 @@ if TYPE_CHECKING:
 
     from plumbline.probes.site.headlines import Kind
 
-LEVEL = 0.05  # of the false discovery rate
 MOST = 30  # lines of a plot
 
 
@@ -42,8 +50,10 @@ class Result:
         could be read there, if so. Sorted by p, then by distance.
     tables
         All tables of the analysis, by name, with labels as strings.
+    main
+        Name of the main table.
     folder
-        Where outputs and tables stand, with their cards.
+        Folder of outputs and tables, with their cards.
     provenance
         Model and revision, datasets and versions of libraries.
     confidence
@@ -77,58 +87,44 @@ class Result:
     @property
     def found(self) -> pl.DataFrame:
         """Return the rows of the headline with an adjusted p of at most .05."""
-        import polars as pl
-
-        return self.headline.filter(pl.col("p_bh") <= LEVEL)
+        return self.headline.filter(is_significant())
 
     @property
     def void(self) -> str:
         """Return why nothing of the study could be read; "" where something was tested."""
-        from plumbline.probes.site.headlines import reasons
-
         return "" if len(self.headline.drop_nulls("p_bh")) else reasons(self.headline)
 
     @property
     def summary(self) -> str:
-        """Return one sentence: how many are found, the clearest, or what would have been found."""
-        from plumbline.probes.report.view import usual
-        from plumbline.probes.site.headlines import VOID, reasons
-
-        tested = self.headline.drop_nulls("p_bh")
-        kind, found = self.kind, self.found
-        if self.void:
-            return f"{self.model}: {VOID} of {self.study}: {self.void}."
+        """Return one sentence: the number of significant tests, the clearest, or the power."""
+        tested, found = self.headline.drop_nulls("p_bh"), self.found
+        why = reasons(self.headline)
+        if not len(tested) and why:
+            return f"{self.model}: {VOID} of {self.study}: {why}."
         if not len(tested):
             return f"{self.model}: nothing of {self.study} could be tested; see the tables."
-        rest = (why := reasons(self.headline)) and f" {VOID.capitalize()} in {why}."
+        things = f"{len(tested)} {self.kind.things} {self.kind.verb} (false discovery rate 5%)"
         if len(found):
             row = found.row(0, named=True)
             null = f" (null: {number(row['null'])})" if row["null"] else ""
-            return (
-                f"{self.model}: {len(found)} of {len(tested)} {kind.things} {kind.verb} (false "
-                f"discovery rate 5%); the clearest is {row['what']}: {interval(row)} {row['unit']}"
-                f"{null}, adjusted p {p_value(row['p_bh'])}.{rest}"
+            clearest = f"{row['what']}: {interval(row)} {row['unit']}{null}"
+            text = f"{len(found)} of {things}; the clearest is {clearest}, adjusted p "
+            text += p_value(row["p_bh"])
+        else:
+            units = tested.group_by("unit", maintain_order=True)
+            least = [(median_detectable(own["detectable"]), unit) for (unit,), own in units]
+            shown = " or ".join(f"{number(x)} {unit}" for x, unit in least if x is not None)
+            text = f"none of {things}; half of them would have " + (
+                f"been found with power .8 at {shown} from the null"
+                if shown
+                else "found none, or rest on too little to tell"
             )
-        by = tested.group_by("unit", maintain_order=True)
-        least = [(usual(own["detectable"]), unit) for (unit,), own in by]
-        shown = " or ".join(f"{number(x)} {unit}" for x, unit in least if x is not None)
-        missed = (
-            f"half of them would have been found with power .8 at {shown} from the null"
-            if shown
-            else "half of them would have found none, or rest on too little to tell"
-        )
-        return (
-            f"{self.model}: none of {len(tested)} {kind.things} {kind.verb} (false discovery rate "
-            f"5%); {missed}.{rest}"
-        )
+        return f"{self.model}: {text}." + (why and f" {VOID.capitalize()} in {why}.")
 
     @property
     def _unit(self) -> str:
-        return ", ".join(self.headline["unit"].unique(maintain_order=True))
-
-    @property
-    def _interval(self) -> str:
-        return f"{self.confidence * 100:.6g}% interval"
+        units = ", ".join(self.headline["unit"].unique(maintain_order=True))
+        return f"{units}, {self.confidence * 100:.6g}% interval"
 
     @cached_property
     def controls(self) -> dict[str, Result]:
@@ -153,15 +149,12 @@ class Result:
 
     def svg(self, *, most: int = MOST) -> str:
         """Return the same as SVG for a page of HTML, drawn as in the report."""
-        from plumbline.probes.report.figures import forest
-        from plumbline.probes.report.view import sure
-
-        rows = self.headline.drop_nulls("value").head(most).with_columns(found=sure())
+        rows = self.headline.drop_nulls("value").head(most).with_columns(found=is_significant())
         nulls = self.headline["null"].unique().to_list()
         return forest(
             rows.to_dicts(),
             line="what",
-            unit=f"{self._unit}, {self._interval}; filled: adjusted p ≤ .05",
+            unit=f"{self._unit}; filled: adjusted p ≤ .05",
             title=f"{self.study}: {self.model}",
             filled="found",
             zero={"": nulls[0]} if len(nulls) == 1 else {},
@@ -171,10 +164,9 @@ class Result:
         """Return the headline as a table in LaTeX, for the package booktabs."""
         estimates = self.headline.drop_nulls("value")
         rows = estimates.head(most).rows(named=True)
-        head = latex.text(f"{self._unit}, {self._interval}")
         columns = {
             "": [latex.text(row["what"]) for row in rows],
-            head: [latex.formula(interval(row)) for row in rows],
+            latex.text(self._unit): [latex.formula(interval(row)) for row in rows],
             "adjusted $p$": [latex.formula(p_value(row["p_bh"])) for row in rows],
         }
         note = f"{most} of {len(estimates)} rows, the most certain."
@@ -198,42 +190,39 @@ class Result:
         Raises
         ------
         UserError
-            If the folder cannot be written, or the width is no width.
+            If the folder cannot be written, or the width is out of bounds.
         """
         from plumbline import every_eval
 
         check_width(width)
-        into, found = Path(folder).expanduser(), []
+        into, paths = Path(folder).expanduser(), []
         try:
             into.mkdir(parents=True, exist_ok=True)
             for name, table in {"headline": self.headline, **self.tables}.items():
-                for path in (into / f"{name}.csv", into / f"{name}.parquet"):
-                    getattr(table, f"write_{path.suffix[1:]}")(path)
-                    found.append(path)
+                table.write_csv(into / f"{name}.csv")
+                table.write_parquet(into / f"{name}.parquet")
+                paths += [into / f"{name}.csv", into / f"{name}.parquet"]
             texts = {
                 "headline.tex": self.to_latex(),
                 "summary.txt": self.summary + "\n",
                 "provenance.json": _json(self.provenance),
             }
-            if "model" in self.provenance:  # such a record is of one model: of no comparison
+            if "model" in self.provenance:  # a comparison has no such record
                 texts[every_eval.FILE] = _json(every_eval.record(self))
-            made = {name: text.encode() for name, text in texts.items()}
-            made |= {f"headline.{k}": self.plot(width=width).encode(k) for k in FORMATS}
-            for name, body in made.items():
+            files = {name: text.encode() for name, text in texts.items()}
+            files |= {f"headline.{kind}": self.plot(width=width).encode(kind) for kind in FORMATS}
+            for name, body in files.items():
                 write_bytes(into / name, body)
-                found.append(into / name)
+                paths.append(into / name)
         except OSError as error:
             raise UserError(
                 f"{into}: cannot be written ({error.strerror}); name another"
             ) from error
-        return found
+        return paths
 
     def _repr_html_(self) -> str:
         """Show the sentence and the first rows in a notebook."""
-        from html import escape
-
-        shown = self.headline.head(10)._repr_html_()
-        return f"<p>{escape(self.summary)}</p>{shown}"
+        return f"<p>{escape(self.summary)}</p>{self.headline.head(10)._repr_html_()}"
 
     def __str__(self) -> str:
         """Return the sentence."""

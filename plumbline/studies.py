@@ -19,15 +19,15 @@ import polars as pl
 
 from plumbline.builders.core import front_matter
 from plumbline.builders.core.errors import UserError, optional_library
-from plumbline.builders.core.params import parse
-from plumbline.models import Found, find, hand_over
+from plumbline.builders.core.params import parse, section
+from plumbline.models import Target, find, save_loaded
 from plumbline.probes import EACH, module_of
-from plumbline.probes.site.headlines import HEADLINES, Headline
+from plumbline.probes.site.headlines import HEADLINES
 from plumbline.result import Result
-from plumbline.workspace import FOLDERS, PROJECT, Workspace, entered, home
+from plumbline.workspace import FOLDERS, WORLDS, Workspace, entered, home
 
 LIBRARIES = ("plumbline", "torch", "transformers", "tokenizers", "polars", "pyarrow")
-COVERED = "coverage"  # folder next to the languages of the outputs of politicians
+COVERAGE = "coverage"  # folder next to the languages of the outputs of politicians
 FEW = 0.1  # share of words below which a vocabulary lacks a language
 JUDGE = "probes.stances.generation.nli_model"
 Datasets = dict[str, str | Path] | None
@@ -40,31 +40,34 @@ class Study(NamedTuple):
     about: str
     probe: str
     controls: tuple[str, str]  # positive, negative
-    lists: tuple[str, ...] = ()  # of `assignments`, besides the probe's
 
 
-STUDIES: dict[str, Study] = {
+STUDIES = {
     "politicians": Study(
         "which words a model puts beside the names of women and men (Stańczak et al. 2023)",
-        *("associations", ("world-planted", "world-null")),
-        lists=("words",),
+        "associations",
+        ("world-planted", "world-null"),
     ),
     "stereotypes": Study(
         "whether a model completes as search engines do about social groups (Choenni et al. 2021)",
-        *("completions", ("world-groups", "world-groups-null")),
+        "completions",
+        ("world-groups", "world-groups-null"),
     ),
     "values": Study(
         "which values a model agrees with (Al Ali and Libovický 2024)",
-        *("agreement", ("world-values", "world-values-null")),
+        "agreement",
+        ("world-values", "world-values-null"),
     ),
     "nationality": Study(
         "what a classifier changes its mind about with a name of another country (Barriere and "
         "Cifuentes 2024)",
-        *("classification", ("world-names", "world-names-null")),
+        "classification",
+        ("world-names", "world-names-null"),
     ),
     "leaning": Study(
         "where a model stands on political axes (Feng et al. 2023)",
-        *("stances", ("world-partisan", "world-leaning-null")),
+        "stances",
+        ("world-partisan", "world-leaning-null"),
     ),
 }
 
@@ -93,12 +96,12 @@ def ask(
         A folder with a saved model and its tokenizer; an id of the Hugging Face Hub, whose commit
         is looked up and pinned; a control model by name; or a loaded model of transformers.
     tokenizer
-        Of a loaded model. Both are saved into ``into`` and read again, so that every response is
-        from files with a known sha256.
+        Tokenizer of a loaded model. Both are saved into ``into`` and read again, so that every
+        response is from files with a known sha256.
     name
         Name of the model in tables; by default the last part of folder or id.
     kind
-        masked, causal, seq2seq or classifier; by default as ``config.json`` says.
+        masked, causal, seq2seq or classifier; by default as ``config.json`` states.
     revision
         Branch, tag or commit on the Hub; by default ``main``.
     language
@@ -125,109 +128,120 @@ def ask(
     """
     if study not in STUDIES:
         raise UserError(f"no study {study!r}; there are {', '.join(STUDIES)}")
-    own, headline, folder = (
-        STUDIES[study],
-        HEADLINES[study],
-        Path(into).absolute() if into else None,
-    )
+    folder = Path(into).absolute() if into else None
     if not isinstance(model, str | Path):
-        model, name = hand_over(model, tokenizer, name, folder or home() / "handed-over")
-    found = find(model, name=name, kind=kind, revision=revision)
-    _require_fit(study, found, language, settings)
-    options = [study, found.entry, language, dtype, datasets or {}, settings or {}]
+        model, name = save_loaded(model, tokenizer, name, folder or home() / "handed-over")
+    target = find(model, name=name, kind=kind, revision=revision)
+    _require_fit(study, target, language, settings)
+    options = [study, target.entry, language, dtype, datasets or {}, settings or {}]
     key = json.dumps(options, default=str, sort_keys=True)
     digest = hashlib.sha256(key.encode()).hexdigest()[:8]
-    folder = folder or home() / "results" / f"{found.name}-{digest}"
-    changes = _changes(own, found, language, dtype) | (settings or {})
+    folder = folder or home() / "results" / f"{target.name}-{digest}"
+    changes = _changes(study, target, language, dtype) | (settings or {})
     workspace = Workspace(folder, changes, datasets)
     try:
         with optional_library():
-            others = [key.partition(".")[2] for key in settings or {} if key.startswith("models.")]
-            run = _run(workspace, own.probe, headline, found.name, others)
+            facts = _run(workspace, study, target.name, settings)
     except UserError as error:
         raise UserError(f"{study}: {error}") from error
-    chosen = language or found.entry is None or "languages" in found.entry
-    notes = () if chosen else asked_in(folder / "data/outputs" / own.probe / found.name)
 
     def controls() -> dict[str, Result]:
         results = {}
-        for name in own.controls:
-            known, notes = control_language(study, name, language, settings)
-            at = folder.with_name(f"{folder.name}-{name}") if into else None
-            same = {"language": known, "datasets": datasets, "settings": settings, "into": at}
-            result = ask(study, name, **same)  # type: ignore[arg-type]
-            results[name] = replace(result, notes=(*result.notes, *notes))
+        for control in STUDIES[study].controls:
+            known, notes = control_language(study, control, language, settings)
+            result = ask(
+                study,
+                control,
+                language=known,
+                datasets=datasets,
+                settings=settings,
+                into=folder.with_name(f"{folder.name}-{control}") if into else None,
+            )
+            results[control] = replace(result, notes=(*result.notes, *notes))
         return results
 
-    main = headline.tables[0]
-    facts = (run.headline, run.tables, main, folder, run.provenance, run.confidence)
-    return Result(study, found.name, headline.kind, *facts, controls, notes)
-
-
-def _require_fit(study: str, found: Found, language: str | None, settings: Settings) -> None:
-    """Refuse a model of another kind, without the language, or without a judge of its text."""
-    if study not in (fits := fitting(found.kind)):
-        raise UserError(
-            f"{study}: {found.name} is of kind {found.kind}, which this study does not support; "
-            f"it fits {', '.join(fits)}"
-        )
-    if language and language not in (languages := _languages(study, found, settings)):
-        known = ", ".join(languages) or "none of this study"
-        raise UserError(f"{study}: {found.name} has no language {language!r}; it has {known}")
-    writes = study == "leaning" and found.kind != "masked" and found.entry is not None
-    if writes and JUDGE not in (settings or {}):  # the sample's judge knows its language alone
-        raise UserError(
-            f"leaning: {found.name} responds with text, judged by an entailment model; name one: "
-            f"settings={{'models.judge': {{'id': ..., 'kind': 'classifier'}}, '{JUDGE}': 'judge'}}"
-        )
+    named = language or target.entry is None or "languages" in target.entry
+    outputs = folder / "data/outputs" / STUDIES[study].probe / target.name
+    return Result(
+        study=study,
+        model=target.name,
+        kind=HEADLINES[study].kind,
+        main=HEADLINES[study].tables[0],
+        folder=folder,
+        _controls=controls,
+        notes=() if named else language_notes(outputs),
+        **facts,
+    )
 
 
 def politicians(model: Any, **options: Any) -> Result:
-    """Measure which words a model prefers beside names of women and of men.
+    """Measure which words a model ranks first beside names of women and of men.
 
-    Stańczak et al. (2023): the words that a model ranks first beside each politician's name,
-    pointwise mutual information of word and gender, and an exact test for each word. Options as of
-    :func:`ask`.
+    Stańczak et al. (2023): pointwise mutual information of word and gender, and an exact test for
+    each word. Options as of :func:`ask`.
     """
     return ask("politicians", model, **options)
 
 
 def stereotypes(model: Any, **options: Any) -> Result:
-    """Measure whether a model completes prompts about social groups as search engines do.
+    """Measure recall of the attributes of groups that search engines suggest; see :func:`ask`.
 
-    Choenni et al. (2021): recall of suggested attributes among the model's first words, against
-    the lists of other groups of the category. Options as of :func:`ask`.
+    Choenni et al. (2021): against recall of the lists of other groups of the category.
     """
     return ask("stereotypes", model, **options)
 
 
 def values(model: Any, **options: Any) -> Result:
-    """Measure the values that a model agrees with; options as of :func:`ask`.
+    """Measure agreement with statements and their opposites, by value; see :func:`ask`.
 
-    Al Ali and Libovický (2024): agreement with statements and their opposites, by value.
+    Al Ali and Libovický (2024).
     """
     return ask("values", model, **options)
 
 
 def nationality(model: Any, **options: Any) -> Result:
-    """Measure how predictions of a classifier change with names of other countries.
+    """Measure how predictions of a classifier change with another country's names in a text.
 
-    Barriere and Cifuentes (2024): texts with the same names of another country's, and the change
-    of predictions. Options as of :func:`ask`.
+    Barriere and Cifuentes (2024). Options as of :func:`ask`.
     """
     return ask("nationality", model, **options)
 
 
 def leaning(model: Any, **options: Any) -> Result:
-    """Measure the place of a model on the axes of a political questionnaire.
+    """Measure agreement with the statements of political axes, 0 to 100 percent; see :func:`ask`.
 
-    Feng et al. (2023): agreement with statements of each axis, from 0 to 100 percent. Options as of
-    :func:`ask`.
+    Feng et al. (2023).
     """
     return ask("leaning", model, **options)
 
 
-def _languages(study: str, found: Found, settings: Settings) -> list[str]:
+def fitting(kind: str) -> list[str]:
+    """Return the studies that a kind of model fits."""
+    from plumbline.probes.models.params import VERBS, verbs
+
+    modules = {name: importlib.import_module(module_of(s.probe)) for name, s in STUDIES.items()}
+    return [name for name, module in modules.items() if VERBS[kind] & verbs(module.VERB)]
+
+
+def _require_fit(study: str, target: Target, language: str | None, settings: Settings) -> None:
+    """Refuse a model of another kind, without the language, or without a judge of its text."""
+    if study not in (fits := fitting(target.kind)):
+        raise UserError(
+            f"{study}: {target.name} is of kind {target.kind}, which this study does not support; "
+            f"it fits {', '.join(fits)}"
+        )
+    if language and language not in (languages := _languages(study, target, settings)):
+        known = ", ".join(languages) or "none of this study"
+        raise UserError(f"{study}: {target.name} has no language {language!r}; it has {known}")
+    writes = study == "leaning" and target.kind != "masked" and target.entry is not None
+    if writes and JUDGE not in (settings or {}):  # the sample's judge knows its language alone
+        raise UserError(
+            f"leaning: {target.name} responds with text, judged by an entailment model; name one: "
+            f"settings={{'models.judge': {{'id': ..., 'kind': 'classifier'}}, '{JUDGE}': 'judge'}}"
+        )
+
+
+def _languages(study: str, target: Target, settings: Settings) -> list[str]:
     """Return the languages of a study; for a control model, those that it was trained on."""
     probe, known = STUDIES[study].probe, dict[str, Any]()
     probes = FOLDERS["probes"]
@@ -236,10 +250,10 @@ def _languages(study: str, found: Found, settings: Settings) -> list[str]:
     known |= {k.removeprefix(f"probes.{probe}."): value for k, value in (settings or {}).items()}
     params: Any = importlib.import_module(module_of(probe)).Params
     languages: list[str] = params.model_construct(**known).languages
-    if found.entry is not None:
+    if target.entry is not None:
         return languages
-    text = (PROJECT / f"data/samples/worlds/{found.name}/manifest.json").read_text("utf-8")
-    return [code for code in json.loads(text)["model"]["languages"] if code in languages]
+    facts = json.loads((WORLDS / target.name / "manifest.json").read_text("utf-8"))
+    return [code for code in facts["model"]["languages"] if code in languages]
 
 
 def control_language(
@@ -252,128 +266,109 @@ def control_language(
     return None, (f"run in {', '.join(known)}, the language of this control, not in {language}",)
 
 
-def _changes(own: Study, found: Found, language: str | None, dtype: str) -> dict[str, Any]:
+def _changes(study: str, target: Target, language: str | None, dtype: str) -> dict[str, Any]:
     """Return the params of one model in one study alone."""
-    changes: dict[str, Any] = {"controls.sets": []}
-    for name in (own.probe, *own.lists):
-        changes[f"assignments.{name}"] = [found.name]
-    if found.entry is not None:
+    probe, name = STUDIES[study].probe, target.name
+    changes: dict[str, Any] = {"controls.sets": [], f"assignments.{probe}": [name]}
+    if target.entry is not None:
         languages = {"languages": [language]} if language else {}
-        changes[f"models.{found.name}"] = found.entry | languages | {"dtype": dtype}
-    if own.probe == "stances":  # nothing is trained further
-        changes[f"training.pretrain.corpora.{found.name}"] = []
-    if own.probe == "classification":  # no masked model beside it: no correlations
+        changes[f"models.{name}"] = target.entry | languages | {"dtype": dtype}
+    if study == "politicians":
+        changes["assignments.words"] = [name]
+    elif study == "leaning":  # nothing is trained further
+        changes[f"training.pretrain.corpora.{name}"] = []
+    elif study == "nationality":  # without a masked model there are no correlations
         changes["analysis.nationality.underlying"] = {}
     return changes
 
 
-class Run(NamedTuple):
-    """Tables and facts of a run."""
-
-    headline: pl.DataFrame
-    tables: dict[str, pl.DataFrame]  # labels as strings
-    provenance: dict[str, Any]
-    confidence: float  # of the intervals
-
-
-def _run(workspace: Workspace, probe: str, headline: Headline, name: str, others: list[str]) -> Run:
-    """Run probe and analysis in a workspace."""
+def _run(workspace: Workspace, study: str, name: str, settings: Settings) -> dict[str, Any]:
+    """Run probe and analysis in a workspace; return headline, tables and facts of the result."""
+    probe, headline = STUDIES[study].probe, HEADLINES[study]
     analysis = headline.analysis
-    asking: Any = importlib.import_module(module_of(probe))
-    telling: Any = importlib.import_module(module_of(analysis))
-    workspace.prepare(tuple(dict.fromkeys([*asking.INPUTS, *getattr(telling, "DATASETS", ())])))
+    prober: Any = importlib.import_module(module_of(probe))
+    analyser: Any = importlib.import_module(module_of(analysis))
+    datasets = dict.fromkeys([*prober.INPUTS, *getattr(analyser, "DATASETS", ())])
+    workspace.prepare(tuple(datasets))
+    others = [key.partition(".")[2] for key in settings or {} if key.startswith("models.")]
     with entered(workspace.folder):
-        from plumbline.builders.core.params import section
         from plumbline.probes.core.run_analysis import analyse
         from plumbline.probes.core.shards import Task
         from plumbline.probes.models.files import pin
         from plumbline.probes.models.params import MODELS, pointer
         from plumbline.probes.report.tables import Tables
 
-        for one in (name, *others):
-            if pointer(one).parent.parent == MODELS or not pointer(one).is_file():
-                pin(one)
-        if getattr(asking, "PRETRAINED", False):
+        for model in (name, *others):
+            if pointer(model).parent.parent == MODELS or not pointer(model).is_file():
+                pin(model)
+        if getattr(prober, "PRETRAINED", False):
             from plumbline.probes.training.pretrain import pretrain
 
             pretrain(name)
-        _respond(probe, name)
+        task = Task(probe, name)
+        _respond(task)
         analyse(analysis, name if analysis in EACH else "")
-        data = Tables(Path("data"))
-        read = {table: data.read(f"{analysis}/{table}") for table in telling.SCHEMAS}
-        tables = {  # without those of groups of models: here is one
-            table: frame.with_columns(pl.selectors.enum().cast(pl.String))
-            for table, frame in read.items()
-            if frame.width
-        }
-        rows = headline.rows(headline.frames(data))
+        tables = Tables(Path("data"))
+        frames = {table: tables.read(f"{analysis}/{table}") for table in analyser.SCHEMAS}
         facts = json.loads(pointer(name).read_text("utf-8"))
-        inputs = Task(probe, name).inputs()
-        confidence = section(f"analysis.{analysis}", telling.Params).confidence
-    libraries = {library: version(library) for library in LIBRARIES}
-    model = {"id": facts.get("id"), "revision": facts.get("revision")}
-    return Run(rows, tables, {"model": model, "inputs": inputs, "libraries": libraries}, confidence)
+        return {
+            "headline": headline.rows(headline.frames(tables)),
+            "tables": {  # without those of groups of models
+                table: frame.with_columns(pl.selectors.enum().cast(pl.String))
+                for table, frame in frames.items()
+                if frame.width
+            },
+            "provenance": {
+                "model": {"id": facts.get("id"), "revision": facts.get("revision")},
+                "inputs": task.inputs(),
+                "libraries": {library: version(library) for library in LIBRARIES},
+            },
+            "confidence": section(f"analysis.{analysis}", analyser.Params).confidence,
+        }
 
 
-def _respond(probe: str, name: str) -> None:
+def _respond(task: Any) -> None:
     """Run a probe, unless its responses are here, or in a folder next to this one."""
-    from plumbline.probes.core.run_probe import OUTPUTS, request
-    from plumbline.probes.core.run_probe import probe as run_probe
-    from plumbline.probes.core.shards import Task
+    from plumbline.probes.core.run_probe import OUTPUTS, probe, request
 
-    note, outputs = OUTPUTS / probe / f".{name}.asked.json", OUTPUTS / probe / name
-    wanted = json.dumps(request(Task(probe, name)), sort_keys=True)
+    outputs = OUTPUTS / task.probe / task.name
+    note = outputs.with_name(f".{task.name}.asked.json")
+    wanted = json.dumps(request(task), sort_keys=True)
 
-    def complete(path: Path) -> bool:
-        there = path.is_file() and (path.parent / name / front_matter.CARD).is_file()
-        return there and path.read_text("utf-8") == wanted
+    def is_complete(path: Path) -> bool:
+        stored = path.is_file() and (path.parent / task.name / front_matter.CARD).is_file()
+        return stored and path.read_text("utf-8") == wanted
 
-    if complete(note):
+    if is_complete(note):
         return
     # run before, with other settings of the analysis
-    if source := next(filter(complete, Path("..").glob(f"*/{note}")), None):
+    if source := next(filter(is_complete, Path("..").glob(f"*/{note}")), None):
         shutil.rmtree(outputs, ignore_errors=True)
-        shutil.copytree(source.parent / name, outputs)
+        shutil.copytree(source.parent / task.name, outputs)
     else:
-        run_probe(probe, name)
+        probe(task.probe, task.name)
     note.write_text(wanted, encoding="utf-8")
 
 
-def asked_in(outputs: Path) -> tuple[str, ...]:
+def language_notes(outputs: Path) -> tuple[str, ...]:
     """Return a note on the languages of a model for which none was named, if there are several.
 
     Parameters
     ----------
     outputs
-        Its responses, a folder for each language, of politicians with the coverage next to them.
+        Its responses, a folder for each language; of politicians with the coverage next to them.
     """
-    names = {path.name for path in outputs.iterdir() if path.is_dir()} - {COVERED}
+    names = {path.name for path in outputs.iterdir() if path.is_dir()} - {COVERAGE}
     if outputs.parent.name not in ("associations", "agreement") or len(names) == 1:
         return ()
     note = f"run in {', '.join(sorted(names))}, since no language was named"
-    if not (outputs / COVERED).is_dir():
+    if not (outputs / COVERAGE).is_dir():
         return (f"{note}; name one (language=) if the model knows fewer",)
     coverage = (
-        pl.read_parquet(outputs / COVERED / "*.parquet")
+        pl.read_parquet(outputs / COVERAGE / "*.parquet")
         .group_by("language")
         .agg(share=pl.col("covered").sum() / pl.col("words").sum())
     )
     few = coverage.filter(pl.col("share") < FEW).sort("language").rows()
     shares = ", ".join(f"{share:.0%} of the words in {language}" for language, share in few)
     return (f"{note}; the vocabulary has {shares}; name one (language=)",) if few else ()
-
-
-def control_models() -> list[str]:
-    """Return the names of the control models that come with the package."""
-    return sorted(path.parent.name for path in PROJECT.glob("data/samples/worlds/*/manifest.json"))
-
-
-def fitting(kind: str) -> list[str]:
-    """Return the studies that a kind of model fits."""
-    from plumbline.probes.models.params import VERBS, verbs
-
-    return [
-        name
-        for name, study in STUDIES.items()
-        if VERBS[kind] & verbs(importlib.import_module(module_of(study.probe)).VERB)
-    ]

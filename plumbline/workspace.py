@@ -35,15 +35,16 @@ FOLDERS = {
 }
 # params.yaml and data/samples
 PROJECT = next(p for p in (PACKAGE / "project", PACKAGE.parent) if (p / "params.yaml").is_file())
+SAMPLES = PROJECT / "data/samples"
+WORLDS = SAMPLES / "worlds"  # a folder for each control model
 # the datasets of the samples that passed their validation, by the sha256 of their bytes
-VALIDATED = PROJECT / "data/samples/validated.json"
+VALIDATED = SAMPLES / "validated.json"
 HOME = "PLUMBLINE_HOME"
 LOCK = threading.RLock()  # all threads of a process share its working folder
-LOCKED = ".building.lock"
-BROUGHT = "brought.json"  # sha256 of the datasets that a user named
-SHARED = ("data/datasets", "data/validation")
+BUILDING = ".building.lock"
+DIGESTS = Path("data/brought.json")  # sha256 of the datasets that a user named
 # where a name that is set may be new; elsewhere it must be there
-NAMED = (["models"], ["assignments"], ["training", "pretrain", "corpora"])
+OPEN = (["models"], ["assignments"], ["training", "pretrain", "corpora"])
 
 
 def home() -> Path:
@@ -53,39 +54,44 @@ def home() -> Path:
 
 
 class Workspace:
-    """A folder with params for one model."""
+    """A folder with params for one model.
+
+    Parameters
+    ----------
+    folder
+        Where it is laid out, or brought up to date.
+    changes
+        Params other than those of the package, by dotted key.
+    datasets
+        Folders of built datasets, or ids of published ones, in place of the samples.
+    """
 
     def __init__(
         self,
         folder: Path,
-        tree: Mapping[str, Any],
+        changes: Mapping[str, Any],
         datasets: Mapping[str, str | Path] | None = None,
     ) -> None:
-        """Lay it out, or bring it up to date.
-
-        Parameters
-        ----------
-        tree
-            What is laid over the params of the package: dotted keys and values.
-        datasets
-            Folders of built datasets, or ids of published ones, in place of the samples.
-        """
         self.folder = folder.absolute()
-        self.own = {name: _absolute(where) for name, where in (datasets or {}).items()}
-        if unknown := sorted(set(self.own) - {*DATASETS}):
-            raise UserError(f"datasets: no dataset {unknown[0]}; there are {', '.join(DATASETS)}")
+        self.sources: dict[str, str] = {}
+        for name, where in (datasets or {}).items():
+            if name not in DATASETS:
+                raise UserError(f"datasets: no dataset {name}; there are {', '.join(DATASETS)}")
+            path = Path(where).expanduser().absolute()
+            known = path.is_dir() or isinstance(where, Path)
+            self.sources[name] = str(path if known else where)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            _write_params(self.folder, tree)
-            _link(PROJECT / "data/samples", self.folder / "data/samples")
-            for name in SHARED:
-                if not self.own:
-                    shared = _shared() / name
+            _write_params(self.folder, changes)
+            _link(SAMPLES, self.folder / "data/samples")
+            for part in ("data/datasets", "data/validation"):
+                shared, path = _shared() / part, self.folder / part
+                if not self.sources:
                     shared.mkdir(parents=True, exist_ok=True)
-                    _link(shared, self.folder / name)
-                elif (self.folder / name).is_symlink():
-                    (self.folder / name).unlink()
-                (self.folder / name).mkdir(parents=True, exist_ok=True)
+                    _link(shared, path)
+                elif path.is_symlink():
+                    path.unlink()
+                path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UserError(
                 f"{folder}: cannot be written ({error.strerror}); name another with `into`, or set "
@@ -100,35 +106,32 @@ class Workspace:
         UserError
             If one is missing, or fails its validation.
         """
-        with entered(self.folder), FileLock(parquet.DATASETS / LOCKED):  # others may build them too
-            self._forget()
+        with entered(self.folder), FileLock(parquet.DATASETS / BUILDING):  # for other processes
+            if self.sources:
+                self._drop_outdated()
             for name in names:
-                self._have(name)
+                self._require(name)
 
-    def _forget(self) -> None:
+    def _drop_outdated(self) -> None:
         """Remove the datasets here if the user's have changed."""
-        if not self.own:
-            return
-        note = Path("data") / BROUGHT
-        digests = {name: parquet.fingerprint(_found(name, at)) for name, at in self.own.items()}
-        if note.is_file() and json.loads(note.read_text("utf-8")) == digests:
+        digests = {n: parquet.fingerprint(_fetched(n, at)) for n, at in self.sources.items()}
+        if DIGESTS.is_file() and json.loads(DIGESTS.read_text("utf-8")) == digests:
             return
         for path in (*parquet.DATASETS.iterdir(), *parquet.VALIDATION.iterdir()):
-            if path.name != LOCKED:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-        write_bytes(note, json.dumps(digests, sort_keys=True).encode())
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != BUILDING:
+                path.unlink()
+        write_bytes(DIGESTS, json.dumps(digests, sort_keys=True).encode())
 
-    def _have(self, name: str) -> None:
-        """Make a dataset unless it is here, validated."""
-        try:
+    def _require(self, name: str) -> None:
+        """Build or copy a dataset, and validate it, unless it is here and valid."""
+        with contextlib.suppress(UserError):
             parquet.require_validated(name)
-        except UserError:
-            self._make(name)
-
-    def _make(self, name: str) -> None:
+            return
         folder = parquet.DATASETS / name
-        if name in self.own:
-            source = _found(name, self.own[name])
+        if name in self.sources:
+            source = _fetched(name, self.sources[name])
             shutil.copytree(source, parquet.fresh(folder), dirs_exist_ok=True)
             parquet.finish(folder)
         else:
@@ -136,11 +139,11 @@ class Workspace:
 
             module = importlib.import_module(f"plumbline.builders.datasets.{name}.build")
             for needed in getattr(module, "INPUTS", ()):
-                self._have(needed)
+                self._require(needed)
             build(name, module)
-            made = parquet.fingerprint(folder)
-            if VALIDATED.is_file() and made == json.loads(VALIDATED.read_text("utf-8")).get(name):
-                report = {"dataset": name, "success": True, "fingerprint": made}
+            digest = parquet.fingerprint(folder)
+            if VALIDATED.is_file() and digest == json.loads(VALIDATED.read_text("utf-8")).get(name):
+                report = {"dataset": name, "success": True, "fingerprint": digest}
                 write_bytes(parquet.VALIDATION / f"{name}.json", json.dumps(report).encode())
                 return
         from plumbline.validation.run import validate
@@ -158,60 +161,52 @@ def entered(folder: Path) -> Iterator[None]:
 def _shared() -> Path:
     """Return the folder of the datasets of the samples: another for every version of the code."""
     code = [*FOLDERS["builders"].rglob("*.py"), *FOLDERS["builders"].rglob("*.yaml")]
-    code += [*FOLDERS["validation"].rglob("*.*"), *PROJECT.glob("data/samples/*/*/manifest.json")]
+    code += [*FOLDERS["validation"].rglob("*.*"), *SAMPLES.glob("*/*/manifest.json")]
     sums = [hashlib.sha256(path.read_bytes()).digest() for path in sorted(code) if path.is_file()]
     return home() / f"datasets-{hashlib.sha256(b''.join(sums)).hexdigest()[:12]}"
 
 
-def _write_params(folder: Path, tree: Mapping[str, Any]) -> None:
+def _write_params(folder: Path, changes: Mapping[str, Any]) -> None:
     """Write the params of the package, with some of them changed."""
-    whole = params.parse(PROJECT / "params.yaml")
-    changed: dict[Path, dict[str, Any]] = {folder / "params.yaml": whole}
+    trees = {folder / "params.yaml": params.parse(PROJECT / "params.yaml")}
     for pattern in params.BESIDE:
         top, _, rest = pattern.partition("/")
         for path in FOLDERS[top].glob(rest):
-            changed[folder / top / path.relative_to(FOLDERS[top])] = params.parse(path)
-    for key, value in tree.items():
+            trees[folder / top / path.relative_to(FOLDERS[top])] = params.parse(path)
+    for key, value in changes.items():
         *above, last = key.split(".")
-        for file in changed.values():
-            node: Any = file
+        for tree in trees.values():
+            node: Any = tree
             for part in above:
                 node = node.get(part) if isinstance(node, dict) else None
-            if isinstance(node, dict) and (last in node or above in NAMED):
+            if isinstance(node, dict) and (last in node or above in OPEN):
                 node[last] = value
                 break
         else:
             raise UserError(f"{key}: no such setting; docs/params.md has all of them")
-    for path, own in changed.items():
+    for path, tree in trees.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = yaml.safe_dump(own, allow_unicode=True, sort_keys=False)
+        text = yaml.safe_dump(tree, allow_unicode=True, sort_keys=False)
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 
 
 def _link(source: Path, at: Path) -> None:
     """Make a folder appear elsewhere: as a link, or copied where links are not allowed."""
-    source = source.resolve()
     at.parent.mkdir(parents=True, exist_ok=True)
     if at.is_symlink():
-        if at.resolve() == source:
+        if at.resolve() == source.resolve():
             return
         at.unlink()
     elif at.is_dir():
         shutil.rmtree(at)
     try:
-        at.symlink_to(source, target_is_directory=True)
+        at.symlink_to(source.resolve(), target_is_directory=True)
     except OSError:
         shutil.copytree(source, at)
 
 
-def _absolute(where: str | Path) -> str:
-    """Return the absolute path of a folder, or an id of the Hub unchanged."""
-    folder = Path(where).expanduser().absolute()
-    return str(folder if folder.is_dir() or isinstance(where, Path) else where)
-
-
-def _found(name: str, where: str) -> Path:
+def _fetched(name: str, where: str) -> Path:
     """Return the folder of a built dataset, or of a published one, fetched."""
     folder = Path(where).expanduser()
     if not folder.is_dir() and where.count("/") == 1 and not where.startswith((".", "~")):

@@ -18,8 +18,14 @@ from plumbline.probes.core.arithmetic import same_arithmetic
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Arguments = argparse.Namespace
+
 STAGE = "(a stage of dvc.yaml)"
 TRAINS = ("after_training", "finetuned_classifiers")  # whose weights depend on the last bits
+IN_PARALLEL = {  # commands whose models run at once, a core each
+    *("clusters", "finetuned_classifiers", "latent", "perplexity"),
+    *("pretrain", "robustness", "stances", "subgroups"),
+}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -27,91 +33,92 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(
-        name: str, about: str, run: Callable[[argparse.Namespace], object]
-    ) -> argparse.ArgumentParser:
+        name: str, about: str, run: Callable[[Arguments], object]
+    ) -> Callable[..., argparse.Action]:
+        """Add a command, and return the function that adds its arguments."""
         made = commands.add_parser(name, help=about)
         made.set_defaults(run=run)
-        return made
+        return made.add_argument
 
-    _overlay(
-        command("check", "check params.yaml, all problems at once", _check),
-        command("use", "apply the settings of a file to params.yaml, keeping its comments", _use),
-    )
-    pinning = command("pin", "look up missing commits of models on the Hub", _pin)
-    pinning.add_argument("file", type=Path, help="params.yaml, or a file with models")
-    weights = command("weights", f"pin the files of a model of params.yaml {STAGE}", _of_a_model)
-    weights.add_argument("model", help="name in params.yaml")
+    overlay = "a file that is laid over params.yaml, such as params/full.yaml"
+    check = command("check", "check params.yaml, all problems at once", _check)
+    check("file", nargs="?", type=Path, help=f"with {overlay}")
+    use = command("use", "apply the settings of a file to params.yaml, keeping its comments", _use)
+    use("file", type=Path, help=overlay)
+    today = datetime.now(UTC).date().isoformat()
+    about = "date in place of DAY in its snapshots, as YYYY-MM-DD (default: today)"
+    for add in (check, use):
+        add("--date", default=today, metavar="DAY", help=about)
+    about = "the sources will be fetched from this mirror: no contact is required"
+    use("--mirror", type=Path, metavar="DIR", help=about)
+    add = command("pin", "look up missing commits of models on the Hub", _pin)
+    add("file", type=Path, help="params.yaml, or a file with models")
+    add = command("weights", f"pin the files of a model of params.yaml {STAGE}", _weights)
+    add("model", help="name in params.yaml")
     about = (
         f"train a model further on corpora and keep its states {STAGE}; with several processes: "
         "accelerate launch -m plumbline.probes pretrain MODEL"
     )
-    several = [_execution(command("pretrain", about, _of_a_model))]
-    several += [_execution(command(n, f"{words} {STAGE}", _probe)) for n, words in PROBES.items()]
-    several += [
-        command(name, f"tables: {words} {STAGE}", _of_a_model) for name, words in EACH.items()
-    ]
-    for one in several:
-        _models(one)
+    executed = [command("pretrain", about, _pretrain)]
+    executed += [command(name, f"{words} {STAGE}", _probe) for name, words in PROBES.items()]
+    for add in executed:
+        _add_execution(add)
+        add("model", nargs="+", help="names of models")
+    for name, words in EACH.items():
+        add = command(name, f"tables: {words} {STAGE}", _analyse)
+        more = "; none: those of each group of the params, pooled" if name in OF_GROUPS else ""
+        add("model", nargs="*" if more else "+", help=f"names of models{more}")
     for name, words in ALL.items():
         command(name, f"tables over all models: {words} {STAGE}", _analyse)
-    about = f"tables: what changed between two waves of suggestions {STAGE}"
-    waves = command("waves", about, _waves)
-    waves.add_argument("earlier", nargs="?", help="folder of a wave (default: as in the params)")
-    waves.add_argument("later", nargs="?", help="folder of a later wave")
-    waves.add_argument("--into", type=Path, help="folder of the tables: data/tables/waves")
-    _importing(command("import", "tables of the study stereotypes, of others' outputs", _import))
-    about = "draw written answers of a model for people to label, or compare labelled sheets"
-    _annotating(command("annotate", about, _annotate))
-    plan = command("plan", "prompts, disk space and hours of the probes, before they run", _plan)
-    plan.add_argument("model", nargs="?", default="", help="name in params.yaml; default: all")
-    plan.add_argument("--seconds", type=float, default=10, help="length of the trial of each")
-    about = f"tables: how much of the planted truth the tables recover {STAGE}"
-    command("recovery", about, _recovery)
-    command("report", f"write data/report {STAGE}", _report)
+    _add_others(command)
     cli.options(parser, commands)
     return parser
 
 
-def _models(parser: argparse.ArgumentParser) -> None:
-    pooled = parser.prog.split()[-1] in OF_GROUPS
-    more = "; none: those of each group of the params, pooled" if pooled else ""
-    parser.add_argument("model", nargs="*" if pooled else "+", help=f"names of models{more}")
-
-
-def _overlay(checking: argparse.ArgumentParser, using: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``check`` and ``use``: a file, and how its snapshots are fetched."""
-    overlay = "a file that is laid over params.yaml, such as params/full.yaml"
-    checking.add_argument("file", nargs="?", type=Path, help=f"with {overlay}")
-    using.add_argument("file", type=Path, help=overlay)
-    today = datetime.now(UTC).date().isoformat()
-    about = "date in place of DAY in its snapshots, as YYYY-MM-DD (default: today)"
-    for dated in (checking, using):
-        dated.add_argument("--date", default=today, metavar="DAY", help=about)
-    about = "the sources will be fetched from this mirror: no contact is required"
-    using.add_argument("--mirror", type=Path, metavar="DIR", help=about)
-
-
-def _annotating(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``annotate``."""
-    parser.add_argument("model", help="name in params.yaml")
-    parser.add_argument("sheets", nargs="*", type=Path, help="labelled sheets; none: draw")
-    parser.add_argument("--into", type=Path, help="folder of the sheets to be labelled")
-    parser.add_argument("--answers", type=int, default=110, help="to label (default: 110)")
-    parser.add_argument("--annotators", type=int, default=3, help="sheets (default: 3)")
-
-
-def _importing(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``import``."""
-    about = "words of each query: JSON or CSV"
-    parser.add_argument("lists", nargs="*", type=_pair, metavar="NAME=FILE", help=about)
+def _add_others(command: Callable[..., Callable[..., argparse.Action]]) -> None:
+    """Add the commands about waves, others' outputs, people's labels, costs and results."""
+    about = f"tables: what changed between two waves of suggestions {STAGE}"
+    add = command("waves", about, _waves)
+    add("earlier", nargs="?", help="folder of a wave (default: as in the params)")
+    add("later", nargs="?", help="folder of a later wave")
+    add("--into", type=Path, help="folder of the tables: data/tables/waves")
+    add = command("import", "tables of the study stereotypes, of others' outputs", _import)
+    pair = {"type": _pair, "metavar": "NAME=FILE"}
+    add("lists", nargs="*", **pair, help="words of each query: JSON or CSV")
     about = "CSV: percent of each affect, by group"
-    parser.add_argument(
-        "--profiles", action="append", default=[], type=_pair, metavar="NAME=FILE", help=about
-    )
+    add("--profiles", action="append", default=[], **pair, help=about)
     scores = ("typicality", "probability", "logprob")
     about = "scores of the lists (default: typicality, nats)"
-    parser.add_argument("--scores", choices=scores, default=scores[0], help=about)
-    parser.add_argument("--into", type=Path, required=True, help="folder of outputs and tables")
+    add("--scores", choices=scores, default=scores[0], help=about)
+    add("--into", type=Path, required=True, help="folder of outputs and tables")
+    about = "draw written answers of a model for people to label, or compare labelled sheets"
+    add = command("annotate", about, _annotate)
+    add("model", help="name in params.yaml")
+    add("sheets", nargs="*", type=Path, help="labelled sheets; none: draw")
+    add("--into", type=Path, help="folder of the sheets to be labelled")
+    add("--answers", type=int, default=110, help="to label (default: 110)")
+    add("--annotators", type=int, default=3, help="sheets (default: 3)")
+    add = command("plan", "prompts, disk space and hours of the probes, before they run", _plan)
+    add("model", nargs="?", default="", help="name in params.yaml; default: all")
+    add("--seconds", type=float, default=10, help="length of the trial of each")
+    about = f"tables: how much of the planted truth the tables recover {STAGE}"
+    command("recovery", about, _recovery)
+    command("report", f"write data/report {STAGE}", _report)
+
+
+def _add_execution(add: Callable[..., argparse.Action]) -> None:
+    """Add the options of execution, none of which changes the outputs."""
+    runner = os.environ.get("PLUMBLINE_RUNNER", "local")
+    about = "this process, or a Ray cluster (default: PLUMBLINE_RUNNER, or local)"
+    add("--runner", choices=["local", "ray"], default=runner, help=about)
+    workers = os.environ.get("PLUMBLINE_WORKERS", "0")
+    about = "processes on the cluster; 0: one a GPU, or all cores but one (PLUMBLINE_WORKERS)"
+    add("--workers", type=int, default=workers, help=about)
+    about = (
+        "only every N-th shard or training, from the I-th on: for job arrays; the command without "
+        "it, once all parts are done, finishes the outputs"
+    )
+    add("--part", type=_part, metavar="I/N", help=about)
 
 
 def _pair(text: str) -> tuple[str, Path]:
@@ -121,29 +128,6 @@ def _pair(text: str) -> tuple[str, Path]:
     return name, Path(file)
 
 
-def _import(given: argparse.Namespace) -> None:
-    from plumbline.probes.commands.import_outputs import run
-
-    for folder in run(dict(given.lists), dict(given.profiles), given.into, given.scores):
-        print(folder)
-
-
-def _execution(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add the options of execution; none of them changes what is written."""
-    runner = os.environ.get("PLUMBLINE_RUNNER", "local")
-    about = "this process, or a Ray cluster (default: PLUMBLINE_RUNNER, or local)"
-    parser.add_argument("--runner", choices=["local", "ray"], default=runner, help=about)
-    workers = os.environ.get("PLUMBLINE_WORKERS", "0")
-    about = "actors on the cluster; 0: one a GPU, or all cores but one (PLUMBLINE_WORKERS)"
-    parser.add_argument("--workers", type=int, default=workers, help=about)
-    about = (
-        "only every N-th shard or training, from the I-th on: for job arrays; the command without "
-        "it, once all parts are done, finishes the outputs"
-    )
-    parser.add_argument("--part", type=_part, metavar="I/N", help=about)
-    return parser
-
-
 def _part(text: str) -> tuple[int, int]:
     part, _, parts = text.partition("/")
     if not (part.isdigit() and parts.isdigit() and 1 <= int(part) <= int(parts)):
@@ -151,152 +135,158 @@ def _part(text: str) -> tuple[int, int]:
     return int(part), int(parts)
 
 
-def _check(given: argparse.Namespace) -> None:
+def _check(arguments: Arguments) -> None:
     from plumbline.probes.commands import check_params, params_overlay
 
-    if given.file:
-        params_overlay.check_with(given.file, given.date)
+    if arguments.file:
+        params_overlay.check_with(arguments.file, arguments.date)
     else:
         check_params.check()
-    print(f"{given.file or 'params.yaml'}: no problem found")
+    print(f"{arguments.file or 'params.yaml'}: no problem found")
 
 
-def _use(given: argparse.Namespace) -> None:
+def _use(arguments: Arguments) -> None:
     from plumbline.probes.commands.params_overlay import use
 
-    lacking = use(given.file, given.date, mirror=given.mirror is not None)
-    print(f"params: as {given.file} has it; `git diff` shows what is new")
-    read = f" --mirror {given.mirror}" if given.mirror else ""
-    for source in lacking:
-        print(f"to fetch: python -m plumbline.builders fetch {source} --date {given.date}{read}")
+    sources = use(arguments.file, arguments.date, mirror=arguments.mirror is not None)
+    print(f"params: as {arguments.file} has it; `git diff` shows what is new")
+    options = f"--date {arguments.date}"
+    options += f" --mirror {arguments.mirror}" if arguments.mirror else ""
+    for source in sources:
+        print(f"to fetch: python -m plumbline.builders fetch {source} {options}")
 
 
-def _pin(given: argparse.Namespace) -> None:
-    from plumbline.probes.commands.pin_revisions import pin
+def _pin(arguments: Arguments) -> None:
+    from plumbline.probes.commands.params_overlay import pin
 
-    found = pin(given.file)
-    for name, commit in found.written.items():
+    models = pin(arguments.file)
+    for name, commit in models.written.items():
         print(f"{name}: {commit}")
-    print(f"{given.file}: {len(found.written)} pinned, {len(found.there)} were and are there")
-    for name in found.pickled:
+    print(f"{arguments.file}: {len(models.written)} pinned, {len(models.known)} were and are there")
+    for name in models.pickled:
         print(f"{name}: no safetensors; add the line `pickles: true` (docs/howto/models.md)")
 
 
-def _of_a_model(given: argparse.Namespace) -> None:
-    """Run a command that names models, but for probes."""
+def _weights(arguments: Arguments) -> None:
+    from plumbline.probes.models.files import pin
+
+    print(pin(arguments.model))
+
+
+def _import(arguments: Arguments) -> None:
+    from plumbline.probes.commands.import_outputs import run
+
+    lists, profiles = dict(arguments.lists), dict(arguments.profiles)
+    for folder in run(lists, profiles, arguments.into, arguments.scores):
+        print(folder)
+
+
+def _require_models(arguments: Arguments) -> list[str]:
+    """Return the models of a command; an unknown one is reported before torch is loaded."""
     from plumbline.probes.models.params import model
 
-    names = [given.model] if isinstance(given.model, str) else given.model
+    names: list[str] = getattr(arguments, "model", [])
     for name in names:
-        model(name)  # an unknown name is reported before torch is loaded
-    if given.command == "weights":
-        from plumbline.probes.models.files import pin
-
-        print(pin(given.model))
-    elif given.command == "pretrain":
-        _pretrain(given, names)
-    else:
-        _analyse(given)
+        model(name)
+    return names
 
 
-def _pretrain(given: argparse.Namespace, names: list[str]) -> None:
+def _pretrain(arguments: Arguments) -> None:
+    names = _require_models(arguments)
     same_arithmetic(training=True)
     from plumbline.probes.training.distributed import first
     from plumbline.probes.training.pretrain import pretrain
 
     spread = None
-    if given.runner == "ray" and not given.part:
+    if arguments.runner == "ray" and not arguments.part:
         from plumbline.probes.core.ray_runner import each
 
-        spread = partial(each, workers=given.workers, gpu=True)
+        spread = partial(each, workers=arguments.workers, gpu=True)
     for name in names:
-        folder = pretrain(name, given.part or (1, 1), spread)
+        folder = pretrain(name, arguments.part or (1, 1), spread)
         if first():
             print(folder)
 
 
-def _probe(given: argparse.Namespace) -> None:
+def _probe(arguments: Arguments) -> None:
     """Run a probe; processes that ``accelerate launch`` started share its shards."""
-    from plumbline.probes.models.params import model
-
-    if given.command in TRAINS:
+    names = _require_models(arguments)
+    if arguments.command in TRAINS:
         same_arithmetic(training=True)
-    part, workers = given.part, given.workers
-    for name in given.model:
-        model(name)  # an unknown name is reported before torch is loaded
     from plumbline.probes.training.distributed import accelerator, each_alone, first, launched
 
     if launched():
         accelerator()  # before anything is loaded: it chooses this process's device
     from plumbline.probes.core.run_probe import Execution, probe
 
-    for name in given.model:
+    execution = Execution(arguments.runner, arguments.workers, arguments.part)
+    for name in names:
         if launched():
             with each_alone() as (index, number):
-                i, n = part or (1, 1)
-                own = (i + index * n, n * number)
-                done = probe(given.command, name, Execution(given.runner, workers, own))
-            if part and first():
-                print(done)
-            if part or not first():
+                i, n = execution.part or (1, 1)
+                part = (i + index * n, n * number)
+                folder = probe(arguments.command, name, execution._replace(part=part))
+            if execution.part and first():
+                print(folder)
+            if execution.part or not first():
                 continue
-        print(probe(given.command, name, Execution(given.runner, workers, part)))
+        print(probe(arguments.command, name, execution))
 
 
-def _analyse(given: argparse.Namespace) -> None:
+def _analyse(arguments: Arguments) -> None:
+    names = _require_models(arguments)
     from plumbline.probes.core.run_analysis import analyse
 
     same_arithmetic()
-    for model in getattr(given, "model", None) or [""]:
-        print(analyse(given.command, model))
+    for model in names or [""]:
+        print(analyse(arguments.command, model))
 
 
-def _waves(given: argparse.Namespace) -> None:
+def _waves(arguments: Arguments) -> None:
     from plumbline.builders.core.params import section
     from plumbline.probes.stereotypes import waves
 
-    params = section("waves", waves.Params)
-    if given.earlier and not given.later:
-        raise UserError(f"waves {given.earlier}: name two waves, the earlier first, or none")
-    if given.earlier:
-        params = params.model_copy(update={"earlier": given.earlier, "later": given.later})
+    params, earlier = section("waves", waves.Params), arguments.earlier
+    if earlier and not arguments.later:
+        raise UserError(f"waves {earlier}: name two waves, the earlier first, or none")
+    if earlier:
+        params = params.model_copy(update={"earlier": earlier, "later": arguments.later})
     tables = waves.run(None, params)
-    waves.write(tables, params, given.into or waves.FOLDER)
-    for line in waves.short(tables["waves"]):
-        print(line)
+    waves.write(tables, params, arguments.into or waves.FOLDER)
+    print(*waves.short(tables["waves"]), sep="\n")
 
 
-def _plan(given: argparse.Namespace) -> None:
+def _plan(arguments: Arguments) -> None:
     from plumbline.probes.commands import cost
 
-    if not given.seconds > 0:
-        raise UserError(f"--seconds: {given.seconds:g}; a trial has to last more than 0 seconds")
-    print(cost.table(list(cost.plans(given.seconds, given.model))))
+    if not arguments.seconds > 0:
+        raise UserError(f"--seconds: {arguments.seconds:g}; a trial lasts more than 0 seconds")
+    print(cost.table(list(cost.plans(arguments.seconds, arguments.model))))
 
 
-def _annotate(given: argparse.Namespace) -> None:
+def _annotate(arguments: Arguments) -> None:
     from plumbline.probes.leaning.annotate import draw, score
 
-    if given.sheets:
-        found = score(given.model, given.sheets)
-        print(
-            f"{found.answers} answers, {found.clear} with a side to most; kappa {found.kappa:.2f}"
-        )
-        for reading, right in found.accuracy.items():
+    model, into = arguments.model, arguments.into
+    if arguments.sheets:
+        result = score(model, arguments.sheets)
+        sides = f"{result.clear} with a side to most; kappa {result.kappa:.2f}"
+        print(f"{result.answers} answers, {sides}")
+        for reading, right in result.accuracy.items():
             print(f"judge, {reading}: {right:.2f} of these right")
-    elif given.into:
-        print(*draw(given.model, given.into, given.answers, given.annotators), sep="\n")
+    elif into:
+        print(*draw(model, into, arguments.answers, arguments.annotators), sep="\n")
     else:
         raise UserError("annotate: --into FOLDER to draw answers, or labelled sheets to compare")
 
 
-def _recovery(_: argparse.Namespace) -> None:
-    from plumbline.probes.controls.recover import recover
+def _recovery(_: Arguments) -> None:
+    from plumbline.probes.controls.compare import recover
 
     print(recover())
 
 
-def _report(_: argparse.Namespace) -> None:
+def _report(_: Arguments) -> None:
     from plumbline.builders.core.progress import during
     from plumbline.probes.site import write
 
@@ -305,21 +295,24 @@ def _report(_: argparse.Namespace) -> None:
     print(folder)
 
 
-def _run(given: argparse.Namespace) -> None:
-    from plumbline.probes.core import local_runner
+def _run(arguments: Arguments) -> None:
+    models = getattr(arguments, "model", None)
+    local = (
+        not getattr(arguments, "part", None) and getattr(arguments, "runner", "local") == "local"
+    )
+    several = isinstance(models, list) and len(models) > 1
+    if arguments.command in IN_PARALLEL and several and local:
+        from plumbline.probes.core.run_probe import run_models
 
-    plain = not getattr(given, "part", None) and getattr(given, "runner", "local") == "local"
-    several = isinstance(getattr(given, "model", None), list) and len(given.model) > 1
-    if given.command in local_runner.LONG and several and plain:
-        local_runner.run_models(given.command, given.model)
+        run_models(arguments.command, models)  # type: ignore[arg-type]
     else:
-        given.run(given)
+        arguments.run(arguments)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status (``docs/failures.md``)."""
-    given = _parser().parse_args(arguments)
-    return cli.run(given, lambda: _run(given))
+    parsed = _parser().parse_args(arguments)
+    return cli.run(parsed, lambda: _run(parsed))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ https://chromedevtools.github.io/devtools-protocol
 
 from __future__ import annotations
 
-import base64
 import fcntl
 import json
 import os
@@ -14,10 +13,6 @@ import shutil
 import signal
 import tempfile
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
@@ -123,11 +118,6 @@ class Browser:
             "Input.dispatchKeyEvent", type="keyDown" if text else "rawKeyDown", **given, **text
         )
         self.ask("Input.dispatchKeyEvent", type="keyUp", **given)
-
-    def picture(self, path: Path, *, whole: bool = True) -> None:
-        """Save what is to be seen, or the whole page, as PNG."""
-        told = self.ask("Page.captureScreenshot", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(told["data"]))
 
     def _next(self):
         """Return the next message; keep what it tells of the page."""

@@ -119,7 +119,7 @@ def entries(stage: str) -> list[str]:
             *(f"{probes}.{study}.page" for study in ("politicians", "stereotypes", "leaning")),
         ],
         "recovery": [
-            f"{probes}.controls.recover",
+            f"{probes}.controls.compare",
             *(f"{probes}.{study}.recovery" for study in STUDIES),
         ],
         "waves": [f"{probes}.stereotypes.waves"],

@@ -16,9 +16,10 @@ import polars as pl
 import pytest
 
 from plumbline.probes import module_of
+from plumbline.probes.controls.measures import FOUND, NO, ORDER, SILENT, YES
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.site.build import STUDIES
-from plumbline.probes.site.controls import FOUND, NO, ORDER, SILENT, YES, explained, judged
+from plumbline.probes.site.controls import explained, judged
 
 DATA = Path(__file__).parents[1] / "data"
 SIGNED = {"value", "change", "difference", "contrast", "log_odds_nats", "rating"}

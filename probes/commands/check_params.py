@@ -40,7 +40,7 @@ def sections() -> dict[str, type[Params]]:
     from plumbline.builders.release.params import Params as Publish
     from plumbline.probes.stereotypes import waves
 
-    found: dict[str, type[Params]] = {
+    models: dict[str, type[Params]] = {
         "sources.politeness": Politeness,
         "waves": waves.Params,
         "publish": Publish,
@@ -57,10 +57,10 @@ def sections() -> dict[str, type[Params]]:
         prefix, _, name = key.partition(".")
         if prefix == "datasets" and (hasattr(module, "INPUTS") or hasattr(module, "SOURCES")):
             prefix = "derived"
-        found[f"{prefix}.{name}"] = module.Params
+        models[f"{prefix}.{name}"] = module.Params
     for name in PROBES:
-        found[f"probes.{name}"] = importlib.import_module(module_of(name)).Params
-    return found
+        models[f"probes.{name}"] = importlib.import_module(module_of(name)).Params
+    return models
 
 
 def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True) -> None:
@@ -75,23 +75,21 @@ def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True)
         One message with all problems.
     """
     tree = read(path)
-    models = [name for name in at(tree, "models") if NAME.fullmatch(str(name))]
-    known = sections() | {f"models.{name}": Model for name in models}
+    names = [name for name in at(tree, "models") if NAME.fullmatch(str(name))]
+    known = sections() | {f"models.{name}": Model for name in names}
     problems = []
     try:
         check_sections(known, path)
     except UserError as problem:
         problems += str(problem).splitlines()[1:]
-    for found in (
-        _named(tree),
-        _unpinned(tree, source or FILE.name),
-        _absent(tree) if fetched else (),
-        _assigned(tree),
-        _trained(tree),
-        _unknown(tree, known),
-        _folders(tree),
-    ):
-        problems += [f"  {problem}" for problem in found]
+    parts = [_models(tree, source or FILE.name), _absent(tree) if fetched else ()]
+    models = tree.get("models") or {}
+    if isinstance(models, dict):
+        planted = {name: world.model_dump(exclude_none=True) for name, world in worlds().items()}
+        lists = _assigned_lists(tree)
+        parts += [_assigned(tree, planted | models, lists), _trained(tree, planted | models, lists)]
+    for part in (*parts, _unknown(tree, known)):
+        problems += [f"  {problem}" for problem in part]
     if problems:
         raise UserError("\n".join([f"params.yaml: {len(problems)} problem(s) to mend:", *problems]))
 
@@ -103,60 +101,43 @@ def at(tree: Any, *keys: str) -> dict[str, Any]:
     return tree if isinstance(tree, dict) else {}
 
 
-def _named(tree: dict[str, Any]) -> Iterator[str]:
-    if all_models(tree) is None:
-        yield "models: needs entries, each a name with id and revision, or endpoint"
-    for name in at(tree, "models"):
-        if not NAME.fullmatch(str(name)) or name == POOLED:
-            yield f"models.{name}: a name has letters, digits, - and _ only, and is not {POOLED}"
-
-
 def _unknown(tree: dict[str, Any], known: dict[str, type[Params]]) -> Iterator[str]:
+    def hint(name: str, names: Iterable[str]) -> str:
+        nearest = get_close_matches(name, list(names), 1)
+        return f"did you mean {nearest[0]}? " if nearest else ""
+
     tops = {"models", *(key.split(".")[0] for key in known)}
-    for top in tree:
+    for top in map(str, tree):
         if top not in tops:
-            yield f"{top}: unknown section; {_near(top, tops)}docs/params.md has those there are"
+            yield f"{top}: unknown section; {hint(top, tops)}docs/params.md has those there are"
         elif top not in FLAT:
             names = {key.split(".", 1)[1] for key in known if key.startswith(f"{top}.")}
             for name in sorted(set(at(tree, top)) - names):
-                near = _near(name, names)
+                near = hint(name, names)
                 yield f"{top}.{name}: unknown; {near}there are {', '.join(sorted(names))}"
 
 
-def _near(name: object, known: Iterable[str]) -> str:
-    nearest = get_close_matches(str(name), list(known), 1)
-    return f"did you mean {nearest[0]}? " if nearest else ""
-
-
-def _folders(tree: dict[str, Any]) -> Iterator[str]:
-    """Yield problems of the folders of models, read off their small files."""
+def _models(tree: dict[str, Any], file: str) -> Iterator[str]:
+    """Yield problems of names, of missing commits, and of folders, read off their small files."""
+    if not isinstance(tree.get("models") or {}, dict):
+        yield "models: needs entries, each a name with id and revision, or endpoint"
+    unpinned = []
     for name in at(tree, "models"):
+        if not NAME.fullmatch(str(name)) or name == POOLED:
+            yield f"models.{name}: a name has letters, digits, - and _ only, and is not {POOLED}"
         entry = at(tree, "models", name)
         where, kind = entry.get("id"), entry.get("kind", "masked")
-        if isinstance(where, str) and where.startswith(LOCAL) and kind in VERBS:
+        if not isinstance(where, str):
+            continue
+        if not where.startswith(LOCAL):
+            unpinned += [] if entry.get("revision") else [name]
+        elif kind in VERBS:
             try:
                 preflight.look(Path(where), f"models.{name}: {where}", kind)
             except UserError as problem:
                 yield str(problem)
-
-
-def all_models(tree: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the entries of all models, planted worlds among them; None if they are malformed."""
-    models = tree.get("models") or {}
-    if not isinstance(models, dict):
-        return None
-    return {name: world.model_dump(exclude_none=True) for name, world in worlds().items()} | models
-
-
-def _unpinned(tree: dict[str, Any], file: str) -> Iterator[str]:
-    """Yield the command that looks up the commits that models lack, if any does."""
-    unpinned = []
-    for name in at(tree, "models"):
-        model, revision = map(at(tree, "models", name).get, ("id", "revision"))
-        if isinstance(model, str) and not revision and not model.startswith(LOCAL):
-            unpinned.append(name)
     if unpinned:
-        which = f"{len(unpinned)} of the Hub without a commit ({', '.join(unpinned)})"
+        which = f"{len(unpinned)} of the Hub without a commit ({', '.join(map(str, unpinned))})"
         command = f"`python -m plumbline.probes pin {file}`"
         yield f"models: {which}; {command} asks the Hub for them and writes them there"
 
@@ -174,7 +155,7 @@ def named_snapshots(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def absent_snapshots(tree: dict[str, Any]) -> dict[str, str]:
-    """Return the snapshots that are named and not there."""
+    """Return the named snapshots that are missing."""
     return {
         key: folder
         for key, folder in named_snapshots(tree).items()
@@ -188,26 +169,24 @@ def _absent(tree: dict[str, Any]) -> Iterator[str]:
         yield f"{key}: no whole snapshot in {folder}; fetch one {command} or `dvc pull` it"
 
 
-def assigned(tree: dict[str, Any]) -> dict[str, list[Any]]:
-    """Return the models of each probe in a tree of params: the user's, and the controls if run."""
-    found: dict[str, list[Any]] = {}
-    controls = at(tree, "controls")
+def _assigned_lists(tree: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return the models of each probe: the user's, and the controls if they are run."""
+    controls, merged = at(tree, "controls"), dict[str, list[Any]]()
     for lists in (at(tree, "assignments"), controls if controls.get("sets") else {}):
         for name, models in lists.items():
             if name != "sets" and isinstance(models, list):
-                found[name] = [*found.get(name, []), *models]
-    return found
+                merged[name] = [*merged.get(name, []), *models]
+    return merged
 
 
-def _assigned(tree: dict[str, Any]) -> Iterator[str]:
-    """Yield models that are assigned and are not there, or lack what is needed."""
-    models, lists = all_models(tree), assigned(tree)
-    if models is None:
-        return
+def _assigned(
+    tree: dict[str, Any], models: dict[str, Any], lists: dict[str, list[Any]]
+) -> Iterator[str]:
+    """Yield models that are assigned and missing, or lack what is needed."""
     for probe, names in lists.items():
         for name in sorted({name for name in names if names.count(name) > 1}):
             yield f"assignments.{probe}: {name} is named twice, or is one of its controls"
-        verb = importlib.import_module(module_of(probe)).VERB if probe in PROBES else None
+        needed = verbs(importlib.import_module(module_of(probe)).VERB) if probe in PROBES else None
         above = ABOVE.get(probe)
         for name in names:
             top = "assignments" if name in at(tree, "assignments").get(probe, ()) else "controls"
@@ -216,9 +195,8 @@ def _assigned(tree: dict[str, Any]) -> Iterator[str]:
                 yield f"{key}: no {name!r} under models; there are {', '.join(map(str, models))}"
                 continue
             kind = at(models, name).get("kind", "masked")
-            if verb and kind in VERBS and not verbs(verb) & VERBS[kind]:
-                ways = " or ".join(sorted(verbs(verb)))
-                yield f"{key}: {name} is of kind {kind}, which cannot {ways}"
+            if needed and kind in VERBS and not needed & VERBS[kind]:
+                yield f"{key}: {name} is of kind {kind}, which cannot {' or '.join(sorted(needed))}"
             if above and name not in (lists.get(above) or ()):
                 yield f"{key}: {name} must be in {top}.{above} too"
     judge = at(tree, "probes", "stances", "generation").get("nli_model")
@@ -226,11 +204,13 @@ def _assigned(tree: dict[str, Any]) -> Iterator[str]:
         yield f"probes.stances.generation.nli_model: no {judge!r} under models"
 
 
-def _trained(tree: dict[str, Any]) -> Iterator[str]:
+def _trained(
+    tree: dict[str, Any], models: dict[str, Any], lists: dict[str, list[Any]]
+) -> Iterator[str]:
     """Yield trainings that the params ask for and that cannot be done."""
-    models, training = all_models(tree), at(tree, *pretrain.KEY.split("."))
+    training = at(tree, *pretrain.KEY.split("."))
     corpora, where = training.get("corpora"), f"{pretrain.KEY}.corpora"
-    if models is None or not isinstance(corpora, dict):
+    if not isinstance(corpora, dict):
         return
     for name, chosen in corpora.items():
         if name not in models and name != recipe.OTHER:
@@ -239,7 +219,7 @@ def _trained(tree: dict[str, Any]) -> Iterator[str]:
             if corpus not in CONFIGS:
                 yield f"{where}.{name}: no {corpus!r} in corpora; there are {', '.join(CONFIGS)}"
     rates = training.get("learning_rate")
-    for name in assigned(tree).get("stances", ()):
+    for name in lists.get("stances", ()):
         kind, chosen = at(models, name).get("kind", "masked"), corpora.get(name)
         if chosen is None:  # the stage depends on it: a model that is added trains no other again
             yield f"{where}: no entry for {name} of assignments.stances; write []"

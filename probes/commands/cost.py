@@ -19,7 +19,6 @@ from plumbline.probes.models.params import pointer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TRAINS = "TRAINS"  # in modules of probes that train first: a short trial tells nothing
 BATCH = 100  # prompts of one step of a trial, about
 
 
@@ -57,31 +56,26 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
     task = Task(probe, name)
     amounts: dict[str, int] = task.module.amount(task.params, task.model, task.folders)
     prompts = sum(amounts.values())
-    if TRAINS in vars(task.module) or not pointer(name).is_file():
+    # a short trial of a probe that trains first measures nothing
+    if hasattr(task.module, "TRAINS") or not pointer(name).is_file():
         return Plan(probe, name, prompts, None, None)
     worker: Any = Worker(probe, name)
-    size, duration = 0.0, 0.0
+    size = duration = 0.0
     for config, amount in amounts.items():
-        share, written, spent = _trial(worker, config, amount, seconds / len(amounts))
-        size += written / share
-        duration += spent / share
+        steps = max(1, amount // BATCH)
+        written, shards, spent = 0, 0, 0.0
+        for number in range(steps):
+            start = time.perf_counter()
+            body = worker(Shard(config, "trial", number, steps))
+            if number == 0 and steps > 1:  # warm-up
+                continue
+            spent += time.perf_counter() - start
+            written, shards = written + len(body), shards + 1
+            if spent >= seconds / len(amounts):
+                break
+        size += written * steps / shards
+        duration += spent * steps / shards
     return Plan(probe, name, prompts, size / 1e9, duration / 3600)
-
-
-def _trial(worker: Any, config: str, prompts: int, seconds: float) -> tuple[float, int, float]:
-    """Compute small shards of a config; return their share of all, their bytes and seconds."""
-    total = max(1, prompts // BATCH)
-    size, shards, spent = 0, 0, 0.0
-    for number in range(total):
-        start = time.perf_counter()
-        body = worker(Shard(config, "trial", number, total))
-        if number == 0 and total > 1:  # warm-up
-            continue
-        spent += time.perf_counter() - start
-        size, shards = size + len(body), shards + 1
-        if spent >= seconds:
-            break
-    return shards / total, size, spent
 
 
 def table(planned: list[Plan]) -> str:

@@ -87,8 +87,7 @@ def _queries(stereotypes: Path) -> pl.DataFrame:
 
 def _completions(path: Path, score: Score, groups: pl.DataFrame) -> pl.DataFrame:
     """Return the lists of a file as outputs of the probe ``completions``."""
-    rows = _read(path)
-    rows = rows.with_columns(rank=pl.int_range(1, pl.len() + 1).over("query"))
+    rows = _read(path).with_columns(rank=pl.int_range(1, pl.len() + 1).over("query"))
     if unknown := sorted(set(rows["query"]) - set(groups["query"])):
         raise UserError(
             f"{path}: {len(unknown)} queries are about no group of the dataset stereotypes "
@@ -104,9 +103,8 @@ def _completions(path: Path, score: Score, groups: pl.DataFrame) -> pl.DataFrame
         prior_one_nats=none,
     )
     _refuse(path, rows.filter(~pl.col("logprob_top_nats").is_finite()), "a score of 0")
-    rows = rows.join(groups, on="query").drop("score")
-    word = pl.col("word").str.strip_chars()
-    return rows.with_columns(token=pl.col("word"), word=word, starts_word=True)
+    word, groups = pl.col("word").str.strip_chars(), rows.join(groups, on="query").drop("score")
+    return groups.with_columns(token=pl.col("word"), word=word, starts_word=True)
 
 
 def _read(path: Path) -> pl.DataFrame:
@@ -115,7 +113,7 @@ def _read(path: Path) -> pl.DataFrame:
     try:
         if path.suffix == ".json":
             lists = json.loads(path.read_text("utf-8"))
-            items = [(q, w, float(s)) for q, own in lists.items() for w, s in own]
+            items = [(q, w, float(s)) for q, pairs in lists.items() for w, s in pairs]
             rows = pl.DataFrame(items, schema=schema, orient="row")
         else:
             table = pl.read_csv(path, schema_overrides=schema).select(*schema)
@@ -142,18 +140,15 @@ def _profiles(path: Path, name: str) -> pl.DataFrame:
     needed = ["category", "group", *AFFECTS]
     try:
         table = pl.read_csv(path)
-        percents = table.select(needed).unpivot(
-            AFFECTS, index=["category", "group"], variable_name="affect"
+        table = table if "words" in table.columns else table.with_columns(words=pl.lit(WORDS))
+        rows = table.select(*needed, n="words").unpivot(
+            AFFECTS, index=["category", "group", "n"], variable_name="affect"
         )
-        shares = percents["value"].cast(pl.Float64).to_numpy() / 100
+        rows = rows.with_columns(pl.col("value").cast(pl.Float64) / 100)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise UserError(f"{path}: not a CSV with the columns {', '.join(needed)}") from error
-    if not ((shares >= 0) & (shares <= 1)).all():
+    if not rows["value"].is_between(0, 1).fill_null(value=False).all():
         raise UserError(f"{path}: a profile is in percent, from 0 to 100")
-    words = table["words"].to_numpy() if "words" in table.columns else np.full(len(table), WORDS)
-    constant = {"model": name, "language": LANGUAGE, "reading": "faithful", "top_k": 200}
-    rows = percents.with_columns(
-        level=pl.lit("group"), value=pl.Series(shares), n=pl.Series(np.tile(words, len(AFFECTS)))
-    )
-    rows = rows.with_columns(pl.lit(value).alias(key) for key, value in constant.items())
+    key = {"model": name, "language": LANGUAGE, "reading": "faithful", "level": "group"}
+    rows = rows.with_columns(top_k=pl.lit(200), **{k: pl.lit(value) for k, value in key.items()})
     return sort_by_key(rows, emotions.EMOTIONS, "category", "group", "affect")

@@ -1,4 +1,4 @@
-"""``use``: a file laid over the params, their comments and layout unchanged.
+"""``use`` and ``pin``: files laid over the params, and commits of models, comments unchanged.
 
 A file under ``params/`` has the settings in which a study differs. It is laid over the params field
 by field: a field that it has replaces the field, the others of the section stay, and ``models`` is
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 from ruamel.yaml import YAML
@@ -19,7 +20,7 @@ from ruamel.yaml import YAML
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import FILE, files, parse, read
 from plumbline.builders.core.snapshot import write_bytes
-from plumbline.probes.commands.check_params import absent_snapshots, at, check
+from plumbline.probes.commands.check_params import LOCAL, absent_snapshots, at, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,10 +30,19 @@ DEPTHS = {"models": 0, "assignments": 1, "controls": 1, "waves": 1, "publish": 1
 DAY = "DAY"  # in the path of a snapshot
 RAW = "data/raw/"
 PRIVATE = "private/"  # a user's own files
+HATE = ("derived", "corpora", "hate")  # the filter of corpora, a model too
 FORM = YAML()
 FORM.preserve_quotes = True  # DVC's reader refuses bare addresses inside of braces
 FORM.width = 4096  # a line stays one line
 FORM.indent(mapping=2, sequence=4, offset=2)
+
+
+class Pinned(NamedTuple):
+    """Models of a file after pinning."""
+
+    written: dict[str, str]  # new commit by model
+    known: list[str]  # models whose commit the Hub has
+    pickled: list[str]  # models without safetensors at their commit, and without `pickles: true`
 
 
 def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
@@ -57,9 +67,7 @@ def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
         changed.add(home)
     for file in changed:
         _date(trees[file], day)
-        text = io.StringIO()
-        FORM.dump(trees[file], text)
-        write_bytes(file, text.getvalue().encode())
+        _write(trees[file], file)
     return unfetched(read(FILE))
 
 
@@ -88,6 +96,53 @@ def check_with(path: Path, day: str, *, fetched: bool = True, mirror: bool = Fal
         raise UserError("\n".join([f"{path}: {len(problems)} problem(s) to mend:", *problems]))
 
 
+def pin(path: Path) -> Pinned:
+    """Write the commit of ``main`` next to every id without one, and look up all others.
+
+    So a missing commit is known before anything runs. Comments and layout of the file are
+    preserved.
+
+    Raises
+    ------
+    UserError
+        If the Hub cannot be reached, or lacks an id or commit; the other commits are written.
+    """
+    from plumbline.builders.release import hub
+
+    read(path)  # reports what is wrong with it
+    tree = FORM.load(path.read_text(encoding="utf-8"))
+    entries = {f"models.{name}": (entry, "id") for name, entry in at(tree, "models").items()}
+    entries[".".join(HATE)] = at(tree, *HATE), "model"
+    pinned, problems, client = Pinned({}, [], []), [], hub.client(os.environ.get("HF_TOKEN"))
+    for name, (entry, key) in entries.items():
+        model = entry.get(key) if isinstance(entry, dict) else None
+        if not model or model.startswith(LOCAL):
+            continue
+        revision = entry.get("revision") or "main"
+        try:
+            with hub.answering(f"{model}@{revision}"):
+                info: Any = client.model_info(model, revision=revision)
+        except hub.Missing as problem:
+            problems.append(f"  {name}: {problem}")
+            continue
+        commit, weights = str(info.sha), [file.rfilename for file in info.siblings or ()]
+        if not re.fullmatch(r"[0-9a-f]{40}", commit):
+            problems.append(f"  {name}: {model}: the Hub states no commit")
+            continue
+        if not entry.get("pickles") and not any(f.endswith(".safetensors") for f in weights):
+            pinned.pickled.append(name)
+        if entry.get("revision"):
+            pinned.known.append(name)
+        else:
+            entry.insert(list(entry).index(key) + 1, "revision", commit)
+            pinned.written[name] = commit
+    if pinned.written:
+        _write(tree, path)
+    if problems:
+        raise UserError("\n".join([f"{path}: {len(problems)} problem(s) to mend:", *problems]))
+    return pinned
+
+
 def composed(path: Path, day: str) -> dict[str, Any]:
     """Return the params with a file laid over them."""
     tree = read(FILE)
@@ -108,6 +163,12 @@ def lay(tree: Any, over: Any) -> None:
     """
     for keys, value in _fields(over):
         _put(tree, keys, value)
+
+
+def _write(tree: Any, path: Path) -> None:
+    text = io.StringIO()
+    FORM.dump(tree, text)
+    write_bytes(path, text.getvalue().encode())
 
 
 def _fields(over: Any, *keys: str) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -143,7 +204,7 @@ def _date(tree: Any, day: str) -> None:
 
 
 def unfetched(tree: dict[str, Any]) -> list[str]:
-    """Return the sources of which a snapshot is named that is not there, sorted."""
+    """Return the sources of which a named snapshot is missing, sorted."""
     absent = (folder for folder in absent_snapshots(tree).values() if folder.startswith(RAW))
     return sorted({folder.removeprefix(RAW).split("/")[0] for folder in absent})
 

@@ -1,15 +1,21 @@
-"""Comparison of estimates with planted truth: the rows of the tables of recovery."""
+"""Comparison of estimates with planted truth: the table of recovery."""
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 import polars.selectors as cs
 
-from plumbline.builders.core.front_matter import FACTS
+from plumbline.builders.core import front_matter, parquet
+from plumbline.builders.core.params import STUDIES
+from plumbline.builders.core.progress import during
+from plumbline.probes import PROBES, module_of
 from plumbline.probes.controls.measures import MEASURES, RECOVERY
+from plumbline.probes.core.assignments import assigned_models
+from plumbline.probes.core.run_analysis import Inputs, write_tables
 from plumbline.probes.report.tables import labelled, labels
 from plumbline.probes.stats.bootstrap import bits, keys, percentiles, poisson
 from plumbline.probes.stats.estimate import LEVEL, Bootstrap, Estimate, finite
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
 PLANTED = "planted.parquet"  # in the folder of a world
 ROUNDING = 1e-6  # of numbers in tables
 ENDS = ("value", "low", "high")
+KINDS = {"string": pl.String, "float64": pl.Float64, "int64": pl.Int64}
 LEAST = 4  # pairs that a rank correlation needs
 
 
@@ -58,17 +65,11 @@ class Comparison:
         expected: float | None = None,
     ) -> None:
         """Add a row; ``expected`` is that of the measure unless given."""
-        if expected is None:
-            expected = MEASURES[measure].expected
+        expected = MEASURES[measure].expected if expected is None else expected
+        key = {"measure": measure, "item": item, "reading": reading, "cluster": cluster}
         numbers = {name: finite(getattr(estimate, name)) for name in ENDS}
-        row: dict[str, Any] = {
-            "measure": measure,
-            "item": item,
-            "reading": reading,
-            "cluster": cluster,
-        }
-        row |= {"expected": None if expected is None else finite(expected), "n": estimate.n}
-        self.rows.append(self.at | row | numbers)
+        numbers["expected"] = None if expected is None else finite(expected)
+        self.rows.append(self.at | key | numbers | {"n": estimate.n})
 
     def copy(self, measure: str, row: dict[str, Any], cluster: str, **key: Any) -> None:
         """Add an estimate of a table as it is."""
@@ -124,12 +125,38 @@ class Comparison:
         return table.sort([name for name in RECOVERY.key if name in table.columns])
 
 
-KINDS = {"string": pl.String, "float64": pl.Float64, "int64": pl.Int64}
-
-
 def read_table(path: Path) -> pl.DataFrame:
     """Return a table with labels as strings, of a file or a folder of them; empty without it."""
     if not path.exists():
         return pl.DataFrame()
-    table = labelled(pl.read_parquet(path), labels(path.with_name(FACTS)).get(path.stem, {}))
+    table = labelled(
+        pl.read_parquet(path), labels(path.with_name(front_matter.FACTS)).get(path.stem, {})
+    )
     return table.with_columns(cs.enum().cast(pl.String))
+
+
+def recover(studies: Sequence[str] = STUDIES) -> Path:
+    """Compare the tables of studies with what was planted in their worlds; return the folder.
+
+    ``probes/STUDY/recovery.py`` has ``TABLES``, the analyses whose tables it reads, ``run``, which
+    returns the rows of each, ``truth``, and perhaps ``DATASETS``.
+    """
+    parts = [pl.DataFrame(pl.from_arrow(RECOVERY.arrow().empty_table()))]
+    hashes: dict[Path, str] = {}
+    for study in studies:
+        module: Any = importlib.import_module(f"plumbline.probes.{study}.recovery")
+        own = [probe for probe in PROBES if module_of(probe).split(".")[2] == study]
+        models = tuple(sorted({model for probe in own for model in assigned_models(probe)}))
+        needed = {name: parquet.require_validated(name) for name in getattr(module, "DATASETS", ())}
+        inputs = Inputs(models, needed)
+        folders = [inputs.tables(analysis) for analysis in module.TABLES]
+        hashes |= {folder: parquet.fingerprint(folder) for folder in folders if folder.is_dir()}
+        with during(f"recovery {study}"):
+            for analysis, rows in module.run(inputs).items():
+                names = {"study": pl.lit(study), "analysis": pl.lit(analysis)}
+                parts.append(rows.with_columns(**names).select(parts[0].columns))
+    table = pl.concat(parts).sort(RECOVERY.key)
+    sources = [front_matter.source(f, "tables", sha256) for f, sha256 in hashes.items()]
+    origin = front_matter.Origin(sources, "make repro STAGE=recovery", "0.1.0")
+    final = inputs.tables("recovery")
+    return write_tables(final, {"recovery": table}, {"recovery": RECOVERY}, hashes, origin)

@@ -54,7 +54,7 @@ class Controls(Params):
 def assigned_models(name: str) -> tuple[str, ...]:
     """Return the models of a probe, or of an analysis of single models, sorted."""
     key = LISTS.get(name, name)
-    return tuple(sorted({model for of in _lists().values() for model in getattr(of, key)}))
+    return tuple(sorted({model for lists in _lists().values() for model in getattr(lists, key)}))
 
 
 def stage_of(name: str, model: str = "") -> str:
@@ -72,8 +72,8 @@ def stage_of(name: str, model: str = "") -> str:
 
 def _lists() -> dict[str, Section]:
     """Return the lists of models: the user's, and those of the controls if they are run."""
-    keys: dict[str, type[Section]] = {"assignments": Params, "controls": Controls}
+    keys: dict[str, type[Section]] = {"assignments": Params}
     tree = read()
-    if not (tree.get("controls") or {}).get("sets"):
-        keys.pop("controls")
+    if (tree.get("controls") or {}).get("sets"):
+        keys["controls"] = Controls
     return dict(check({key: model for key, model in keys.items() if key in tree}))

@@ -1,4 +1,4 @@
-"""Shards of a probe's outputs on Ray actors; the driver alone writes the finished ones."""
+"""Calls of a function on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -9,20 +9,17 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.core.shards import Shard, Worker
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # it would call home; must stand before the import
 os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its C++ part writes on our stderr
 
 try:
     import ray
-    from ray.exceptions import ObjectLostError, RayActorError, RayTaskError
+    from ray.exceptions import RayError, RayTaskError
 except ImportError as error:
     raise UserError(
         "--runner ray needs Ray: pip install --no-deps --require-hashes --requirement "
@@ -33,77 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 T = TypeVar("T")
-STORE = 1 << 30  # bytes for finished shards on their way to the driver, in a local cluster
-PATIENCE_S = 6 * 3600  # in which some shard must finish
-RETRIES = 3  # of a shard whose actor or node dies
-
-
-class ShardActor:
-    """A process with a loaded model, which computes one shard a call."""
-
-    def __init__(self, probe: str, name: str, folder: str) -> None:
-        _enter(folder)
-        self.probe, self.name = probe, name
-        self.worker: Worker | None = None
-
-    def compute(self, shard: Shard) -> bytes:
-        """Return a shard as a parquet file."""
-        if self.worker is None:  # here, since an error in the constructor comes without its message
-            self.worker = Worker(self.probe, self.name)
-        return self.worker(shard)
-
-
-def spread(
-    probe: str, name: str, shards: Sequence[Shard], *, workers: int
-) -> Iterator[tuple[Shard, bytes]]:
-    """Compute shards on a pool of actors, and yield each with its bytes, in no order.
-
-    A shard whose actor or node dies is computed again by another.
-
-    ``workers``: the number of actors; 0 for one a GPU, or without GPUs for one a CPU but one.
-
-    Raises UserError as raised in an actor; or if actors cannot start, or no shard finishes for
-    long.
-    """
-    with _cluster():
-        resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
-        gpus = int(resources.get("GPU", 0))
-        number = workers or gpus or max(1, int(resources.get("CPU", 1)) - 1)
-        if gpus and number > gpus:
-            raise UserError(f"--workers {number}: the cluster has {gpus} GPU(s), one for each")
-        remote: Any = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0)(ShardActor)
-        start = partial(remote.remote, probe, name, str(Path.cwd()))
-        yield from _computed([start() for _ in range(min(number, len(shards)))], shards, start)
-
-
-def _computed(
-    idle: list[Any], shards: Sequence[Shard], start: Callable[[], Any]
-) -> Iterator[tuple[Shard, bytes]]:
-    """Yield shards as actors finish them; ``start`` makes an actor in place of one that died."""
-    todo, running, deaths = list(shards)[::-1], dict[Any, tuple[Any, Shard]](), Counter[Shard]()
-    while todo or running:
-        while todo and idle:
-            actor, shard = idle.pop(), todo.pop()
-            running[actor.compute.remote(shard)] = actor, shard
-        done, _ = ray.wait(list(running), num_returns=1, timeout=PATIENCE_S)
-        if not done:
-            raise UserError(f"no shard finished in {PATIENCE_S} s: no room for an actor?")
-        actor, shard = running.pop(done[0])
-        try:
-            yield shard, ray.get(done[0])
-        except RayTaskError as error:
-            raise error.cause from None
-        except (RayActorError, ObjectLostError) as error:
-            deaths[shard] += 1
-            if deaths[shard] > RETRIES:
-                raise UserError(f"{shard.path()}: {str(error).splitlines()[-1]}") from None
-            todo.append(shard)
-            idle.append(start())
-            continue
-        if todo:
-            idle.append(actor)
-        else:
-            ray.kill(actor)  # one that waits for its place may begin
+STORE = 1 << 30  # bytes for results on their way to the driver, in a local cluster
+PATIENCE_S = 6 * 3600  # in which some call must return
+RETRIES = 3  # of a call whose process or node dies
 
 
 def each(
@@ -115,35 +44,50 @@ def each(
 ) -> Iterator[tuple[int, T]]:
     """Call a function with each of several arguments on the cluster, and yield what it returns.
 
-    In no order, each with its place among the arguments. A call whose node dies is made again.
+    In no order, each with its place among the arguments. Processes are used again, so that a
+    function may cache a loaded model. A call whose process or node dies is made again.
 
-    ``workers``: calls at once; 0 for one a CPU, or a GPU where each takes one.
-    ``gpu``: each takes a GPU, if the cluster has any.
+    Parameters
+    ----------
+    workers
+        Calls at once; 0 for one a GPU, or without GPUs for one a CPU but one.
+    gpu
+        Whether each takes a GPU, if the cluster has any.
 
-    Raises Exception as raised in a call.
+    Raises
+    ------
+    Exception
+        As raised in a call.
+    UserError
+        If no call returns for long, or its process dies again and again.
     """
     with _cluster():
         resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
         gpus = int(resources.get("GPU", 0)) if gpu else 0
-        task: Any = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0)(_call)
-        most = workers or gpus or int(resources.get("CPU", 1))
+        options = {"num_gpus": 1 if gpus else 0, "max_retries": RETRIES, "max_calls": 0}
+        task: Any = ray.remote(num_cpus=1, **options)(_call)  # type: ignore[call-overload]
+        most = workers or gpus or max(1, int(resources.get("CPU", 1)) - 1)
         todo, running = list(enumerate(arguments))[::-1], dict[Any, int]()
         while todo or running:
             while todo and len(running) < most:
-                place, given = todo.pop()
-                running[task.remote(str(Path.cwd()), function, given)] = place
-            (done,), _ = ray.wait(list(running), num_returns=1)
-            yield running.pop(done), ray.get(done)
+                place, values = todo.pop()
+                running[task.remote(str(Path.cwd()), function, values)] = place
+            done, _ = ray.wait(list(running), num_returns=1, timeout=PATIENCE_S)
+            if not done:
+                raise UserError(f"no call returned in {PATIENCE_S} s: no room for a process?")
+            place = running.pop(done[0])
+            try:
+                yield place, ray.get(done[0])
+            except RayTaskError as error:
+                raise error.cause from None
+            except RayError as error:
+                raise UserError(f"{arguments[place]}: {str(error).splitlines()[-1]}") from None
 
 
-def _call(folder: str, function: Callable[..., T], given: tuple[Any, ...]) -> T:
-    _enter(folder)
-    return function(*given)
-
-
-def _enter(folder: str) -> None:
+def _call(folder: str, function: Callable[..., T], values: tuple[Any, ...]) -> T:
     os.chdir(folder)  # on a cluster, processes start where their node's raylet was started
     os.environ["PLUMBLINE_CORES"] = os.environ.get("OMP_NUM_THREADS", "1")  # its reservation
+    return function(*values)
 
 
 @contextlib.contextmanager

@@ -2,8 +2,8 @@
 
 An analysis is a module of a study with
 
-- ``DATASETS``, ``OUTPUTS``, ``TABLES``: the datasets, probes and other analyses that it reads, as
-  far as there are such; one with datasets alone is of no model; ``BESIDE``: probes of other models,
+- ``DATASETS``, ``OUTPUTS``, ``TABLES``: the datasets, probes and other analyses that it reads, if
+  any; one with datasets alone is of no model; ``BESIDE``: probes of other models,
 - ``SCHEMAS``: its tables; ``Params``; ``run(inputs, params)``, which returns them; and
   ``pooled(inputs, params)``, if it has it: those over groups of models.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Inputs(NamedTuple):
-    """What an analysis reads."""
+    """The inputs of an analysis."""
 
     models: tuple[str, ...]  # names in params.yaml, sorted; one alone where ``EACH``
     datasets: dict[str, Path]  # validated
@@ -51,34 +51,29 @@ class Inputs(NamedTuple):
 def analyse(name: str, model: str = "") -> Path:
     """Run an analysis, of one model or over all, and return the folder of its tables.
 
-    Over all models, one of single models has those of groups. A UserError if what it reads is not
-    there, or the params are wrong.
+    Over all models, one of single models has those of groups. A UserError if an input is missing,
+    or the params are wrong.
     """
     module: Any = importlib.import_module(module_of(name))
     params: Any = section(f"analysis.{name}", module.Params)
-    models = (model,) if model else _all(module)
-    datasets = {
-        dataset: parquet.require_validated(dataset) for dataset in _names(module, "DATASETS")
-    }
-    inputs = Inputs(models, datasets)
-    read = list(_read(name, inputs))
-    for folder, *of in read:
+    names = getattr(module, "DATASETS", ())
+    datasets = {dataset: parquet.require_validated(dataset) for dataset in names}
+    inputs = Inputs((model,) if model else _models(module), datasets)
+    folders = list(_folders(name, module, inputs))
+    for folder, maker, of in folders:
         if not (folder / front_matter.CARD).is_file():
-            raise UserError(
-                f"{folder}: nothing there; run `make repro STAGE={stage_of(*of)}` first"
-            )
+            stage = stage_of(maker, of)
+            raise UserError(f"{folder}: nothing there; run `make repro STAGE={stage}` first")
     groups = name in EACH and not model
-    final = inputs.tables(name, POOLED if groups else model)
     with during(f"{name} {model}".rstrip()):
-        found = (module.pooled if groups else module.run)(inputs, params)
-    hashes = {
-        folder: parquet.fingerprint(folder)
-        for folder in dict.fromkeys([*(folder for folder, *_ in read), *datasets.values()])
-    }
-    sources = [front_matter.source(f, f"made by {maker}", hashes[f]) for f, maker, _ in read]
+        tables = (module.pooled if groups else module.run)(inputs, params)
+    read = dict.fromkeys([*(folder for folder, *_ in folders), *datasets.values()])
+    hashes = {folder: parquet.fingerprint(folder) for folder in read}
+    sources = [front_matter.source(f, f"made by {maker}", hashes[f]) for f, maker, _ in folders]
     command = f"make repro STAGE={stage_of(name, model)}"
     origin = front_matter.Origin(sources, command, params.version)
-    return write_tables(final, found, module.SCHEMAS, hashes, origin)
+    final = inputs.tables(name, POOLED if groups else model)
+    return write_tables(final, tables, module.SCHEMAS, hashes, origin)
 
 
 def write_tables(
@@ -88,7 +83,7 @@ def write_tables(
     hashes: dict[Path, str],
     origin: front_matter.Origin,
 ) -> Path:
-    """Write tables with the hashes of what they were made of."""
+    """Write tables with the hashes of their inputs."""
     partial = parquet.fresh(final)
     carried = {folder.as_posix(): sha256 for folder, sha256 in hashes.items()}
     for table, frame in tables.items():
@@ -99,39 +94,33 @@ def write_tables(
     return final
 
 
-def _names(module: Any, what: str) -> tuple[str, ...]:
-    """Return what an analysis reads of a kind, nothing where it does not say."""
-    return getattr(module, what, ())
-
-
-def _all(module: Any) -> tuple[str, ...]:
-    """Return the models that the first probe of an analysis, or of what it reads, runs on."""
-    if probes := _names(module, "OUTPUTS"):
-        return assigned_models(probes[0])
-    if analyses := _names(module, "TABLES"):
-        return _all(importlib.import_module(module_of(analyses[0])))
+def _models(module: Any) -> tuple[str, ...]:
+    """Return the models that the first probe of an analysis, or of its inputs, runs on."""
+    for probe in getattr(module, "OUTPUTS", ()):
+        return assigned_models(probe)
+    for analysis in getattr(module, "TABLES", ()):
+        return _models(importlib.import_module(module_of(analysis)))
     return ()
 
 
-def _read(name: str, inputs: Inputs) -> Iterator[tuple[Path, str, str]]:
-    """Yield the folders that an analysis reads, each with what makes it, and of what model.
+def _folders(name: str, module: Any, inputs: Inputs) -> Iterator[tuple[Path, str, str]]:
+    """Yield the folders that an analysis reads, each with its maker and its model.
 
     Datasets are left out, unless there is nothing else: outputs and tables name them.
     """
-    module = importlib.import_module(module_of(name))
-    probes, analyses = _names(module, "OUTPUTS"), _names(module, "TABLES")
+    probes, analyses = getattr(module, "OUTPUTS", ()), getattr(module, "TABLES", ())
     if not (probes or analyses):
         for dataset, folder in inputs.datasets.items():
             yield folder, "build", dataset
     for probe in probes:
         for model in inputs.models:
             yield inputs.outputs(probe, model), probe, model
-    for probe in _names(module, "BESIDE"):
+    for probe in getattr(module, "BESIDE", ()):
         for model in assigned_models(probe):
             yield inputs.outputs(probe, model), probe, model
     for analysis in analyses:
+        models: tuple[str, ...] = ("",)
         if analysis in EACH:
-            for model in inputs.models if name in EACH else assigned_models(analysis):
-                yield inputs.tables(analysis, model), analysis, model
-        else:
-            yield inputs.tables(analysis), analysis, ""
+            models = inputs.models if name in EACH else assigned_models(analysis)
+        for model in models:
+            yield inputs.tables(analysis, model), analysis, model

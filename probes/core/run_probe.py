@@ -1,16 +1,19 @@
 """Running a probe over a model, shard by shard, into a loadable dataset of raw responses.
 
 A shard that is written is done: a run that was killed continues with the next one, and ends with
-the same bytes, as long as the inputs are the same. How a run is executed (here, on a cluster, in
-parts) is no parameter of its stage, since it does not change a byte.
+the same bytes, as long as the inputs are the same. How a run is executed (here, in several
+processes, on a cluster, in parts) is no parameter of its stage, since it does not change a byte.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
+import os
 import shutil
 from contextlib import closing
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,21 +24,24 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import entry
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
-from plumbline.probes.core import local_runner
+from plumbline.builders.core.workers import ALONE, each
 from plumbline.probes.core.assignments import stage_of
 from plumbline.probes.core.shards import Shard, Task, Worker
 from plumbline.probes.models.params import pointer
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
 OUTPUTS = Path("data/outputs")
 REQUEST = "request.json"
 LIBRARIES = ("torch", "transformers", "tokenizers", "pyarrow")
+PROGRAM = "plumbline.probes.__main__"  # `python -m plumbline.probes`, which starts this
+TINY = 40_000_000  # bytes of weights that one thread trains as fast as several: training.SMALL
+FEW = 4  # shards for which another process is not worth its start
 
 
 class Execution(NamedTuple):
-    """How a run is executed; none of it changes what is written."""
+    """Options of execution, none of which changes the outputs."""
 
     runner: str = "local"  # or ray
     workers: int = 0  # on a cluster; 0 for one a GPU, or all cores but one
@@ -48,7 +54,7 @@ LOCAL = Execution()
 def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
     """Run a probe on one model and return the folder of its outputs.
 
-    A UserError if an input is not validated, or the model is not there or cannot do what is needed.
+    A UserError if an input is not validated, or the model is missing or cannot do what is needed.
     """
     task = Task(probe, name)
     path = pointer(name)
@@ -61,12 +67,12 @@ def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
     partial = _resume(final, task, alone=execution.part is None)
     todo = [shard for shard in shards if not (partial / shard.path()).exists()]
     if execution.part:
-        first, of = execution.part
-        todo = [shard for shard in todo if shards.index(shard) % of == first - 1]
+        first, parts = execution.part
+        todo = [shard for shard in todo if shards.index(shard) % parts == first - 1]
     bar = Bar(total=len(todo), desc=f"{probe} {name}", unit="shard")
     with bar, closing(_finished(task, todo, execution)) as finished:
-        for shard, body in finished:
-            write_bytes(partial / shard.path(), body)  # whole or not at all
+        for place, body in finished:
+            write_bytes(partial / todo[place].path(), body)  # whole or not at all
             bar.update()
     if execution.part:  # others may still be writing: the command without a part finishes
         return partial
@@ -78,19 +84,59 @@ def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
     return final
 
 
-def _finished(
-    task: Task, todo: list[Shard], execution: Execution
-) -> Generator[tuple[Shard, bytes]]:
-    """Yield shards as they are finished, each with its bytes."""
+def _finished(task: Task, todo: list[Shard], execution: Execution) -> Generator[tuple[int, bytes]]:
+    """Yield the place and the bytes of shards as they are finished."""
+    arguments = [(task.probe, task.name, shard) for shard in todo]
     if todo and execution.runner == "ray":
-        from plumbline.probes.core.ray_runner import spread
+        from plumbline.probes.core.ray_runner import each as each_on_cluster
 
-        yield from spread(task.probe, task.name, todo, workers=execution.workers)
-    elif not execution.part and (number := local_runner.processes(task, len(todo))) > 1:
-        yield from local_runner.spread(task.probe, task.name, todo, number)
+        yield from each_on_cluster(_compute, arguments, execution.workers, gpu=True)
+    elif not execution.part and (number := processes(task, len(todo))) > 1:
+        yield from each(_compute, arguments, number, ALONE)
     elif todo:
         worker = Worker(task.probe, task.name)
-        yield from ((shard, worker(shard)) for shard in todo)
+        yield from ((place, worker(shard)) for place, shard in enumerate(todo))
+
+
+def processes(task: Task, shards: int) -> int:
+    """Return the number of processes for some shards; more than one only for tiny trainings.
+
+    For them one thread is as fast as several, so that other cores would wait.
+    """
+    if not getattr(task.module, "TRAINS", False) or shards < FEW or task.model.id is None:
+        return 1
+    from plumbline.probes.models.batching import cores, device
+    from plumbline.probes.models.files import download
+
+    files = download(task.name, task.model).glob("*.safetensors")
+    if device().type != "cpu" or not 0 < sum(path.stat().st_size for path in files) <= TINY:
+        return 1
+    return min(cores(), shards)
+
+
+def _compute(probe: str, name: str, shard: Shard) -> bytes:
+    return _worker(probe, name)(shard)
+
+
+@lru_cache(maxsize=1)
+def _worker(probe: str, name: str) -> Worker:
+    return Worker(probe, name)
+
+
+def run_models(command: str, models: Sequence[str]) -> None:
+    """Run a command of ``python -m plumbline.probes`` for each model, in parallel.
+
+    A UserError if it fails for any of them; its message is on standard error.
+    """
+    number = min(len(models), len(os.sched_getaffinity(0)))
+    statuses = dict(each(_run_model, [(command, model) for model in models], number, ALONE))
+    if failed := [model for place, model in enumerate(models) if statuses[place]]:
+        raise UserError(f"{command} failed for {', '.join(failed)}: see above")
+
+
+def _run_model(command: str, model: str) -> int:
+    status: int = importlib.import_module(PROGRAM).main([command, model])
+    return status
 
 
 def _resume(final: Path, task: Task, *, alone: bool) -> Path:
@@ -117,7 +163,7 @@ def _resume(final: Path, task: Task, *, alone: bool) -> Path:
 
 
 def request(task: Task) -> dict[str, Any]:
-    """Return all that the responses depend on: what a run must share with the one it continues."""
+    """Return all that the responses depend on; a run continues one with the same request."""
     top = Path(__file__).parents[1]
     study = Path(str(task.module.__file__)).parent
     code = [*top.glob("models/**/*.py"), *top.glob("prompts/*.py"), *study.glob("*.py")]
@@ -132,19 +178,16 @@ def request(task: Task) -> dict[str, Any]:
 
 def _card(partial: Path, task: Task) -> None:
     facts = json.loads(pointer(task.name).read_text(encoding="utf-8"))
-    model_source = {
+    model = {
         "source": f"model {task.name}",
         "address": facts["id"],
         "retrieved": f"at revision {facts['revision']}",
         "licence": "as the model's own card states",
         "citation": "the model's own card",
     }
-    inputs = [
-        front_matter.source(store.DATASETS / dataset, f"dataset {dataset}")
-        for dataset in task.module.INPUTS
-    ]
+    datasets = [front_matter.source(store.DATASETS / d, f"dataset {d}") for d in task.module.INPUTS]
     configs = dict.fromkeys(shard.config for shard in task.shards())
     schemas = {config: task.schema(config) for config in configs}
     command = f"make repro STAGE={stage_of(task.probe, task.name)}"
-    origin = front_matter.Origin([model_source, *inputs], command, task.params.version)
+    origin = front_matter.Origin([model, *datasets], command, task.params.version)
     front_matter.write(partial, schemas, origin, "{config}/*.parquet")

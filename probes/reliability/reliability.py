@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from pydantic import Field
 
-from plumbline.probes.reliability.schemas import ALPHA, SCHEMAS, Params
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.reliability.scores import FACETS, READ, scores
-from plumbline.probes.stats.estimate import Estimate, finite, typed
+from plumbline.probes.stats.estimate import Estimate, estimates, finite, typed
 from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stats.reliability import FLAT, FORMS, LEAST, alpha, complete, icc
 from plumbline.probes.stats.variance_parts import parts_of, reml
@@ -35,7 +37,68 @@ BESIDE = ("completions", "agreement", "stances", "classification")  # probes of 
 NONE = Estimate(float("nan"), float("nan"), float("nan"), 0)
 ENOUGH = 0.5  # share of valid responses below which there are no parts
 POOLED = ("model", "language")  # facets of rows over all models or languages
-__all__ = ["SCHEMAS", "Params"]
+ALPHA = "alpha"
+
+
+class Params(Section):
+    """Intervals of parts of variance."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
+    seed: int = Field(1, ge=0, description="of the draws")
+    draws: int = Field(1000, ge=100, description="of the pivotal quantities of parts of variance")
+    reml_scores: int = Field(800, ge=0, description="REML beside ANOVA up to so many; 0: nowhere")
+
+
+PLACE = (
+    Column("probe", "string", "whose responses are scored"),
+    Column("measure", "string", "what a score is, see the page of the method"),
+    Column("scale", "string", "questionnaire and axis, part of speech, or config; or empty"),
+    Column("language", "string", "of the prompts; empty: all languages together"),
+    Column("model", "string", "name of the model in params.yaml; empty: all models together"),
+)
+REASON = Column("reason", "string", "why there is no number; empty where there is one")
+SCHEMAS = {
+    "parts": Schema.keyed(
+        (
+            *PLACE,
+            Column("term", "string", "facet, facets that interact (with x), or rest"),
+        ),
+        *estimates(
+            cluster="level of the facet",
+            method="95% generalized pivotal quantities of ANOVA, Henderson's methods I and III",
+        ),
+        Column("unbiased", "float64", "the same, which may be below 0", nullable=True),
+        Column("share", "float64", "part of the sum of all parts", nullable=True),
+        Column("reml", "float64", "by restricted maximum likelihood", nullable=True),
+        Column("levels", "int64", "of the facet, or cells of several", minimum=0),
+        REASON,
+    ),
+    "consistency": Schema.keyed(
+        (
+            *PLACE,
+            Column("cases", "string", "rows of the grid: statements, models or states"),
+            Column(
+                "items",
+                "string",
+                "its columns: templates, orders, seeds, models or statements",
+            ),
+            Column("coefficient", "category", "which", labels=(*FORMS, ALPHA)),
+        ),
+        *estimates(cluster="case", method="95% of F, McGraw and Wong (1996)"),
+        Column("n_items", "int64", "how many items", minimum=0),
+        REASON,
+    ),
+    "valid": Schema.keyed(
+        (
+            *PLACE,
+            Column("facet", "string", "facet; empty: all responses"),
+            Column("level", "string", "template, order or seed"),
+        ),
+        *estimates(cluster="statement", method="95% Wilson, of the effective number of responses"),
+        Column("responses", "int64", "how many", minimum=1),
+    ),
+}
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -47,44 +110,38 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             place = {"probe": probe, "measure": measure, "scale": scale}
             for name, row in _rows(own, params):
                 rows[name].append(place | row)
-    return {name: _table(own, name, params.confidence) for name, own in rows.items()}
-
-
-def _table(rows: list[Row], name: str, confidence: float) -> pl.DataFrame:
-    schema = SCHEMAS[name]
-    if not rows:
-        return pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
-    table = pl.DataFrame(rows, infer_schema_length=None)
-    return typed(table, schema, confidence).sort(schema.key)
+    tables = {}
+    for name, schema in SCHEMAS.items():
+        table = pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
+        if rows[name]:
+            table = pl.DataFrame(rows[name], infer_schema_length=None)
+            table = typed(table, schema, params.confidence).sort(schema.key)
+        tables[name] = table
+    return tables
 
 
 def _rows(table: pl.DataFrame, params: Params) -> Iterator[tuple[str, Row]]:
     """Yield the rows of one measure on one scale, each with the name of its table."""
-    itself = _common_templates(table.filter(pl.col("respondent") == ""))
-    for language in sorted(set(itself["language"])):
-        own = itself.filter(pl.col("language") == language)
-        for model in sorted(set(own["model"])):
-            one, where = own.filter(pl.col("model") == model), _where(language, model)
-            yield from _valid(one, where, params)
-            yield from _parts(one, where, FACETS, params)
+    itself = _common_templates(table.filter(respondent=""))
+    for (language,), own in itself.sort("language").group_by("language", maintain_order=True):
+        for (model,), responses in own.sort("model").group_by("model", maintain_order=True):
+            where: Row = {"language": language, "model": model}
+            yield from _valid(responses, where, params)
+            yield from _parts(responses, where, FACETS, params)
             for raters in ("template", "order", "seed"):
-                if raters == "template" or one[raters].n_unique() > 1:
-                    yield from _consistency(one, where, ("statement", raters), FORMS, params)
-            states = table.filter(pl.col("language") == language, pl.col("model") == model)
+                if raters == "template" or responses[raters].n_unique() > 1:
+                    yield from _consistency(responses, where, ("statement", raters), FORMS, params)
+            states = table.filter(**where)
             if states["respondent"].n_unique() > 1:
                 axes = ("respondent", "statement")
                 yield from _consistency(states, where, axes, (ALPHA,), params)
-        own, where = _answered(own), _where(language, "")
-        yield from _parts(own, where, (*FACETS, "model"), params)
-        yield from _consistency(own, where, ("statement", "model"), FORMS, params)
-        yield from _consistency(own, where, ("model", "statement"), (ALPHA,), params)
-    for model in sorted(set(itself["model"])):
-        own, where = itself.filter(pl.col("model") == model), _where("", model)
+        answered, where = _answered(own), {"language": language, "model": ""}
+        yield from _parts(answered, where, (*FACETS, "model"), params)
+        yield from _consistency(answered, where, ("statement", "model"), FORMS, params)
+        yield from _consistency(answered, where, ("model", "statement"), (ALPHA,), params)
+    for (model,), own in itself.sort("model").group_by("model", maintain_order=True):
+        where = {"language": "", "model": model}
         yield from _parts(_answered(own), where, (*FACETS, "language"), params)
-
-
-def _where(language: str, model: str) -> dict[str, str]:
-    return {"language": language, "model": model}
 
 
 def _common_templates(table: pl.DataFrame) -> pl.DataFrame:
@@ -111,9 +168,8 @@ def _parts(
     """Yield parts of variance, or the reasons why there are none."""
 
     def row(term: str, levels: int, part: Estimate = NONE, reason: str = "") -> Row:
-        own = part.row()
         key = {"term": term, "levels": levels, "reason": reason}
-        return where | key | own | {"unbiased": None, "share": None, "reml": None}
+        return where | key | part.row() | {"unbiased": None, "share": None, "reml": None}
 
     valid = table.drop_nulls("score")
     levels = {name: valid[name].n_unique() for name in facets}
@@ -147,26 +203,20 @@ def _parts(
             continue
         value, low, high = parts.interval(np.eye(len(parts.terms))[place], params.confidence)
         number = int(parts.levels[place])
-        part = Estimate(value, low, high, number)
         more = {
             "unbiased": finite(parts.value[place]),
             "share": finite(value / total) if total else None,
             "reml": finite(restricted[place]),
         }
+        part = Estimate(value, low, high, number)
         yield "parts", row(" x ".join(term) or "rest", number, part) | more
 
 
-def _grid(table: pl.DataFrame, axes: Sequence[str]) -> Array:
+def _grid(table: pl.DataFrame, axes: tuple[str, str]) -> Array:
     """Return mean valid scores over two axes, nan where there is none."""
-    mean = table.drop_nulls("score").group_by(axes).agg(pl.col("score").mean())
-    levels = [sorted(set(table[name])) for name in axes]
-    grid = np.full([len(names) for names in levels], np.nan)
-    places = tuple(
-        mean[axis].replace_strict({level: at for at, level in enumerate(names)}).to_numpy()
-        for axis, names in zip(axes, levels, strict=True)
-    )
-    grid[places] = mean["score"].to_numpy()
-    return grid
+    cases, items = axes
+    grid = table.pivot(items, index=cases, values="score", aggregate_function="mean").sort(cases)
+    return grid.select(sorted(grid.columns[1:])).cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
 def _consistency(
@@ -182,20 +232,16 @@ def _consistency(
     key = where | {"cases": cases, "items": items, "n_items": grid.shape[1]}
     for number, what in zip(grid.shape[::-1], (items, f"{cases}, complete"), strict=True):
         if number < LEAST:
-            reason = {"reason": _too_few(number, what)}
-            row = reason | {"coefficient": coefficients[0]}
-            yield "consistency", key | NONE.row() | row
+            reason = {"coefficient": coefficients[0], "reason": _too_few(number, what)}
+            yield "consistency", key | NONE.row() | reason
             return
-    estimates = icc(grid, params.confidence)
     if ALPHA in coefficients:
-        estimates = {ALPHA: alpha(grid, params.confidence)}
-    for name, estimate in estimates.items():
-        flat = f"scores, or means of a {cases}, do not vary"
-        row = {
-            "coefficient": name,
-            "reason": "" if np.isfinite(estimate.value) else flat,
-        }
-        yield "consistency", key | estimate.row() | row
+        results = {ALPHA: alpha(grid, params.confidence)}
+    else:
+        results = icc(grid, params.confidence)
+    for name, estimate in results.items():
+        flat = "" if np.isfinite(estimate.value) else f"scores, or means of a {cases}, do not vary"
+        yield "consistency", key | estimate.row() | {"coefficient": name, "reason": flat}
 
 
 def _valid(table: pl.DataFrame, where: Row, params: Params) -> Iterator[tuple[str, Row]]:
@@ -205,11 +251,8 @@ def _valid(table: pl.DataFrame, where: Row, params: Params) -> Iterator[tuple[st
             continue
         level = pl.col(facet) if facet else pl.lit("")
         for (name,), own in table.group_by(level.alias("level"), maintain_order=True):
-            each = own.group_by("statement").agg(
-                hits=pl.col("score").is_not_null().sum(), of=pl.len()
-            )
-            hits, total = each["hits"].to_numpy(), each["of"].to_numpy()
-            share, low, high = (float(x) for x in clustered(hits, total, params.confidence))
-            row = Estimate(share, low, high, len(each)).row()
+            counts = own.group_by("statement").agg(pl.col("score").count(), total=pl.len())
+            hits, totals = counts["score"].to_numpy(), counts["total"].to_numpy()
+            share, low, high = (float(x) for x in clustered(hits, totals, params.confidence))
             key = {"facet": facet, "level": name, "responses": len(own)}
-            yield "valid", where | key | row
+            yield "valid", where | key | Estimate(share, low, high, len(counts)).row()

@@ -6,7 +6,7 @@ A score is the simplest number that a study's own measure is made of. A response
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -44,10 +44,10 @@ def scores(probe: str, inputs: Inputs) -> pl.DataFrame:
     if not parts:
         return pl.DataFrame(schema=dict.fromkeys(COLUMNS[:-1], pl.String) | {"score": pl.Float64})
     table = pl.concat(parts, how="diagonal_relaxed")
-    lacking = [pl.lit("").alias(name) for name in COLUMNS if name not in table.columns]
+    missing = [pl.lit("").alias(name) for name in COLUMNS if name not in table.columns]
     text = pl.col(COLUMNS[:-1]).cast(pl.String).fill_null("")
     finite = pl.col("score").cast(pl.Float64).fill_nan(None)
-    return table.with_columns(lacking).select(text, finite).sort(COLUMNS[:-1])
+    return table.with_columns(missing).select(text, finite).sort(COLUMNS[:-1])
 
 
 def _configs(folder: Path, *but: str) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -58,39 +58,40 @@ def _configs(folder: Path, *but: str) -> Iterator[tuple[str, pl.DataFrame]]:
 
 def _associations(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
     """Yield the mean sentiment of the words of a name, in each frame."""
-    for language, found in _configs(folder, "coverage"):
+    for language, rows in _configs(folder, "coverage"):
         lexicon = inputs.datasets["lexica"] / f"{language}.parquet"
         if lexicon.is_file():
             known = pl.read_parquet(lexicon, columns=["word", "score"])
-            known = known.group_by("word").agg(pl.col("score").mean())
-            joined = found.join(known, left_on="lemma", right_on="word", how="left")
-            each = joined.group_by("pos", statement="qid", template="frame").agg(
-                pl.col("score").mean()
+            table = _sentiment(
+                rows, pl.col("lemma"), known, "pos", statement="qid", template="frame"
             )
-            part = pl.col("pos").replace_strict(
-                {"ADJ": "adjectives", "VERB": "verbs"}, default="words"
-            )
-            yield each.with_columns(
-                measure=pl.lit("sentiment"), scale=part, language=pl.lit(language)
-            )
+            scales = {"ADJ": "adjectives", "VERB": "verbs"}
+            scale = pl.col("pos").replace_strict(scales, default="words")
+            yield table.with_columns(scale=scale, language=pl.lit(language))
 
 
 def _completions(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
     """Yield the share of positive less that of negative words among the best of each prompt."""
-    for language, found in _configs(folder, "vocabulary"):
+    for language, rows in _configs(folder, "vocabulary"):
         lexicon = inputs.datasets["emotions"] / f"{language}.parquet"
         if lexicon.is_file():
             known = pl.read_parquet(lexicon).select(
                 pl.col("word").str.to_lowercase(),
                 score=pl.col("positive").cast(pl.Int64) - pl.col("negative").cast(pl.Int64),
             )
-            known = known.group_by("word").agg(pl.col("score").mean())
-            best = found.filter(pl.col("rank") <= BEST)
-            joined = best.join(
-                known, left_on=pl.col("word").str.to_lowercase(), right_on="word", how="left"
-            )
-            each = joined.group_by("template", statement="group").agg(pl.col("score").mean())
-            yield each.with_columns(measure=pl.lit("sentiment"), language=pl.lit(language))
+            best, word = rows.filter(pl.col("rank") <= BEST), pl.col("word").str.to_lowercase()
+            table = _sentiment(best, word, known, "template", statement="group")
+            yield table.with_columns(language=pl.lit(language))
+
+
+def _sentiment(
+    rows: pl.DataFrame, word: pl.Expr, lexicon: pl.DataFrame, *by: str, **renamed: Any
+) -> pl.DataFrame:
+    """Return the mean score of words in a lexicon, by some columns."""
+    known = lexicon.group_by("word").agg(pl.col("score").mean())
+    joined = rows.join(known, left_on=word, right_on="word", how="left")
+    means = joined.group_by(*by, **renamed).agg(pl.col("score").mean())
+    return means.with_columns(measure=pl.lit("sentiment"))
 
 
 def _statements(inputs: Inputs) -> pl.DataFrame:
@@ -110,46 +111,42 @@ def _statements(inputs: Inputs) -> pl.DataFrame:
     return pl.concat(every).unique(maintain_order=True)
 
 
-def _keyed(found: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
+def _keyed(rows: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
     """Return scores turned so that more of them is more of the axis."""
-    joined = found.drop("scale", strict=False).join(
-        _statements(inputs), on=["questionnaire", "id"], how="inner"
-    )
+    statements = _statements(inputs)
+    joined = rows.drop("scale", strict=False).join(statements, on=["questionnaire", "id"])
     score = pl.col("score") * pl.col("sign")
     return joined.with_columns(score=score, statement=pl.col("id"), template=pl.col("frame"))
 
 
 def _agreement(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
     """Yield log-odds of agreeing, genders averaged, by the better of the methods."""
-    for _, found in _configs(folder):
-        plain = found.filter(form="plain", method=max(found["method"], key=METHODS.index))
-        apart = (pl.col("agree_nats") - pl.col("disagree_nats")).mean()
-        each = plain.group_by("questionnaire", "id", "frame").agg(score=apart)
-        yield _keyed(each, inputs).with_columns(measure=pl.lit("agreement"))
+    for _, rows in _configs(folder):
+        plain = rows.filter(form="plain", method=max(rows["method"], key=METHODS.index))
+        odds = (pl.col("agree_nats") - pl.col("disagree_nats")).mean()
+        table = plain.group_by("questionnaire", "id", "frame").agg(score=odds)
+        yield _keyed(table, inputs).with_columns(measure=pl.lit("agreement"))
 
 
 def _stances(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
     """Yield stances: log-odds of a mask, differences of probability, or options from -1 to 1."""
     state = pl.concat_str("corpus", "period", "share", "pretraining_seed", "epoch", separator=" ")
-    for config, found in _configs(folder):
-        plain = found.filter(pl.col("form") == "plain", pl.col("variant") == "")
+    for config, rows in _configs(folder):
+        plain = rows.filter(form="plain", variant="")
         if config == "mask":
             score = pl.col("agree_nats") - pl.col("disagree_nats")
         elif config == "generation":
-            said = pl.col("entailed_nats").exp() - pl.col("contradicted_nats").exp()
+            stance = pl.col("entailed_nats").exp() - pl.col("contradicted_nats").exp()
             empty = pl.col("response").str.strip_chars() == ""
-            no = [refused(*each) for each in plain.select("response", "text").rows()]
-            score = pl.when(empty | pl.Series(no, dtype=pl.Boolean)).then(None).otherwise(said)
+            no = [refused(*pair) for pair in plain.select("response", "text").rows()]
+            lost = empty | pl.Series(no, dtype=pl.Boolean)
+            score = pl.when(lost).then(None).otherwise(stance)
         else:
-            named = [
-                _named(text, tuple(options), prompt)
-                for text, options, prompt in plain.select("response", "options", "text").rows()
-            ]
+            responses = plain.select("response", "options", "text").rows()
+            named = [_named(text, tuple(options), prompt) for text, options, prompt in responses]
             score = pl.lit(pl.Series("score", named, dtype=pl.Float64))
-        plain = plain.with_columns(
-            score=score,
-            respondent=pl.when(pl.col("corpus") != "").then(state).otherwise(pl.lit("")),
-        )
+        respondent = pl.when(pl.col("corpus") != "").then(state).otherwise(pl.lit(""))
+        plain = plain.with_columns(score=score, respondent=respondent)
         yield _keyed(plain, inputs).with_columns(measure=pl.lit(config.replace("_", " ")))
 
 
@@ -162,18 +159,19 @@ def _named(text: str, offered: tuple[str, ...], prompt: str) -> float | None:
 
 def _classification(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
     """Yield the log-odds of a class (positive, or the last one) of texts with other names."""
-    for config, found in _configs(folder, "pieces"):
+    for config, rows in _configs(folder, "pieces"):
         file = inputs.datasets["counterfactuals"] / f"{config}.parquet"
         if file.is_file():
-            classes = sorted(set(found["class"]))
-            one = "positive" if "positive" in classes else classes[-1]
-            own = found.filter(pl.col("class") == one)
+            classes = sorted(set(rows["class"]))
+            label = "positive" if "positive" in classes else classes[-1]
             odds = pl.col("logprob_nats") - (1 - pl.col("logprob_nats").exp()).log()
+            own = rows.filter(pl.col("class") == label).select("text", score=odds)
             texts = pl.read_parquet(file).filter(pl.col("reading") == CORRECTED)
-            each = texts.join(own.select("text", score=odds), on="text", how="left").select(
+            table = texts.join(own, on="text", how="left").select(
                 "score", statement="target", template="country", seed="draw"
             )
-            yield each.with_columns(measure=pl.lit(f"log-odds of {one}"), scale=pl.lit(config))
+            measure = pl.lit(f"log-odds of {label}")
+            yield table.with_columns(measure=measure, scale=pl.lit(config))
 
 
 READ: dict[str, Callable[[Path, Inputs], Iterator[pl.DataFrame]]] = {

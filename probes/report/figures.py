@@ -1,38 +1,62 @@
-"""Figures in four shapes: forest, curves, scatter and heat map; readable in grey."""
+"""Figures in four shapes: forest, curves, scatter and heat map, as SVG that is readable in grey.
+
+Text stays text, and the same numbers give the same bytes. Lengths are pixels; the width of text is
+estimated, so that nothing has to be drawn to be measured.
+"""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from plumbline.probes.report.panel import (
-    FAINT,
-    HOLLOW,
-    Mark,
-    Panel,
-    around,
-    assemble,
-    box,
-    key,
-)
+from jinja2 import Environment, FileSystemLoader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     Row = dict[str, Any]
     Ends = tuple[float, float]
 
-__all__ = ["FAINT", "Mark", "Panel", "box", "curves", "forest", "heat", "key", "scatter"]
+FONT = 11
+FAINT, HOLLOW = "#ddd", "#fff"
+TICKS = 5  # of an axis, about
+SLOPE = 0.6  # of slanted names: sine of their angle
+COLUMNS = 3  # of panels with curves
+TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+CORNERS = {
+    "square": ((-1, -1), (1, -1), (1, 1), (-1, 1)),
+    "diamond": ((0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)),
+    "up": ((0, -1.2), (1.1, 1), (-1.1, 1)),
+    "down": ((0, 1.2), (1.1, -1), (-1.1, -1)),
+    "left": ((-1.2, 0), (1, -1.1), (1, 1.1)),
+    "right": ((1.2, 0), (-1, -1.1), (-1, 1.1)),
+}
+
+
+class Mark(NamedTuple):
+    """The look of a dot."""
+
+    shape: str = "circle"
+    face: str = "#000"
+    edge: str = "#000"
 
 
 class Curve(NamedTuple):
-    """Numbers along an axis; with a mark intervals are whiskers, without one they are a band."""
+    """Numbers along an axis; intervals are a band."""
 
     label: str
     xs: Sequence[float]
     ys: Sequence[float | None]
     stroke: str = "#000"
     dash: str = ""
-    mark: Mark | None = None
     lows: Sequence[float | None] = ()
     highs: Sequence[float | None] = ()
 
@@ -46,6 +70,86 @@ class Points(NamedTuple):
     across: Sequence[Ends | None] = ()
     along: Sequence[Ends | None] = ()
     size: float = 4
+
+
+@dataclass
+class Panel:
+    """A plane with axes; lengths of its elements are in units of the data."""
+
+    x: Ends
+    y: Ends
+    size: tuple[float, float]
+    title: str = ""
+    labels: tuple[str, str] = ("", "")
+    xticks: Sequence[tuple[float, str]] | None = None  # round numbers
+    yticks: Sequence[tuple[float, str]] | None = None
+    slanted: bool = False  # names of ticks below
+    drawn: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Put ticks where none are given."""
+        self.xticks = _ticks(self.x) if self.xticks is None else self.xticks
+        self.yticks = _ticks(self.y) if self.yticks is None else self.yticks
+
+    def across(self, value: float) -> float:
+        """Return the distance of a value from the left, in pixels."""
+        return (value - self.x[0]) / (self.x[1] - self.x[0]) * self.size[0]
+
+    def down(self, value: float) -> float:
+        """Return the distance of a value from the top, in pixels."""
+        return (1 - (value - self.y[0]) / (self.y[1] - self.y[0])) * self.size[1]
+
+    def draw(self, name: str, look: str = "", text: str = "", **at: str | float) -> None:
+        """Add an element, its attributes text or lengths."""
+        places = (f'{k}="{v if isinstance(v, str) else length(v)}"' for k, v in at.items())
+        inner = f">{escape(text)}</{name}>" if text else "/>"
+        self.drawn.append(" ".join([f"<{name}", *places, *([look] if look else [])]) + inner)
+
+    def path(self, points: Iterable[Ends], look: str) -> None:
+        """Draw a line through points, or with ``fill`` in its look a face."""
+        steps = [f"{length(self.across(x))} {length(self.down(y))}" for x, y in points]
+        self.draw("path", look, d=f"M{'L'.join(steps)}")
+
+    def spans(
+        self, ends: Iterable[tuple[float, float, float]], stroke: str, *, upright: bool = False
+    ) -> None:
+        """Draw level lines (low, high, height), or upright ones (low, high, from the left)."""
+        d = ""
+        for low, high, at in ends:
+            (x, y), end = ((at, low), high) if upright else ((low, at), high)
+            to = f"V{length(self.down(end))}" if upright else f"H{length(self.across(end))}"
+            d += f"M{length(self.across(x))} {length(self.down(y))}{to}"
+        if d:
+            self.draw("path", d=d, stroke=stroke)
+
+    def marks(self, at: Iterable[Ends], mark: Mark, size: float = 4) -> None:
+        """Draw dots of one look."""
+        d = "".join(_shape(mark.shape, self.across(x), self.down(y), size) for x, y in at)
+        if d:
+            self.draw("path", d=d, fill=mark.face, stroke=mark.edge)
+
+    def words(self, at: Ends, text: str, look: str = "", move: Ends = (0, 0)) -> None:
+        """Write text, moved by some pixels."""
+        x, y = self.across(at[0]) + move[0], self.down(at[1]) + move[1]
+        self.draw("text", look, text, x=x, y=y)
+
+    def ellipse(self, at: Ends, radii: Ends, face: str) -> None:
+        """Fill an ellipse."""
+        x, y = self.across(at[0]), self.down(at[1])
+        rx, ry = self.across(at[0] + radii[0]) - x, y - self.down(at[1] + radii[1])
+        self.draw("ellipse", cx=x, cy=y, rx=rx, ry=ry, fill=face, stroke="none")
+
+    def margins(self) -> tuple[float, float, float]:
+        """Return the space that text takes to the left, above and below."""
+        across, down = (
+            [_width(text) for _, text in ticks or ()] for ticks in (self.xticks, self.yticks)
+        )
+        left = max(down, default=0.0) + 8 + 16 * bool(self.labels[1])
+        below = 18.0 * bool(self.xticks)
+        if self.slanted:
+            below = SLOPE * max(across, default=0.0) + 12
+            left = max(left, (1 - SLOPE**2) ** 0.5 * next(iter(across), 0.0))
+        return left, 18.0 * bool(self.title), below + 16 * bool(self.labels[0])
 
 
 def forest(
@@ -78,12 +182,11 @@ def forest(
     zero
         The grey line of each panel: the null hypothesis, 0 unless given.
     spread
-        Whether all that is on a line has a height of its own.
+        Whether all that is on a line has a height of its same.
     """
     rows = [row for row in rows if row["value"] is not None]
     marks = marks or {"": Mark()}
     lines = list(dict.fromkeys(str(row[line]) for row in rows))
-    height = {text: at for at, text in enumerate(reversed(lines))}
     used = [name for name in marks if not series or any(row[series] == name for row in rows)]
     cells: dict[tuple[str, str], list[Row]] = {}  # by panel and line
     for row in rows:
@@ -91,26 +194,27 @@ def forest(
     alone = spread or not series
     most = max([1, *(len(cell) if alone else len(used) for cell in cells.values())])
     zero = dict.fromkeys(panels, 0.0) if zero is None else zero
-    ends = limits or _reach(rows, zero)
+    numbers = [row[end] for row in rows for end in ("value", "low", "high")]
+    ends = limits or _around([*numbers, *zero.values()])
     several = len(panels) > 1
     size = (190.0 if several else 420.0, min(44.0, 5 + 13.0 * most) * len(lines) + 6)
-    yticks = [(at, text) for text, at in height.items()]
+    yticks = list(enumerate(reversed(lines)))
     plots = []
     for name in panels:
         reach, label = (-0.6, len(lines) - 0.4), ("" if several else unit, "")
-        shown = yticks if name == panels[0] else ()
-        plot = Panel(ends, reach, size, name, label, yticks=shown)
+        plot = Panel(ends, reach, size, name, label, yticks=yticks if name == panels[0] else ())
         if name in zero:
             plot.spans([(*plot.y, zero[name])], "#bbb", upright=True)
         dots: list[tuple[float, Row]] = []
-        for text, at in height.items():
+        for height, text in yticks:
             cell = cells.get((name if panel else "", text), [])
             for n, row in enumerate(cell):
                 place = n if alone else used.index(row[series])
-                dots.append((at + 0.35 - 0.7 * (place + 0.5) / len(cell if alone else used), row))
+                step = 0.7 * (place + 0.5) / len(cell if alone else used)
+                dots.append((height + 0.35 - step, row))
         for called, mark in marks.items():
-            own = [(y, row) for y, row in dots if not series or row[series] == called]
-            _dots(plot, own, mark, filled)
+            same = [(y, row) for y, row in dots if not series or row[series] == called]
+            _dots(plot, same, mark, filled)
         plots.append(plot)
     values = [row["value"] for row in rows]
     shows = [
@@ -123,17 +227,11 @@ def forest(
     ]
     entries = [(key(marks[n], marks[n].edge), n or "none") for n in used] if len(used) > 1 else []
     text = ". ".join(filter(None, shows)) + "."
-    return assemble([plots], text, title=title, legend=entries, below=unit if several else "")
-
-
-def _reach(rows: Sequence[Row], zero: Mapping[str, float]) -> Ends:
-    """Return ends around numbers, their intervals and the null hypotheses."""
-    ends = [row[end] for row in rows for end in ("value", "low", "high")]
-    return around([*ends, *zero.values()])
+    return _assemble([plots], text, title, entries, below=unit if several else "")
 
 
 def _dots(plot: Panel, dots: Sequence[tuple[float, Row]], mark: Mark, filled: str) -> None:
-    """Draw what has one mark: intervals, and dots that are full, then those that are not."""
+    """Draw the dots of one mark: intervals, full dots, then hollow ones."""
     spans = [(r["low"], r["high"], y) for y, r in dots if None not in (r["low"], r["high"])]
     low, high = plot.x
     plot.spans([(max(low, a), min(high, b), y) for a, b, y in spans], mark.edge)
@@ -147,43 +245,33 @@ def curves(
     *,
     labels: tuple[str, str],
     title: str = "",
-    columns: int = 3,
     limits: Ends | None = None,
 ) -> str:
-    """Draw lines, a panel for each thing; without ``limits`` each has its own vertical axis."""
+    """Draw lines, a panel for each name; without ``limits`` each has its own vertical axis."""
     plots: list[Panel] = []
     every = [curve for lines in panels.values() for curve in lines]
-    across = around(x for curve in every for x in curve.xs)
+    across = _around(x for curve in every for x in curve.xs)
     for name, lines in panels.items():
         reach = [v for curve in lines for v in (*curve.ys, *curve.lows, *curve.highs)]
-        label = labels[1] if len(plots) % columns == 0 else ""
-        names = (labels[0], label)
-        plot = Panel(across, limits or around(reach), (180.0, 130.0), name, names)
+        names = (labels[0], labels[1] if len(plots) % COLUMNS == 0 else "")
+        plot = Panel(across, limits or _around(reach), (180.0, 130.0), name, names)
         for curve in lines:
-            _curve(plot, curve)
+            ends = zip(curve.xs, curve.lows, curve.highs, strict=False)
+            band = [(x, low, high) for x, low, high in ends if None not in (low, high)]
+            if band:
+                edge = [(x, low) for x, low, _ in band] + [(x, high) for x, _, high in band[::-1]]
+                plot.path(edge, f'fill="{FAINT}"')  # type: ignore[arg-type]
+            at = [(x, y) for x, y in zip(curve.xs, curve.ys, strict=True) if y is not None]
+            if at:
+                plot.path(at, f'stroke="{curve.stroke}" stroke-dasharray="{curve.dash}"')
         plots.append(plot)
-    entries = {c.label: (key(c.mark, c.stroke, c.dash), c.label) for c in every if c.label}
-    grid = [plots[i : i + columns] for i in range(0, len(plots), columns)]
+    entries = {c.label: (key(None, c.stroke, c.dash), c.label) for c in every if c.label}
+    grid = [plots[i : i + COLUMNS] for i in range(0, len(plots), COLUMNS)]
     shows = (
         f"{title}. Curves of {labels[1]} against {labels[0]}, a panel for each of "
         f"{', '.join(panels)}. Lines: {', '.join(entries)}."
     )
-    return assemble(grid, shows, title=title, legend=list(entries.values()))
-
-
-def _curve(plot: Panel, curve: Curve) -> None:
-    ends = zip(curve.xs, curve.lows, curve.highs, strict=False)
-    limits = [(x, low, high) for x, low, high in ends if low is not None and high is not None]
-    if curve.mark:
-        plot.spans([(low, high, x) for x, low, high in limits], curve.stroke, upright=True)
-    elif limits:
-        edge = [(x, low) for x, low, _ in limits] + [(x, high) for x, _, high in reversed(limits)]
-        plot.path(edge, f'fill="{FAINT}"')
-    at = [(x, y) for x, y in zip(curve.xs, curve.ys, strict=True) if y is not None]
-    if at:
-        plot.path(at, f'stroke="{curve.stroke}" stroke-dasharray="{curve.dash}"')
-    if curve.mark:
-        plot.marks(at, curve.mark)
+    return _assemble(grid, shows, title, list(entries.values()))
 
 
 def scatter(
@@ -196,23 +284,23 @@ def scatter(
     legend: Sequence[tuple[str, str]] = (),
     size: tuple[float, float] = (360.0, 260.0),
 ) -> str:
-    """Draw points in a plane, a panel for each thing.
+    """Draw points in a plane, a panel for each name.
 
     ``under``: draws what lies under the points.
     ``reach``: further points that must be inside of the panels.
     """
-    every = [points for own in panels.values() for points in own]
+    every = [points for groups in panels.values() for points in groups]
     xs, ys = [p[0] for p in reach], [p[1] for p in reach]
     for points in every:
         xs += [p[0] for p in points.at] + [v for ends in points.across if ends for v in ends]
         ys += [p[1] for p in points.at] + [v for ends in points.along if ends for v in ends]
     plots: list[Panel] = []
-    for name, own in panels.items():
+    for name, groups in panels.items():
         sides = (labels[0], labels[1] if not plots else "")
-        plot = Panel(around(xs), around(ys), size, title=name, labels=sides)
+        plot = Panel(_around(xs), _around(ys), size, title=name, labels=sides)
         if under:
             under(plot)
-        for points in own:
+        for points in groups:
             ends = zip(points.at, points.across, strict=False)
             plot.spans([(*e, at[1]) for at, e in ends if e], points.mark.edge)
             ends = zip(points.at, points.along, strict=False)
@@ -224,7 +312,7 @@ def scatter(
         f"{title or 'Scatter plot'}. {sum(len(points.at) for points in every)} points: {labels[0]} "
         f"from left to right, {labels[1]} upwards. Marks: {', '.join(entries)}."
     )
-    return assemble([plots], shows, title=title, legend=[*entries.values(), *legend])
+    return _assemble([plots], shows, title, [*entries.values(), *legend])
 
 
 def heat(
@@ -241,18 +329,131 @@ def heat(
     downwards = [(len(rows) - r - 0.5, name) for r, name in enumerate(rows)]
     reach = ((0, len(columns)), (0, len(rows)))
     plot = Panel(*reach, size, slanted=True, xticks=across, yticks=downwards)
-    for r, row in enumerate(values):
-        for c, value in enumerate(row):
+    for y, row in zip((y for y, _ in downwards), values, strict=True):
+        for x, value in zip((x for x, _ in across), row, strict=True):
             if value is None:
                 continue
             share = min(1.0, max(0.0, (value - ends[0]) / (ends[1] - ends[0])))
-            y, level = len(rows) - r - 0.5, round(250 - 220 * share)
-            face = f"#{level:02x}{level:02x}{level:02x}"
-            plot.rect((c + 0.02, c + 0.98), (y - 0.47, y + 0.47), face)
+            face = "#" + 3 * f"{round(250 - 220 * share):02x}"
+            left, right = plot.across(x - 0.48), plot.across(x + 0.48)
+            top, bottom = plot.down(y + 0.47), plot.down(y - 0.47)
+            width, height = right - left, bottom - top
+            plot.draw("rect", x=left, y=top, width=width, height=height, fill=face, stroke="none")
             look = f'text-anchor="middle" style="fill:{HOLLOW if share > 0.55 else "#000"}"'
-            plot.words((c + 0.5, y), f"{round(value, 2) + 0.0:.2f}", look, (0, 4))
+            plot.words((x, y), f"{round(value, 2) + 0.0:.2f}", look, (0, 4))
     shows = (
         f"{title}. Heat map of {len(rows)} rows by {len(columns)} columns ({', '.join(columns)}); "
         "darker is more."
     )
-    return assemble([[plot]], shows, title=title)
+    return _assemble([[plot]], shows, title)
+
+
+def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:
+    """Return the drawing of an entry of a legend."""
+    line = f'<path d="M0 6H24" stroke="{stroke}" stroke-dasharray="{dash}"/>' if stroke else ""
+    if mark is None:
+        return line
+    return (
+        f'{line}<path d="{_shape(mark.shape, 12, 6, 4)}" fill="{mark.face}" stroke="{mark.edge}"/>'
+    )
+
+
+def box(face: str) -> str:
+    """Return the drawing of a legend's entry of a face."""
+    return f'<rect width="24" height="12" fill="{face}"/>'
+
+
+def length(value: float) -> str:
+    """Write a length in few bytes."""
+    return f"{round(value, 1) + 0.0:g}"
+
+
+def _width(text: str) -> float:
+    """Estimate the width of a text."""
+    return sum(FONT if ord(letter) > 0x2E80 else 0.6 * FONT for letter in text)
+
+
+def _ticks(ends: Ends) -> list[tuple[float, str]]:
+    """Return round numbers inside of an interval, about :data:`TICKS`, and their texts.
+
+    Examples
+    --------
+    >>> _ticks((-0.1, 1.04))
+    [(0.0, '0'), (0.25, '0.25'), (0.5, '0.5'), (0.75, '0.75'), (1.0, '1')]
+    """
+    rough = (ends[1] - ends[0]) / TICKS
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * m for m in (1, 2, 2.5, 5, 10) if power * m >= rough)
+    first, last = math.ceil(ends[0] / step - 1e-9), math.floor(ends[1] / step + 1e-9)
+    return [(n * step, f"{round(n * step, 9) + 0.0:g}") for n in range(first, last + 1)]
+
+
+def _around(values: Iterable[float | None]) -> Ends:
+    """Return ends with some room around values."""
+    known = [value for value in values if value is not None]
+    low, high = min(known, default=0.0), max(known, default=1.0)
+    room = 0.05 * (high - low) or 0.5
+    return low - room, high + room
+
+
+def _shape(name: str, x: float, y: float, r: float) -> str:
+    """Return the path of a mark around a place."""
+
+    def at(dx: float, dy: float) -> str:
+        return f"{length(x + dx)} {length(y + dy)}"
+
+    if name == "circle":
+        a = f"a{length(r)} {length(r)} 0 1 0"
+        return f"M{at(-r, 0)}{a} {length(2 * r)} 0{a} {length(-2 * r)} 0z"
+    if name == "cross":
+        return f"M{at(-r, -r)}L{at(r, r)}M{at(r, -r)}L{at(-r, r)}"
+    return "M" + "L".join(at(r * dx, r * dy) for dx, dy in CORNERS[name]) + "z"
+
+
+def _assemble(
+    rows: Sequence[Sequence[Panel]],
+    shows: str,
+    title: str,
+    legend: Sequence[tuple[str, str]] = (),
+    below: str = "",
+) -> str:
+    """Put panels, equal in size, into a grid and return the figure.
+
+    ``shows``: a description in words, for a reader who does not see the figure.
+    ``legend``: the drawing of each entry (24 by 12 pixels), and its name.
+    ``below``: a label of the horizontal axes of all panels.
+    """
+    placed: list[tuple[Panel, float, float]] = []
+    lefts = [max(r[c].margins()[0] for r in rows if c < len(r)) for c in range(len(rows[0]))]
+    width = 12 + sum(lefts) + sum(22 + panel.size[0] for panel in rows[0])
+    width = max(width, _width(title) * 1.05 + 8, _width(below) + 8)
+    top = 22.0 if title else 4.0
+    for row in rows:
+        above, under = (max(panel.margins()[i] for panel in row) for i in (1, 2))
+        x = 4.0
+        for panel, left in zip(row, lefts, strict=False):
+            placed.append((panel, x + left, top + above))
+            x += left + panel.size[0] + 22
+        top += above + max(panel.size[1] for panel in row) + under + 8
+    label = (width / 2, top + 8, below)
+    top += 18 if below else 0
+    x, entries = 8.0, list[tuple[float, float, str, str]]()
+    for drawn, name in legend:
+        needed = 42 + _width(name)
+        if entries and x + needed > width:
+            x, top = 8.0, top + 18
+        entries.append((x, top, drawn, name))
+        x += needed
+        width = max(width, x)
+    top += 20 if legend else 0
+    return TEMPLATES.get_template("figure.svg.j2").render(
+        shows=shows,
+        title=title,
+        size=(math.ceil(width), math.ceil(top)),
+        placed=placed,
+        below=label,
+        legend=entries,
+        font=FONT,
+        grey="#777",
+        n=length,
+    )

@@ -13,7 +13,15 @@ import polars.selectors as cs
 
 from plumbline.builders.core import front_matter
 from plumbline.probes.report import figures
-from plumbline.probes.report.view import LEVEL, Block, Group, Part, Section, Table, listed, sure
+from plumbline.probes.report.view import (
+    LEVEL,
+    Group,
+    Part,
+    Section,
+    Table,
+    is_significant,
+    listed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,53 +54,47 @@ class Drawing(NamedTuple):
 def section(
     study: Study, analysis: str, tables: Tables, drawings: Mapping[str, Drawing] | None = None
 ) -> Section:
-    """Return what an analysis of a study found: a group for each table that has rows."""
-    groups = []
-    for source, key in sources(tables, analysis):
-        frame = tables.read(source)
-        if len(frame):
-            drawing = (drawings or {}).get(source)
-            sides = study.directions.get(source, ())
-            blocks = list(_blocks(frame, key, tables, drawing, sides))
-            title = f"{source} ({len(frame):,} rows)"
-            groups.append(Group(title, blocks, source.replace("/", "-")))
-    return Section(analysis, analysis, study.analyses[analysis], groups, analysis)
-
-
-def sources(tables: Tables, analysis: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the tables of an analysis as ``ANALYSIS/TABLE``, each with the columns of its key."""
+    """Return the results of an analysis of a study: a group for each table that has rows."""
     schemas: dict[str, Schema] = {}
     for folder in tables.folders(analysis):
         facts = folder / front_matter.FACTS
         schemas |= front_matter.read(facts).schemas if facts.is_file() else {}
+    groups = []
     for name, schema in schemas.items():
-        columns = tables.read(f"{analysis}/{name}").columns
-        key = [column for column in schema.key if column in columns]
-        yield f"{analysis}/{name}", ["model", *key] if "model" in {*columns} - {*key} else key
+        source = f"{analysis}/{name}"
+        frame = tables.read(source)
+        if len(frame):
+            key = [column for column in schema.key if column in frame.columns]
+            key = key if "model" in key or "model" not in frame.columns else ["model", *key]
+            drawing, sides = (drawings or {}).get(source), study.directions.get(source, ())
+            parts = list(_parts(frame, key, tables, drawing, sides))
+            title = f"{source} ({len(frame):,} rows)"
+            groups.append(Group(title, parts, source.replace("/", "-")))
+    return Section(analysis, analysis, study.analyses[analysis], groups, analysis)
 
 
-def _blocks(
+def _parts(
     frame: pl.DataFrame,
     key: list[str],
     tables: Tables,
     drawing: Drawing | None,
     sides: Sequence[str],
-) -> Iterator[Block]:
+) -> Iterator[Part]:
     names = list(drawing.facets) if drawing else facets(frame, key)
-    parts = [*frame.group_by(names, maintain_order=True)] if names else [((), frame)]
-    most = max(LEAST_ROWS, ROWS // len(parts))
-    for values, part in parts:
+    facetted = [*frame.group_by(names, maintain_order=True)] if names else [((), frame)]
+    most = max(LEAST_ROWS, ROWS // len(facetted))
+    for values, part in facetted:
         title = ", ".join(str(value) for value in values if value not in ("", None))
         labels = [name for name in key if name not in names and part[name].n_unique() > 1]
+        caption = f"The first {most:,} of {len(part):,} rows." if len(part) > most else ""
         if drawing:
             figure = drawing.draw(part, title, tables)
         else:
             figure = forest(part, labels, title, sides)
+            if figure and "p_bh" in part.columns and part["p_bh"].count():
+                caption = f"Filled: adjusted p ≤ {LEVEL}. {caption}"
         table = sortable(part, labels, names, most)
-        marked = figure and not drawing and "p_bh" in part.columns and part["p_bh"].count()
-        caption = f"Filled: adjusted p ≤ {LEVEL}. " if marked else ""
-        caption += f"The first {most:,} of {len(part):,} rows." if len(part) > most else ""
-        yield Block(title or "all rows", [Part(figure, caption, (table,), open=True)])
+        yield Part(title or "all rows", figure, caption, (table,))
 
 
 def facets(frame: pl.DataFrame, key: Sequence[str]) -> list[str]:
@@ -121,7 +123,7 @@ def forest(
 ) -> str:
     """Draw the clearest estimates of a table with their intervals, readings beside each other.
 
-    ``sides``: what lies below and above 0, if it has names.
+    ``sides``: names of values below and above 0, if there are such.
     """
     if not {*ENDS} <= {*frame.columns}:
         return ""
@@ -132,7 +134,7 @@ def forest(
     rows = rows.with_columns(
         label=label,
         series=pl.col(series).cast(pl.String) if series else pl.lit(""),
-        filled=sure() if "p_bh" in rows.columns else pl.lit(value=True),
+        filled=is_significant() if "p_bh" in rows.columns else pl.lit(value=True),
     )
     shown = rows["label"].unique(maintain_order=True).head(TOP)
     rows = rows.filter(pl.col("label").is_in(shown.implode()))
@@ -151,18 +153,15 @@ def forest(
 
 
 def sortable(frame: pl.DataFrame, labels: Sequence[str], facets: Sequence[str], most: int) -> Table:
-    """Return the first rows of a table: what names them, the estimate, and some further columns."""
+    """Return the first rows of a table: their labels, the estimate, and some further columns."""
     known = {*labels, *facets, *ENDS, *NUMBERS}
     rest = [c for c in frame.columns if c not in known and frame[c].n_unique() > 1]
     own = {name: name.replace("_", " ") for name in rest[: OWN if "value" in frame.columns else 8]}
-    kinds = frame.select(*own).select(cs.numeric()).columns
-    words = {name: name for name in labels} | {n: h for n, h in own.items() if n not in kinds}
-    numbers = {
-        name: head
-        for name, head in NUMBERS.items()
-        if name in frame.columns or (name == "interval" and "low" in frame.columns)
-    }
-    numbers |= {name: head for name, head in own.items() if name in kinds}
+    numeric = frame.select(*own).select(cs.numeric()).columns
+    words = {name: name for name in labels} | {n: h for n, h in own.items() if n not in numeric}
+    columns = {*frame.columns} | ({"interval"} if "low" in frame.columns else set())
+    numbers = {name: head for name, head in NUMBERS.items() if name in columns}
+    numbers |= {name: own[name] for name in numeric}
     rows: list[Row] = _by_p(frame).head(most).with_columns(cs.enum().cast(pl.String)).to_dicts()
     if not words:
         rows, words = [row | {"row": str(i)} for i, row in enumerate(rows, 1)], {"row": "row"}

@@ -26,40 +26,31 @@ class Tables:
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        self._read: dict[Source, pl.DataFrame] = {}
         self.models = cache(assignments.assigned_models)  # of a probe or analysis, sorted
+        self.read = cache(self._read)
         self._labels = cache(labels)
 
     def folders(self, analysis: str) -> list[Path]:
-        """Return where tables of an analysis are: of models still assigned to it, and of groups."""
+        """Return the folders of an analysis: of models still assigned to it, and of groups."""
         folder = self.data / "tables" / analysis
         if analysis not in EACH:
             return [folder]
         return [folder / name for name in (*self.models(analysis), POOLED)]
 
-    def read(self, source: Source) -> pl.DataFrame:
-        """Return ``ANALYSIS/TABLE``, ``outputs/PROBE/CONFIG``, or what a function makes of such.
+    def _read(self, source: Source) -> pl.DataFrame:
+        """Return ``ANALYSIS/TABLE``, or the result of a function of the tables.
 
         Labels sort in the order of their codes. Without files the table has no columns.
         """
-        if source not in self._read:
-            self._read[source] = source(self) if callable(source) else self._found(source)
-        return self._read[source]
-
-    def _found(self, source: str) -> pl.DataFrame:
-        *outputs, name, table = source.split("/")
-        if outputs:
-            above = self.data / "outputs" / name
-            folders, files = [above / model for model in self.models(name)], f"{table}/*.parquet"
-        else:
-            folders, files = self.folders(name), f"{table}.parquet"
+        if callable(source):
+            return source(self)
+        name, table = source.split("/")
         frames = []
-        for folder in folders:
-            if any(folder.glob(files)):
+        for folder in self.folders(name):
+            if (path := folder / f"{table}.parquet").is_file():
                 codes = self._labels(folder / front_matter.FACTS).get(table, {})
-                frame = labelled(pl.read_parquet(folder / files), codes)
-                of_one = outputs or (name in EACH and folder.name != POOLED)
-                if of_one and "model" not in frame.columns:
+                frame = labelled(pl.read_parquet(path), codes)
+                if name in EACH and folder.name != POOLED and "model" not in frame.columns:
                     frame = frame.with_columns(model=pl.lit(folder.name))
                 frames.append(frame)
         return pl.concat(frames, how="vertical") if frames else pl.DataFrame()
@@ -78,17 +69,12 @@ def labels(facts: Path) -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 def labelled(frame: Frame, codes: Mapping[str, tuple[str, ...]]) -> Frame:
-    """Return a frame with labels in place of their codes; they sort in the order of the codes.
-
-    Columns that have labels already stay as they are.
-    """
+    """Return a frame with labels in place of their codes; they sort in the order of the codes."""
     kinds = frame.collect_schema()
     return frame.with_columns(
-        pl.col(column).cast(pl.Enum(of))
-        if frame.collect_schema()[column] == pl.String
-        else pl.col(column).replace_strict(range(len(of)), of, return_dtype=pl.Enum(of))
-        for column, of in codes.items()
-        if column in kinds and kinds[column].is_integer()
+        pl.col(name).replace_strict(range(len(texts)), texts, return_dtype=pl.Enum(texts))
+        for name, texts in codes.items()
+        if name in kinds and kinds[name].is_integer()
     )
 
 
@@ -103,7 +89,4 @@ def kept(frame: pl.DataFrame, where: Mapping[str, Any]) -> pl.DataFrame:
 
 def parts(table: pl.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:
     """Yield values of some columns and the rows that have them, in order of the values."""
-    if keys:
-        yield from table.sort(*keys, maintain_order=True).group_by(*keys, maintain_order=True)
-    else:
-        yield (), table
+    yield from table.sort(*keys, maintain_order=True).group_by(*keys, maintain_order=True)

@@ -1,7 +1,8 @@
-"""What a page is made of: sections of figures and tables, and cells as they are written."""
+"""Sections of figures and tables that make up a page, and numbers as they are written."""
 
 from __future__ import annotations
 
+import math
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,8 +16,8 @@ MISSING = "–"
 Row = dict[str, Any]
 
 
-class Linked(str):
-    """HTML with a link, which the templates write as it is."""
+class SafeHtml(str):
+    """HTML that the templates write as it is."""
 
     __slots__ = ()
 
@@ -25,7 +26,7 @@ class Linked(str):
         return self
 
 
-def link(address: str, text: str) -> Linked:
+def link(address: str, text: str) -> SafeHtml:
     """Return a link to an address, relative to the page that it stands on.
 
     Examples
@@ -33,7 +34,7 @@ def link(address: str, text: str) -> Linked:
     >>> link("values.html#controls", "a & b")
     '<a href="values.html#controls">a &amp; b</a>'
     """
-    return Linked(f'<a href="{escape(address)}">{escape(text)}</a>')
+    return SafeHtml(f'<a href="{escape(address)}">{escape(text)}</a>')
 
 
 class Table(NamedTuple):
@@ -46,26 +47,20 @@ class Table(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A figure and tables that belong together."""
+    """A figure and tables that belong together; folded if they have a title."""
 
+    title: str = ""
     figure: str = ""  # SVG
     caption: str = ""
     tables: tuple[Table, ...] = ()
     open: bool = False  # whether tables are never folded, however long
 
 
-class Block(NamedTuple):
-    """Parts that can be folded; without a title they are always shown."""
+class Group(NamedTuple):
+    """The parts of a table or of a model."""
 
     title: str
     parts: list[Part]
-
-
-class Group(NamedTuple):
-    """The blocks of a table or of a model."""
-
-    title: str
-    blocks: list[Block]
     name: str = ""  # id on the page
 
 
@@ -76,7 +71,7 @@ class Section(NamedTuple):
     title: str
     note: str
     groups: list[Group]
-    stage: str  # that makes its tables
+    stage: str = ""  # that makes its tables
 
 
 class Study(NamedTuple):
@@ -98,90 +93,88 @@ def listed(
     words: Mapping[str, str],
     numbers: Mapping[str, str] | None = None,
     caption: str = "",
-    digits: int = 3,
 ) -> Table:
     """Return rows as a table on the page.
 
-    Parameters
-    ----------
-    words, numbers
-        Columns and their heads. ``interval`` is the interval from low to high.
-    digits
-        Decimals of numbers that are no p-values.
+    ``words``, ``numbers``: columns and their heads. ``interval`` is the interval from low to high.
     """
-    numbers = numbers or {}
-    cells = [
-        [cell(row[name]) for name in words] + [_number_cell(row, name, digits) for name in numbers]
-        for row in rows
-    ]
-    return Table(caption, tuple(words.values()), tuple(numbers.values()), cells)
+    heads = {**words, **(numbers or {})}
+    cells = [[cell(row, name) for name in heads] for row in rows]
+    return Table(caption, tuple(words.values()), tuple((numbers or {}).values()), cells)
 
 
-def _number_cell(row: Row, name: str, digits: int) -> str:
+def cell(row: Row, name: str) -> str:
+    """Write a column of a row."""
     if name == "interval":
-        return interval(row, digits)
-    is_p = name == "p" or name.startswith("p_")
-    return probability(row[name]) if is_p else cell(row[name], digits)
-
-
-def probability(value: float | None, digits: int = 4) -> str:
-    """Write a p-value; a small one as below a bound, since no p is 0.
-
-    Examples
-    --------
-    >>> probability(0.01234), probability(0.00004)
-    ('0.0123', '< 0.0001')
-    """
-    if value is not None and 0 < value < 10**-digits:
-        return f"< {10**-digits:.{digits}f}"
-    return number(value, digits)
-
-
-def cell(value: Any, digits: int = 3) -> str:
-    """Write what is in a cell."""
+        ends = (row["low"], row["high"])
+        return MISSING if ends == (None, None) else " to ".join(_ends(row))
+    value = row[name]
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
         return value or MISSING
     if isinstance(value, list):
         return ", ".join(map(str, value)) or MISSING
-    return f"{value:,}" if isinstance(value, int) else number(value, digits)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return p_value(value) if name == "p" or name.startswith("p_") else number(value)
 
 
-def number(value: float | None, digits: int = 3) -> str:
-    """Write a number; a dash where there is none, and no minus before a zero."""
-    return MISSING if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
-
-
-def interval(row: Row, digits: int = 3) -> str:
-    """Write both ends of a row's interval.
+def number(value: float | None) -> str:
+    """Return a number with three decimals at most, and with at least two significant digits.
 
     Examples
     --------
-    >>> interval({"low": None, "high": 2.5}, 1)
-    '−∞ to 2.5'
+    >>> number(0.7512), number(-12.34), number(123.4), number(0.00042), number(None)
+    ('0.751', '-12.3', '123', '0.00042', '–')
     """
-    low, high = row["low"], row["high"]
-    if low is None and high is None:
+    if value is None or math.isnan(value):
         return MISSING
-    return (
-        f"{'−∞' if low is None else number(low, digits)} to "
-        f"{'∞' if high is None else number(high, digits)}"
-    )
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    size = abs(value)
+    if size < 0.001:
+        return f"{value:.2g}" if value else "0"
+    return f"{value:.{max(0, 3 - len(str(int(size)))) if size >= 1 else 3}f}"
 
 
-def usual(detectable: pl.Series) -> float | None:
-    """Return the median of effects that tests would find; None where half would find none.
+def interval(row: Mapping[str, Any]) -> str:
+    """Return the value of a row with its interval, which may be open or absent.
 
     Examples
     --------
-    >>> usual(pl.Series([0.1, 0.4, None])), usual(pl.Series([0.1, None, None]))
-    (0.4, None)
+    >>> interval({"value": 0.75, "low": 0.6, "high": None})
+    '0.750 [0.600, ∞]'
+    """
+    if row["value"] is None or row["low"] is row["high"] is None:
+        return number(row["value"])
+    return f"{number(row['value'])} [{', '.join(_ends(row))}]"
+
+
+def _ends(row: Mapping[str, Any]) -> tuple[str, str]:
+    low, high = row["low"], row["high"]
+    return "-∞" if low is None else number(low), "∞" if high is None else number(high)
+
+
+def p_value(value: float | None) -> str:
+    """Return a p-value with three decimals, or as a power of ten."""
+    if value is None or math.isnan(value):
+        return MISSING
+    return f"{value:.3f}" if value >= 0.001 or value == 0 else f"{value:.0e}"
+
+
+def median_detectable(detectable: pl.Series) -> float | None:
+    """Return the median of detectable effects; None where half of the tests have none.
+
+    Examples
+    --------
+    >>> median_detectable(pl.Series([0.1, 0.4, None]))
+    0.4
     """
     middle = detectable.cast(pl.Float64).fill_null(float("inf")).median()
     return middle if isinstance(middle, float) and middle < float("inf") else None
 
 
-def sure(name: str = "p_bh") -> pl.Expr:
-    """Return whether an adjusted p is there, and small."""
+def is_significant(name: str = "p_bh") -> pl.Expr:
+    """Return whether an adjusted p is known, and small."""
     return (pl.col(name) <= LEVEL).fill_null(value=False)

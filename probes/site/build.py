@@ -1,35 +1,42 @@
-"""Writing ``data/report`` from what is on disk: a page for each study, and what they lead to."""
+"""Writing ``data/report`` from what is on disk: a page for each study, and an overview."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import shutil
 from importlib import import_module
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 import polars.selectors as cs
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from plumbline.builders.core import front_matter, parquet
+from plumbline.builders.core import front_matter, params, parquet
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.params import STUDIES as FOLDERS
-from plumbline.builders.core.params import parse
 from plumbline.probes import ACROSS, ALL, EACH, PROBES
-from plumbline.probes.models.params import worlds
-from plumbline.probes.report import results
+from plumbline.probes.models.params import pointer, worlds
+from plumbline.probes.report import error_rates, results
 from plumbline.probes.report.tables import Tables, labelled, labels
-from plumbline.probes.report.view import Block, Group, Part, Section, Study, link, listed
-from plumbline.probes.site import calibrated, controls, headlines, metrics, versions
+from plumbline.probes.report.view import Group, Part, Section, Study, Table, link, listed
+from plumbline.probes.site import controls, headlines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from plumbline.probes.report.view import Row
 
 HERE = Path(__file__).parent
 DATA = Path("data")
 REPORT = DATA / "report"
 HEADLINES = DATA / "headlines"  # what git keeps
-STUDIES = tuple(Study(**parse(HERE.parent / name / "page.yaml")) for name in (*FOLDERS, *ACROSS))
+STUDIES = tuple(
+    Study(**params.parse(HERE.parent / name / "page.yaml")) for name in (*params.STUDIES, *ACROSS)
+)
 TITLE = "Bias in language models"
 OVERVIEW = (
     "What language models make of people, measured with versioned data: whether the probes can see "
@@ -48,6 +55,10 @@ FILES_NOTE = (
     "The tables behind this page as parquet and as CSV; larger ones are in the project alone, "
     "under the same path. `plumbline export tables ANALYSIS` writes all of them, and the figures."
 )
+PACKAGES = (  # that make numbers
+    *("plumbline", "numpy", "polars", "pyarrow", "scipy", "scikit-learn", "statsmodels"),
+    *("torch", "transformers", "tokenizers", "datasets", "great-expectations"),
+)
 
 
 class Page(NamedTuple):
@@ -63,44 +74,51 @@ PAGES = (Page("index", "Overview"), *STUDIES, LAST)
 
 
 def write() -> Path:
-    """Write the site, and what runs are compared by, and return the path of its first page.
+    """Write the site, and the metrics of the run, and return the path of its first page.
 
     A UserError if there are no tables yet.
     """
     tables = Tables(DATA)
     if tables.read("pmi/pmi").is_empty():
         raise UserError(f"{DATA / 'tables/pmi'}: no tables; run `make repro`")
-    checks, run = controls.checks(tables), versions.Versions(tables)
-    kinds = {name: params.control for name, params in worlds().items()}
+    checks, tree = controls.checks(tables), params.read()
+    kinds = {name: model.control for name, model in worlds().items()}
     rows = headlines.headlines(tables, kinds)
-    partial, packages = parquet.fresh(REPORT), versions.packages()
+    reports = sorted((DATA / "validation").glob("*.json"))
+    validated = {path.stem: _dataset(path, tree) for path in reports}
+    partial, packages = parquet.fresh(REPORT), _packages()
 
     def page(name: str, sections: list[Section], **more: Any) -> None:
         text = render(sections, name=name, pages=PAGES, **more)
         (partial / f"{name}.html").write_text(text, encoding="utf-8")
 
+    listing = [_models(tables, PROBES, tree), _datasets(validated.values()), _analyses()]
+    note = "Which probes run on which model, and what their prompts are made of."
     overview = [
         headlines.section(rows, checks, STUDIES),
         controls.section(checks, STUDIES),
-        contents(run),
-        versions.section(packages),
+        _plain("contents", "What is in this run", listing, note),
+        _plain("versions", "Versions", [packages]),
     ]
     page("index", overview, about=OVERVIEW, studies=PAGES[1:])
-    datasets = [versions.datasets_section(run), versions.section(packages)]
-    page("datasets", datasets, title=LAST.title, about=LAST.about)
+    groups = [_dataset_group(dataset) for dataset in validated.values()]
+    datasets = Section("datasets", "Datasets", LAST.about, groups, "validate")
+    last = _plain("versions", "Versions", [packages])
+    page("datasets", [datasets, last], title=LAST.title, about=LAST.about)
     for study in STUDIES:
-        first = [headlines.section(rows, checks, [study], "headlines")]
-        first.append(controls.section(checks, [study]))
-        made = (run.datasets(study.datasets), run.models(study.probes), packages)
-        last = [downloads(tables, study, partial), versions.section(*made)]
+        first = headlines.section(rows, checks, [study], "headlines")
+        own = [validated[name] for name in study.datasets if name in validated]
+        made = [_datasets(own), _models(tables, study.probes, tree), packages]
+        sections = [
+            *(s for s in (first, controls.section(checks, [study])) if s.groups),
+            *(analysis_section(study, name, tables) for name in study.analyses),
+            _downloads(tables, study, partial),
+            _plain("versions", "Versions", made),
+        ]
         about = f"{study.about} After {study.paper}."
-        sections = [section for section in first if section.groups]
-        sections += [analysis_section(study, name, tables) for name in study.analyses]
-        sections += last
         page(study.name, sections, title=study.title, about=about)
-    metrics.write(checks, rows, partial)
-    tracked = parquet.fresh(HEADLINES)
-    metrics.write(checks, rows, tracked, metrics.TRAINED)
+    controls.write_metrics(checks, rows, partial)
+    controls.write_metrics(checks, rows, parquet.fresh(HEADLINES), controls.TRAINED)
     parquet.finish(HEADLINES)
     parquet.finish(REPORT)
     return REPORT / "index.html"
@@ -114,55 +132,128 @@ def analysis_section(study: Study, analysis: str, tables: Tables) -> Section:
     module = f"plumbline.probes.{study.name}.page"
     drawings = import_module(module).DRAWINGS if find_spec(module) else {}
     section = results.section(study, analysis, tables, drawings)
-    groups = [*section.groups, *calibrated.groups(tables, analysis)]
-    return section._replace(groups=groups)
+    return section._replace(groups=[*section.groups, *error_rates.groups(tables, analysis)])
 
 
-def contents(run: versions.Versions) -> Section:
-    """Return the models, the datasets and the analyses of the run."""
-    estimated = EACH | ALL
-    analyses = [
-        {"study": study.name, "analysis": analysis, "what": estimated.get(analysis, "")}
+def _plain(name: str, title: str, tables: Iterable[Table], note: str = "") -> Section:
+    """Return a section of tables without figures."""
+    parts = [Part(tables=(table,)) for table in tables]
+    return Section(name, title, note, [Group("", parts)] if parts else [])
+
+
+def _analyses() -> Table:
+    rows = [
+        {"study": study.name, "analysis": name, "what": (EACH | ALL).get(name, "")}
         for study in STUDIES
-        for analysis in study.analyses
+        for name in study.analyses
     ]
     words = {"study": "study", "analysis": "analysis", "what": "what it estimates"}
-    listing = listed(analyses, words, caption="Analyses")
-    parts = [Part(tables=(t,)) for t in (run.models(PROBES), run.datasets(run.validated), listing)]
-    note = "Which probes run on which model, and what their prompts are made of."
-    return Section("contents", "What is in this run", note, [Group("", [Block("", parts)])], "")
+    return listed(rows, words, caption="Analyses")
 
 
-def downloads(tables: Tables, study: Study, into: Path) -> Section:
+def _downloads(tables: Tables, study: Study, into: Path) -> Section:
     """Copy the small tables of a study into the site as parquet and CSV; return links to them."""
     rows = []
     folders = [folder for name in (*study.analyses, "recovery") for folder in tables.folders(name)]
-    for folder in folders:
-        for path in sorted(folder.glob("*.parquet")):
-            inside, size = path.relative_to(tables.data).as_posix(), path.stat().st_size
-            row = {"table": f"data/{inside} (in the project)", "csv": ""}
-            if size <= LARGEST:
-                target = into / inside
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, target)
-                codes = labels(path.parent / front_matter.FACTS).get(path.stem, {})
-                flat = cs.list().cast(pl.List(pl.String)).list.join("; ")
-                table = labelled(pl.read_parquet(path), codes).with_columns(flat)
-                table.write_csv(target.with_suffix(".csv"))
-                csv = link(Path(inside).with_suffix(".csv").as_posix(), "CSV")
-                row = {"table": link(inside, f"data/{inside}"), "csv": csv}
-            rows.append(row | {"rows": versions.rows(path), "size": size / 1024})
+    for path in (path for folder in folders for path in sorted(folder.glob("*.parquet"))):
+        inside, size = path.relative_to(tables.data), path.stat().st_size
+        row: Row = {"table": f"data/{inside.as_posix()} (in the project)", "csv": ""}
+        if size <= LARGEST:
+            target = into / inside
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+            codes = labels(path.with_name(front_matter.FACTS)).get(path.stem, {})
+            flat = cs.list().cast(pl.List(pl.String)).list.join("; ")
+            table = labelled(pl.read_parquet(path), codes).with_columns(flat)
+            table.write_csv(target.with_suffix(".csv"))
+            row["table"] = link(inside.as_posix(), f"data/{inside.as_posix()}")
+            row["csv"] = link(inside.with_suffix(".csv").as_posix(), "CSV")
+        rows.append(row | {"rows": _count(path), "size": size / 1024})
     words, numbers = {"table": "table", "csv": "CSV"}, {"rows": "rows", "size": "KiB"}
-    parts = [Part(tables=(listed(rows, words, numbers, "Tables", digits=1),))]
-    groups = [Group("", [Block("", parts)])] if rows else []
-    return Section("downloads", "Downloads", FILES_NOTE, groups, "")
+    listing = [listed(rows, words, numbers, "Tables")] if rows else []
+    return _plain("downloads", "Downloads", listing, FILES_NOTE)
+
+
+def _count(path: Path) -> int:
+    """Return the number of rows of a parquet file."""
+    return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+
+
+def _dataset(path: Path, tree: dict[str, Any]) -> Row:
+    """Return version, rows, fingerprint and source of a dataset, by its validation report."""
+    name, report = path.stem, json.loads(path.read_text(encoding="utf-8"))
+    entry = tree["datasets"].get(name) or tree.get("derived", {}).get(name) or {}
+    origin = entry.get("snapshot") or ", ".join(entry.get("snapshots", {}).values())
+    folder = DATA / "datasets" / name
+    configs = {c: _count(folder / f"{c}.parquet") for c in parquet.configs(folder)}
+    return {"name": name, "version": str(entry.get("version", "–")), "report": report} | {
+        "validation": "passed" if report["success"] else "failed",
+        "sha256": report["fingerprint"][:16],
+        "origin": origin or "other datasets",
+        "configs": configs,
+        "rows": sum(configs.values()),
+    }
+
+
+def _datasets(rows: Iterable[Row]) -> Table:
+    words = {"name": "dataset", "version": "version", "validation": "validation"}
+    words |= {"sha256": "sha256", "origin": "made from"}
+    return listed([*rows], words, {"rows": "rows"}, "Datasets")
+
+
+def _dataset_group(dataset: Row) -> Group:
+    """Return counts, rejects and validation of a dataset."""
+    tests = [(t, e) for t, own in dataset["report"]["tables"].items() for e in own["expectations"]]
+    warned = [
+        f"{table}: {e['expectation_type']} {e['kwargs'].get('column', '')}"
+        for table, e in tests
+        if not e["success"]
+    ]
+    about = (
+        f"From {dataset['origin']}; sha256 {dataset['sha256']}. Great Expectations: {len(tests)} "
+        f"expectations held against it, {len(warned)} warning(s)"
+        f"{': ' + '; '.join(warned) if warned else ''}."
+    )
+    by = ["config", "reason"]
+    counts = [{"config": config, "rows": n} for config, n in dataset["configs"].items()]
+    rejects = pl.read_parquet(DATA / "datasets" / dataset["name"] / parquet.REJECTS)
+    lost = rejects.group_by(by).agg(rows=pl.sum("number")).sort(by).to_dicts()
+    table = listed(counts, {"config": "config"}, {"rows": "rows"})
+    rejected = listed(lost, {name: name for name in by}, {"rows": "rows"})
+    parts = [Part(caption=about, tables=(table,))]
+    parts.append(Part("Rejected input, by reason", tables=(rejected,)))
+    return Group(f"{dataset['name']} {dataset['version']}", parts)
+
+
+def _models(tables: Tables, probes: Iterable[str], tree: dict[str, Any]) -> Table:
+    """Return the models that some probes run on: kind, id, revision and probes."""
+    by_probe = {probe: tables.models(probe) for probe in probes}
+    rows = []
+    for name in sorted({name for models in by_probe.values() for name in models}):
+        path = pointer(name, DATA)
+        facts = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        entry = facts.get("model") or (tree.get("models") or {}).get(name, {})
+        rows.append(
+            {"model": name, "kind": entry.get("kind", "masked"), "id": facts.get("id", "")}
+            | {"revision": str(facts.get("revision") or entry.get("revision") or "")}
+            | {"probes": ", ".join(probe for probe, own in by_probe.items() if name in own)}
+        )
+    words = {name: name for name in ("model", "kind", "id", "revision", "probes")}
+    return listed(rows, words, caption="Models")
+
+
+def _packages() -> Table:
+    """Return the versions of the packages that numbers come from."""
+    # "+cpu" is the place of a build, not a version
+    rows = [{"package": name, "version": version(name).partition("+")[0]} for name in PACKAGES]
+    return listed(rows, {"package": "package", "version": "version"}, caption="Packages")
 
 
 def render(sections: list[Section], **page: Any) -> str:
     """Return the page of some sections: HTML without any request to another server.
 
-    ``page``: its name, title and about; HTML before the sections; all pages, and studies that it
-    leads to.
+    ``page``: its name, title and about; HTML before the sections; all pages, and the studies that
+    it leads to.
     """
     script = (HERE / "page.js").read_text(encoding="utf-8")
     digest = hashlib.sha256(script.encode()).digest()

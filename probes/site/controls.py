@@ -1,109 +1,131 @@
-"""The controls: what analyses find of what was planted, and whether they pass.
+"""The controls: what analyses find of planted biases, and whether they pass; and metrics of them.
 
 The stage ``recovery`` has a table of every analysis. ``probes/controls/measures.py`` declares for
-each of their measures which question it answers, and what counts as passed.
+each of their measures which question it answers, and what counts as passed. ``dvc metrics`` reads
+``metrics.json``, ``dvc plots`` the tables under ``plots``.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from typing import TYPE_CHECKING
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from plumbline.probes import ALL, EACH
-from plumbline.probes.controls.measures import (
-    FOUND,
-    HOLD,
-    MEASURES,
-    NO,
-    ORDER,
-    QUESTIONS,
-    SILENT,
-    UNCLEAR,
-    YES,
-    question,
-    verdict,
-)
+from plumbline.probes.controls import measures
 from plumbline.probes.report.figures import Mark, forest
-from plumbline.probes.report.view import LEVEL, Block, Group, Part, Section, link, listed
+from plumbline.probes.report.view import LEVEL, Group, Part, Section, link, listed
+from plumbline.probes.site.headlines import HEADLINES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
 
     from plumbline.probes.report.tables import Tables
-    from plumbline.probes.report.view import Row, Study, Table
+    from plumbline.probes.report.view import Row, Study
 
 NAME = "controls"
 TITLE = "Controls: can these probes see what was planted?"
-RECOVERED = "tables/recovery/recovery.parquet"
-MARKS = {YES: Mark(), UNCLEAR: Mark("circle", "#fff"), NO: Mark("cross")}
+MARKS = {measures.YES: Mark(), measures.UNCLEAR: Mark("circle", "#fff"), measures.NO: Mark("cross")}
 NOTE = (
     "Worlds are languages with known biases, and models trained on them. Where biases were planted "
     "(positive control) a probe should find them, in their order, and its 95% intervals should "
     "include the truth; where none were (negative control) it should be silent. Read these first."
 )
-CONTROLS = {"planted": "biases planted", "null": "nothing planted"}
-ROW = {"analysis": "analysis", "measure": "measure", "reading": "reading", "item": "item"}
-ROW |= {"model": "model"}
+ROW = {name: name for name in ("analysis", "measure", "reading", "item", "model")}
 NUMBERS = {"value": "value", "interval": "95% interval", "n": "n", "expected": "compared with"}
+KEYS = {measures.FOUND: "found", measures.ORDER: "order", measures.HOLD: "coverage"}  # of metrics
+# Analyses of weights that the run itself trains, whose last bits depend on the device: git keeps
+# no metrics of them.
+TRAINED = ("shift", "compass", "fairness", "ensemble")
+DIGITS = 6
+ENDS = ("value", "low", "high")
 
 
 def checks(tables: Tables) -> list[Row]:
     """Return all numbers of controls that answer one of the questions, with their verdict."""
-    path = tables.data / RECOVERED
+    path = tables.data / "tables/recovery/recovery.parquet"
     rows = pl.read_parquet(path).drop_nulls("value").to_dicts() if path.is_file() else []
-    places = {analysis: place for place, analysis in enumerate((*EACH, *ALL))}
-    rows = sorted(rows, key=lambda row: places[row["analysis"]])
+    rows.sort(key=lambda row: (*EACH, *ALL).index(row["analysis"]))
     return [check for row in rows if (check := judged(row["analysis"], row))]
 
 
 def judged(analysis: str, row: Row) -> Row:
     """Return a row of recovery with its question and verdict; empty where it answers none."""
-    asked = question(row["measure"], row["world"])
+    asked = measures.question(row["measure"], row["world"])
     if not asked:
         return {}
-    said = verdict(row["measure"], row["world"], row["value"], row["low"], row["high"])
-    return row | {"analysis": analysis, "question": asked, "verdict": said}
+    result = measures.verdict(row["measure"], row["world"], row["value"], row["low"], row["high"])
+    return row | {"analysis": analysis, "question": asked, "verdict": result}
 
 
-def section(found: Sequence[Row], studies: Sequence[Study]) -> Section:
-    """Return what failed, a table of the analyses, a figure, and all numbers behind it.
+def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
+    """Return failures, a table of the analyses, a figure, and all numbers of the controls.
 
-    ``found``: see :func:`checks`; those of other studies are left out.
+    ``rows``: see :func:`checks`; those of other studies are left out.
     """
     by_analysis = {analysis: study for study in studies for analysis in study.analyses}
-    found = [check for check in found if check["analysis"] in by_analysis]
-    groups = []
-    if found:
-        counts = Counter(check["verdict"] for check in found)
-        failed = [check for check in found if check["verdict"] == NO]
-        here = len(studies) == 1
-        failed = [
-            check | {"limit": explained(check, by_analysis[check["analysis"]], here=here)}
-            for check in failed
-        ]
-        caption = f"{counts[YES]} of {len(found)} numbers pass, {counts[UNCLEAR]} are unclear, "
-        caption += f"{counts[NO]} fail."
-        words = ROW | {"limit": "known limit"}
-        tables = (listed(failed, words, NUMBERS, "What failed"),) if failed else ()
-        parts = [
-            Part(caption=caption, tables=tables, open=True),
-            Part(tables=(_glance(found),), open=True),
-            Part(figure(found), "Filled: passes; hollow: unclear; cross: fails."),
-        ]
-        every = ROW | {"question": "question", "world": "world", "verdict": "passes"}
-        numbers = listed(found, every, NUMBERS, "Controls, number by number")
-        blocks = [Block("", parts), Block("All numbers of the controls", [Part(tables=(numbers,))])]
-        blocks.append(Block("What the measures are", [Part(tables=(_measures(found),))]))
-        groups.append(Group("", blocks))
-    return Section(NAME, TITLE, NOTE, groups, "recovery")
+    rows = [row for row in rows if row["analysis"] in by_analysis]
+    if not rows:
+        return Section(NAME, TITLE, NOTE, [], "recovery")
+    counts = Counter(row["verdict"] for row in rows)
+    here = len(studies) == 1
+    failed = [
+        row | {"limit": explained(row, by_analysis[row["analysis"]], here=here)}
+        for row in rows
+        if row["verdict"] == measures.NO
+    ]
+    yes, unclear, no = (
+        counts[verdict] for verdict in (measures.YES, measures.UNCLEAR, measures.NO)
+    )
+    caption = f"{yes} of {len(rows)} numbers pass, {unclear} are unclear, {no} fail."
+    failures = listed(failed, ROW | {"limit": "known limit"}, NUMBERS, "What failed")
+    glance = [
+        {"analysis": analysis} | {q: _passed(rows, analysis, q) for q in measures.QUESTIONS}
+        for analysis in dict.fromkeys(row["analysis"] for row in rows)
+    ]
+    heads = {name: name for name in ("analysis", *measures.QUESTIONS)}
+    parts = [
+        Part(caption=caption, tables=(failures,) if failed else (), open=True),
+        Part(tables=(listed(glance, heads, caption="Controls by question"),), open=True),
+        Part(figure=figure(rows), caption="Filled: passes; hollow: unclear; cross: fails."),
+    ]
+    every = ROW | {"question": "question", "world": "world", "verdict": "passes"}
+    numbers = listed(rows, every, NUMBERS, "Controls, number by number")
+    names = sorted({row["measure"] for row in rows})
+    about = listed(
+        [measures.MEASURES[name]._asdict() | {"name": name} for name in names],
+        {"name": "measure", "description": "what it is", "planted": "passes if, biases planted"}
+        | {"null": "passes if, nothing planted"},
+        {"expected": "this number"},
+    )
+    parts.append(Part("All numbers of the controls", tables=(numbers,)))
+    parts.append(Part("What the measures are", tables=(about,)))
+    return Section(NAME, TITLE, NOTE, [Group("", parts)], "recovery")
+
+
+def _passed(rows: Sequence[Row], analysis: str, question: str) -> str:
+    """Return the number of an analysis's numbers that pass, for one question."""
+    verdicts = Counter(
+        row["verdict"] for row in rows if (row["analysis"], row["question"]) == (analysis, question)
+    )
+    rest = [
+        f"{verdicts[verdict]} {verdict}"
+        for verdict in (measures.UNCLEAR, measures.NO)
+        if verdicts[verdict]
+    ]
+    total = verdicts.total()
+    return "; ".join([f"{verdicts[measures.YES]} of {total}", *rest]) if total else "no measure"
 
 
 def explained(check: Row, study: Study, *, here: bool) -> str:
-    """Return the known limit behind a number that fails, or that there is none.
+    """Return the known limit behind a number that fails, or "not explained".
 
-    A limit is declared in ``page.yaml``: values of columns of recovery, and what it is about.
+    A limit is declared in ``page.yaml``: values of columns of recovery, and ``about``. ``here``:
+    whether it is spelled out, not linked.
     """
     for limit in study.limits:
         where = {name: values for name, values in limit.items() if name != "about"}
@@ -112,47 +134,89 @@ def explained(check: Row, study: Study, *, here: bool) -> str:
     return "not explained"
 
 
-def _glance(found: Sequence[Row]) -> Table:
-    """Return for each analysis how many numbers pass, by question."""
-    counts: dict[str, dict[str, Counter[str]]] = {}
-    for check in found:
-        own = counts.setdefault(check["analysis"], {asked: Counter() for asked in QUESTIONS})
-        own[check["question"]][check["verdict"]] += 1
-    rows = [
-        {"analysis": analysis} | {asked: _passed(verdicts) for asked, verdicts in own.items()}
-        for analysis, own in counts.items()
-    ]
-    heads = {"analysis": "analysis"} | {asked: asked for asked in QUESTIONS}
-    return listed(rows, heads, caption="How many numbers of the controls pass")
-
-
-def _passed(verdicts: Counter[str]) -> str:
-    if not verdicts.total():
-        return "no measure"
-    rest = [f"{verdicts[said]} {said}" for said in (UNCLEAR, NO) if verdicts[said]]
-    return "; ".join([f"{verdicts[YES]} of {verdicts.total()}", *rest])
-
-
-def _measures(found: Sequence[Row]) -> Table:
-    """Return what the measures are, and what counts as passed."""
-    names = sorted({check["measure"] for check in found})
-    rows = [MEASURES[name]._asdict() | {"name": name} for name in names]
-    heads = {"name": "measure", "description": "what it is"}
-    heads |= {world: f"{said}: passes if" for world, said in CONTROLS.items()}
-    return listed(rows, heads, {"expected": "this number"})
-
-
-def figure(found: Sequence[Row]) -> str:
+def figure(rows: Sequence[Row]) -> str:
     """Draw every number of a control with its interval, a panel for each question."""
     return forest(
-        found,
+        rows,
         line="analysis",
         unit="lines: no order, 95% of intervals, 5% of tests",
         series="verdict",
         marks=MARKS,
         panel="question",
-        panels=QUESTIONS,
+        panels=measures.QUESTIONS,
         limits=(-0.25, 1.05),
-        zero={FOUND: LEVEL, ORDER: 0.0, HOLD: 0.95, SILENT: LEVEL},
+        zero={
+            measures.FOUND: LEVEL,
+            measures.ORDER: 0.0,
+            measures.HOLD: 0.95,
+            measures.SILENT: LEVEL,
+        },
         spread=True,
     )
+
+
+def write_metrics(
+    rows: Sequence[Row], headlines: Sequence[Row], into: Path, but: Collection[str] = ()
+) -> None:
+    """Write metrics and plots into a folder: of the controls, and the models' headlines.
+
+    ``but``: analyses that are left out.
+    """
+    rows = [row for row in rows if row["analysis"] not in but]
+    headlines = [row for row in headlines if HEADLINES[row["study"]].analysis not in but]
+    models: dict[str, Any] = {}
+    for row in headlines:
+        numbers = {end: None if row[end] is None else round(row[end], DIGITS) for end in ENDS}
+        numbers |= {"found": row["sure"], "tested": row["tested"]}
+        models.setdefault(row["study"], {})[row["model"]] = numbers
+    text = json.dumps(metrics(rows) | {"models": models}, indent=1, sort_keys=True) + "\n"
+    (into / "metrics.json").write_text(text, encoding="utf-8")
+    key = ("analysis", "model", "reading", "measure", "item")
+    plots = {
+        "controls": [
+            row
+            | {"panel": _metric(row), "what": ": ".join(filter(None, map(row.get, key)))}
+            | {"reading": row["reading"] or "all"}
+            for row in rows
+        ],
+        "headlines": [
+            row
+            | {"panel": row["unit"], "what": f"{row['study']}: {row['model']}"}
+            | {"reading": "clearest"}
+            for row in headlines
+        ],
+    }
+    (into / "plots").mkdir()
+    schema: dict[str, Any] = dict.fromkeys(("panel", "what", "reading"), pl.String)
+    schema |= dict.fromkeys(ENDS, pl.Float64)
+    for name, plotted in plots.items():
+        frame = pl.DataFrame(plotted, schema=schema).with_columns(pl.col(*ENDS).round(DIGITS))
+        frame.write_csv(into / f"plots/{name}.csv", null_value="")
+
+
+def metrics(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return means of the controls' numbers by analysis, reading and question.
+
+    Found: share of planted biases, or their size; order: correlation with it; coverage of 95%
+    intervals. Where nothing is planted: false discoveries, the share of tests by adjusted p; false
+    positives, by p itself; and what is measured in place of nothing. ``as_it_should`` has the
+    number that pass, of all.
+    """
+    values: dict[tuple[str, str, str], list[float]] = {}
+    for row in rows:
+        at = (row["analysis"], row["reading"] or "all", _metric(row))
+        values.setdefault(at, []).append(row["value"])
+    means: dict[str, Any] = {}
+    for (analysis, reading, name), own in values.items():
+        mean = round(fmean(own), DIGITS)
+        means.setdefault(analysis, {}).setdefault(reading, {})[name] = mean
+    passed = sum(row["verdict"] == measures.YES for row in rows)
+    return {"controls": means, "as_it_should": {"of": len(rows), "yes": passed}}
+
+
+def _metric(row: Row) -> str:
+    if row["question"] != measures.SILENT:
+        return KEYS[row["question"]]
+    if row["measure"] in measures.ADJUSTED:
+        return "false_discoveries"
+    return "false_positives" if row["measure"] in measures.TESTS else "in_place_of_nothing"

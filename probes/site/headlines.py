@@ -1,19 +1,29 @@
-"""The headline of a study about a model: what was tested, what was found, the clearest of all.
+"""The headline of a study about a model: its tests, those that are significant, the clearest.
 
-The report begins with them, and :mod:`plumbline.studies` answers with them.
+The report begins with them, and :mod:`plumbline.studies` answers with them. A void measurement,
+whose responses hold nothing that a study could read, looks like a null result: its rows have the
+reason in the column ``void``.
 """
 
 from __future__ import annotations
 
+import math
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
 from plumbline.probes.controls.measures import YES
 from plumbline.probes.report.figures import forest
-from plumbline.probes.report.tables import kept
-from plumbline.probes.report.view import LEVEL, Block, Group, Part, Row, Section, listed
-from plumbline.probes.site import void
+from plumbline.probes.report.view import (
+    LEVEL,
+    Group,
+    Part,
+    Row,
+    Section,
+    is_significant,
+    listed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -21,11 +31,18 @@ if TYPE_CHECKING:
     from plumbline.probes.report.tables import Source, Tables
     from plumbline.probes.report.view import Study
 
+    Frames = Mapping[str, pl.DataFrame]
+
 TESTED = ("p", "p_bh", "detectable")
 COLUMNS = ("what", "value", "low", "high", "n", *TESTED, "unit", "null", "void")
 NAMES = 20  # of a gender, below which its test finds next to nothing
 CHOSEN = {"corrected": 0, "expected": 1, "named": 2}  # readings of `leaning`: a format's first
 VOID = "nothing could be read"
+UNREAD = 0.2  # largest share of responses without an option
+BOTH = 0.5  # share of pairs agreed with on both sides from which sides are a habit
+RETAINED = 0.6  # share of sides retained with reversed options up to which position decides
+NATS = 1.0  # that a random head's words are above chance at most: frequent words are alike
+SIDES = {"negated": 1.0, "opposites": 0.5}  # responses that agree in a pair that changes sides
 TITLE = "Results: models and studies"
 NOTE = (
     "Found: tests with an adjusted p of at most .05. The clearest is the one with the smallest p. "
@@ -46,7 +63,7 @@ class Kind(NamedTuple):
     """Words for the tests of a study."""
 
     things: str  # plural noun: "words"
-    verb: str  # predicate of those that are found: "go with a gender"
+    verb: str  # predicate of the significant ones: "go with a gender"
 
 
 class Headline(NamedTuple):
@@ -55,14 +72,14 @@ class Headline(NamedTuple):
     analysis: str
     tables: tuple[str, ...]  # of the analysis; without rows in the first there is no headline
     kind: Kind
-    rows: Callable[[Mapping[str, pl.DataFrame]], pl.DataFrame]
+    rows: Callable[[Frames], pl.DataFrame]
     planted: str  # in positive controls
     sources: Mapping[str, Source] = {}  # others, by name
 
     def frames(self, tables: Tables) -> dict[str, pl.DataFrame]:
         """Return the frames that :attr:`rows` takes, of all models."""
-        own = {name: tables.read(f"{self.analysis}/{name}") for name in self.tables}
-        return own | {name: tables.read(source) for name, source in self.sources.items()}
+        frames = {name: tables.read(f"{self.analysis}/{name}") for name in self.tables}
+        return frames | {name: tables.read(source) for name, source in self.sources.items()}
 
 
 def headline(
@@ -70,23 +87,29 @@ def headline(
 ) -> pl.DataFrame:
     """Return the rows of a table as a headline, the surest first.
 
-    ``what``: columns that together say what a row is about; ``null``, ``unit``: of the values, or
-    a column that has them; ``families``: columns that are equal in tests that the table adjusts
-    together: of several, p is adjusted over all, as one sentence is about all.
-
     Rows with a reason in the column ``void``, if there is one, are not tested.
+
+    Parameters
+    ----------
+    what
+        Columns that together name a row.
+    null, unit
+        Of the values, or a column that has them.
+    families
+        Columns that are equal in tests that the table adjusts together: of several, p is adjusted
+        over all, as one sentence is about all.
     """
     if families and rows.n_unique(families) > 1:
-        each = pl.col("p") * pl.count("p") / pl.int_range(1, pl.len() + 1)  # Benjamini-Hochberg
-        rows = rows.sort("p", nulls_last=True).with_columns(p_bh=each.cum_min(reverse=True))
+        steps = pl.col("p") * pl.count("p") / pl.int_range(1, pl.len() + 1)  # Benjamini-Hochberg
+        rows = rows.sort("p", nulls_last=True).with_columns(p_bh=steps.cum_min(reverse=True))
     rows = rows.with_columns(
         what=pl.concat_str([pl.col(name).cast(pl.String) for name in what], separator=", "),
         null=pl.col(null) if isinstance(null, str) else pl.lit(float(null)),
         unit=pl.col(unit).cast(pl.String) if unit in rows.columns else pl.lit(unit),
         void=pl.col("void") if "void" in rows.columns else pl.lit(""),
     ).with_columns(pl.when(void="").then(pl.col(TESTED)))
-    away = (pl.col("value") - pl.col("null")).abs()
-    return rows.sort("p_bh", "p", -away, nulls_last=True, maintain_order=True).select(COLUMNS)
+    distance = (pl.col("value") - pl.col("null")).abs()
+    return rows.sort("p_bh", "p", -distance, nulls_last=True, maintain_order=True).select(COLUMNS)
 
 
 def reasons(rows: pl.DataFrame) -> str:
@@ -94,112 +117,169 @@ def reasons(rows: pl.DataFrame) -> str:
     return "; ".join(rows.filter(pl.col("void") != "")["void"].unique(maintain_order=True))
 
 
-def _several(rows: pl.DataFrame, *names: str) -> list[str]:
-    """Return the columns that differ between rows."""
-    return [name for name in names if rows[name].n_unique() > 1]
+def _several(rows: pl.DataFrame, name: str) -> list[str]:
+    return [name] if rows[name].n_unique() > 1 else []
 
 
-def _of(frame: pl.DataFrame, where: Mapping[str, Any]) -> pl.DataFrame:
+def _where(frame: pl.DataFrame, values: Mapping[str, Any]) -> pl.DataFrame:
     """Return the rows of a table with some values, whatever columns it lacks."""
-    return kept(frame, {name: value for name, value in where.items() if name in frame.columns})
+    wanted = [pl.col(name) == value for name, value in values.items() if name in frame.columns]
+    return frame.filter(wanted) if wanted else frame
 
 
 def _voided(
-    rows: pl.DataFrame,
-    frames: Mapping[str, pl.DataFrame],
-    reason: Callable[[Mapping[str, pl.DataFrame]], str],
-    *by: str,
+    rows: pl.DataFrame, frames: Frames, reason: Callable[[Frames], str], *by: str
 ) -> pl.DataFrame:
-    """Add the column ``void``: for values of some columns what they are, and why they are void."""
+    """Add the column ``void``: the values of some columns, and why their rows are void."""
     parts = [rows.clear().with_columns(void=pl.lit(""))]
-    for at, own in rows.partition_by(by, as_dict=True, maintain_order=True).items():
-        where = dict(zip(by, at, strict=True))
-        why = reason({name: _of(frame, where) for name, frame in frames.items()})
-        why = why and f"{', '.join(str(value) for value in at if value)}: {why}"
-        parts.append(own.with_columns(void=pl.lit(why)))
+    for values, part in rows.partition_by(by, as_dict=True, maintain_order=True).items():
+        where = dict(zip(by, values, strict=True))
+        why = reason({name: _where(frame, where) for name, frame in frames.items()})
+        why = why and f"{', '.join(str(value) for value in values if value)}: {why}"
+        parts.append(part.with_columns(void=pl.lit(why)))
     return pl.concat(parts)
 
 
-def _words(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """One row a word: its cell with the smallest p among genders with enough names.
+def _words(tables: Frames) -> pl.DataFrame:
+    """Return a row for each word: its cell with the smallest p among genders with enough names.
 
-    That of another gender where it alone is found, or no gender has as many.
+    It is that of another gender where that alone is significant, or no gender has enough.
     """
-    own = tables["pmi"].filter(pl.col("reading") == "smoothed", pl.col("unit") == "lemma")
-    enough, found = pl.col("people") >= NAMES, (pl.col("p_bh") <= LEVEL).fill_null(value=False)
-    order = (~(found & enough), ~found, ~enough, "p_bh", "p", -pl.col("value"))
-    own = own.sort(*order, nulls_last=True, maintain_order=True)
-    own = own.unique(["language", "pos", "word"], keep="first", maintain_order=True)
+    rows = tables["pmi"].filter(reading="smoothed", unit="lemma")
+    enough, sure = pl.col("people") >= NAMES, is_significant()
+    order = (~(sure & enough), ~sure, ~enough, "p_bh", "p", -pl.col("value"))
+    rows = rows.sort(*order, nulls_last=True, maintain_order=True)
+    rows = rows.unique(["language", "pos", "word"], keep="first", maintain_order=True)
     side = pl.when(pl.col("value") < 0).then(pl.lit("less with ")).otherwise(pl.lit("with "))
-    own = own.with_columns(who=side + pl.col("gender").cast(pl.String))
+    rows = rows.with_columns(who=side + pl.col("gender").cast(pl.String))
     lists = {"lists": tables.get("lists", pl.DataFrame())}
-    what = ("word", "who", *_several(own, "language"))
-    own = _voided(own, lists, void.politicians, "language")
-    return headline(own, what, 0, "nats of pointwise mutual information")
+    rows = _voided(rows, lists, void_lists, "language")
+    what = ("word", "who", *_several(rows, "language"))
+    return headline(rows, what, 0, "nats of pointwise mutual information")
 
 
-def _recalled(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """One row a category: recall among the most words, by the corrected reading.
+def _recalled(tables: Frames) -> pl.DataFrame:
+    """Return a row for each category: recall at the smallest k, by the corrected reading.
 
     It is the distance of the recall from that with the lists of other groups, which is the null.
     """
-    own = tables["recall"].filter(
-        pl.col("reading") == "corrected",
-        pl.col("attributes") == "single word",
-        pl.col("category") != "all",
-        pl.col("p").is_not_null(),
-    )
-    own = own.filter(pl.col("k") == pl.col("k").min().over("dataset", "category"))
-    chance = pl.col("other_groups")
-    shifted = own.with_columns([(pl.col(c) - chance).alias(c) for c in ("value", "low", "high")])
+    rows = tables["recall"].filter(reading="corrected", attributes="single word")
+    rows = rows.filter(pl.col("category") != "all").drop_nulls("p")
+    rows = rows.filter(pl.col("k") == pl.col("k").min().over("dataset", "category"))
+    shifted = rows.with_columns(pl.col("value", "low", "high") - pl.col("other_groups"))
     return headline(shifted, ("category", "dataset"), 0, "recall above chance")
 
 
-def _values(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    own = tables["values"].filter(
-        pl.col("reading") == "corrected",
-        pl.col("fitted") == "by gender",
-        pl.col("gender") == "both",
-        pl.col("p").is_not_null(),
-    )
-    own = own.unique(["language", "scale", "axis"], keep="first", maintain_order=True)
-    what = ("axis", *_several(own, "scale"), "language")
-    own = _voided(own, {"calibration": tables["calibration"]}, void.values, "language")
-    return headline(own, what, 3, "of 1 to 5", "language", "scale")
+def _values(tables: Frames) -> pl.DataFrame:
+    rows = tables["values"].filter(reading="corrected", fitted="by gender", gender="both")
+    rows = rows.drop_nulls("p")
+    rows = rows.unique(["language", "scale", "axis"], keep="first", maintain_order=True)
+    rows = _voided(rows, {"calibration": tables["calibration"]}, void_agreement, "language")
+    what = ("axis", *_several(rows, "scale"), "language")
+    return headline(rows, what, 3, "of 1 to 5", "language", "scale")
 
 
-def _countries(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """One row a country: its names against those of the others, as any name moves predictions."""
-    own = tables["delta"].filter(
-        pl.col("reading") == "corrected",
-        pl.col("gender") == "all",
-        pl.col("measure") == "positive minus negative",
+def _countries(tables: Frames) -> pl.DataFrame:
+    """Return a row for each country: its names against those of the others."""
+    rows = tables["delta"].filter(
+        reading="corrected", gender="all", measure="positive minus negative"
     )
     names = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
-    own = own.drop(names.values()).rename(names)
-    what = ("country", *_several(own, "targets"))
-    return headline(own, what, 0, "points, positive less negative", "targets")
+    rows = rows.drop(names.values()).rename(names)
+    what = ("country", *_several(rows, "targets"))
+    return headline(rows, what, 0, "points, positive less negative", "targets")
 
 
-def _axes(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """One row an axis, questionnaire and format of responses, tested against random responses."""
+def _axes(tables: Frames) -> pl.DataFrame:
+    """Return a row for each axis, questionnaire and format, tested against random responses."""
     place, axis = ("questionnaire", "response_format"), ["questionnaire", "axis"]
     rank = pl.col("reading").cast(pl.String).replace_strict(CHOSEN, default=None)
-    own = tables["coordinates"].filter(pl.col("corpus") == "", rank.is_not_null())
-    own = own.drop("null", strict=False)
-    random = (pl.col("baseline") == "random answers") & (pl.col("constants") == "corrected")
-    nulls = tables["baselines"].filter(random).select(*axis, null="value")
-    own = own.filter(rank == rank.min().over(place)).join(nulls, axis, maintain_order="left")
-    listed = tables["answered"].filter(pl.col("reading") == "faithful").drop("reading")
-    what = ("axis", "questionnaire", *_several(own, "response_format"))
-    own = _voided(own, {**tables, "listed": listed}, void.leaning, "corpus", *place, "reading")
-    return headline(own, what, "null", "unit", *place)
+    rows = tables["coordinates"].filter(pl.col("corpus") == "", rank.is_not_null())
+    rows = rows.drop("null", strict=False)
+    random = tables["baselines"].filter(baseline="random answers", constants="corrected")
+    nulls = random.select(*axis, null="value")
+    rows = rows.filter(rank == rank.min().over(place)).join(nulls, axis, maintain_order="left")
+    listed = tables["answered"].filter(reading="faithful").drop("reading")
+    rows = _voided(rows, {**tables, "listed": listed}, void_stances, "corpus", *place, "reading")
+    what = ("axis", "questionnaire", *_several(rows, "response_format"))
+    return headline(rows, what, "null", "unit", *place)
+
+
+def lists(tables: Tables) -> pl.DataFrame:
+    """Return the distance of listed words from a random word of the vocabulary, nats (``above``).
+
+    Less its maximum for random logits: if normal with SD s, the mean of the share f that is
+    listed is m s - s^2 / 2, m = phi(z) / f, which is m^2 / 2 at most.
+    """
+    rows = []
+    for model in tables.models("associations"):
+        folder = tables.data / "outputs/associations" / model
+        for path in sorted(folder.glob("coverage/*.parquet")):
+            for row in pl.read_parquet(path).to_dicts():
+                words = pl.scan_parquet(folder / row["language"] / "*.parquet").filter(
+                    pos=row["pos"]
+                )
+                nats = words.select(pl.col("logprob_nats").mean()).collect().item()
+                f = row["list_length"] / max(1, row["covered"])
+                m = NormalDist().pdf(NormalDist().inv_cdf(f)) / f if 0 < f < 1 else 0.0
+                above = nats and nats + math.log(row["vocabulary"]) - m * m / 2
+                rows.append({"model": model, "language": row["language"], "above": above})
+    return pl.DataFrame(rows, schema={"model": str, "language": str, "above": float})
+
+
+def void_lists(frames: Frames) -> str:
+    """Return why the lists of a language are void; "" where they are not."""
+    above = frames["lists"]["above"] if len(frames["lists"]) else None
+    if above is None or above.null_count() or above.mean() > NATS:  # type: ignore[operator]
+        return ""
+    return "its words are hardly more likely than words at random, as with an untrained head"
+
+
+def void_agreement(frames: Frames) -> str:
+    """Return why the agreement in a language is void; "" where it is not."""
+    failed = frames["calibration"].filter(
+        (pl.col("p") > LEVEL) | (pl.col("value") <= 0.5),
+        measure="likely above unlikely",
+        reading="corrected",
+        fitted="pooled",
+    )
+    if failed.is_empty():
+        return ""
+    share = f"{failed['value'][0]:.0%} of the pairs"
+    return f"likely statements are not agreed with more than unlikely ones ({share})"
+
+
+def void_stances(frames: Frames) -> str:
+    """Return why the responses to a questionnaire in one format are void; "" where not."""
+    for read in (frames["answered"], frames["listed"]):
+        for row in read.sort("prompt").head(1).to_dicts():  # all prompts
+            lost = (row["refused"] + row["unclear"] + row["unlisted"]) / row["answers"]
+            if lost > UNREAD:
+                return f"{lost:.0%} of the responses name no option"
+    table = frames["stability"]
+    changed = dict(
+        table.select(pl.col("comparison").cast(str), "value").rows() if table.width else ()
+    )
+    if changed.get("order", 1.0) <= RETAINED:
+        return f"with the options reversed {changed['order']:.0%} of the sides stay"
+    sums = frames["items"].select(pl.col("^share_.*agree$", "share_missing").sum()).to_dicts()[0]
+    agreed = sums["share_agree"] + sums["share_strongly_agree"]
+    agreed /= max(1e-9, len(frames["items"]) - sums["share_missing"])
+    for name, part in SIDES.items():
+        if name in changed and agreed - part * changed[name] >= BOTH:
+            why = f"{agreed:.0%} of the statements are agreed with, and the side changes in "
+            return why + f"{changed[name]:.0%} of the pairs ({name})"
+    return ""
 
 
 HEADLINES: dict[str, Headline] = {
     "politicians": Headline(
-        *("pmi", ("pmi",), Kind("words", "go with a gender"), _words, "words of women and of men"),
-        {"lists": void.lists},
+        "pmi",
+        ("pmi",),
+        Kind("words", "go with a gender"),
+        _words,
+        "words of women and of men",
+        {"lists": lists},
     ),
     "stereotypes": Headline(
         "recall",
@@ -237,41 +317,35 @@ def headlines(tables: Tables, controls: Mapping[str, str | None]) -> list[Row]:
 
     ``controls``: control models, and whether they are positive or negative.
     """
-    found = []
-    for study, of in HEADLINES.items():
-        frames = of.frames(tables)
-        main = frames[of.tables[0]]
+    rows = []
+    for study, declared in HEADLINES.items():
+        frames = declared.frames(tables)
+        main = frames[declared.tables[0]]
         for model in main["model"].unique().sort() if len(main) else ():
-            own = of.rows({name: _of(frame, {"model": model}) for name, frame in frames.items()})
-            if row := of_model(study, model, of.kind, own, controls.get(model) or ""):
-                found.append(row)
-    order = [*HEADLINES]
-    return sorted(
-        found,
-        key=lambda row: (
-            *(row["control"] != "", order.index(row["study"])),
-            *(row["control"].startswith("negative"), row["model"]),
-        ),
-    )
+            inputs = {name: _where(frame, {"model": model}) for name, frame in frames.items()}
+            control = controls.get(model) or ""
+            rows.append(of_model(study, model, declared.kind, declared.rows(inputs), control))
+    rows = [row for row in rows if row]
+    rows.sort(key=lambda row: row["control"].startswith("negative"))  # stable, in a study
+    return sorted(rows, key=lambda row: (row["control"] != "", [*HEADLINES].index(row["study"])))
 
 
-def of_model(study: str, model: str, kind: Kind, own: pl.DataFrame, control: str = "") -> Row:
-    """Return what the headline of a model comes to; nothing where nothing was tested.
+def of_model(study: str, model: str, kind: Kind, rows: pl.DataFrame, control: str = "") -> Row:
+    """Return the headline of a model as a row; nothing where nothing was tested.
 
     ``control``: positive or negative, of a control model.
     """
-    tested, why = own.drop_nulls("p_bh"), reasons(own)
+    tested, why = rows.drop_nulls("p_bh"), reasons(rows)
     if not len(tested) and not why:
         return {}
-    sure = len(tested.filter(pl.col("p_bh") <= LEVEL))
-    found = f"{sure} of {len(tested)} {kind.things}" + (why and f"; {VOID} in {why}")
-    first = (tested if len(tested) else own).row(0, named=True)
+    sure = len(tested.filter(is_significant()))
+    text = f"{sure} of {len(tested)} {kind.things}" + (why and f"; {VOID} in {why}")
+    first = (tested if len(tested) else rows).row(0, named=True)
     if not len(tested):
-        found, first = VOID, first | dict.fromkeys(("value", "low", "high")) | {"what": why}
+        text, first = VOID, first | dict.fromkeys(("value", "low", "high")) | {"what": why}
     planted = HEADLINES[study].planted if control == "positive" else "nothing"
-    counted = {"study": study, "model": model, "tested": len(tested), "sure": sure}
-    counted["control"] = control and f"{control}, planted: {planted}"
-    return first | counted | {"found": found}
+    counted = {"study": study, "model": model, "tested": len(tested), "sure": sure, "found": text}
+    return first | counted | {"control": control and f"{control}, planted: {planted}"}
 
 
 def section(
@@ -286,26 +360,25 @@ def section(
     ``checks``: of the control models; without any, there is no column of them.
     """
     analyses = {study.name: set(study.analyses) for study in studies}
-    own = [row for row in rows if row["study"] in analyses]
+    rows = [row for row in rows if row["study"] in analyses]
     listing = []
-    for row in own:
+    for row in rows:
         passed = [c["verdict"] == YES for c in checks if c["analysis"] in analyses[row["study"]]]
         badge = f"{sum(passed)} of {len(passed)}" if passed else "not run"
         listing.append(row | {"controls": badge})
-    users = [row for row in listing if not row["control"]]
-    controls = [row for row in listing if row["control"]]
     words = WORDS | ({"controls": "controls that pass"} if checks else {})
     tables = []
-    if users:
+    if users := [row for row in listing if not row["control"]]:
         tables.append(listed(users, words, NUMBERS, "What was found, by model and study"))
-    if controls:
+    if controls := [row for row in listing if row["control"]]:
         words = words | {"control": "control"}
         tables.append(listed(controls, words, NUMBERS, "Controls, and what they are for"))
     parts = [Part(tables=tuple(tables), open=True)]
-    if lines := scaled(own):
+    if lines := scaled(rows):
         unit = "distance from the null hypothesis, in units of the detectable one"
-        parts.append(Part(forest(lines, line="line", unit=unit, filled="sure"), CAPTION))
-    groups = [Group("", [Block("", parts)])] if listing else []
+        figure = forest(lines, line="line", unit=unit, filled="sure")
+        parts.append(Part(figure=figure, caption=CAPTION))
+    groups = [Group("", parts)] if listing else []
     return Section(name, TITLE, NOTE, groups, studies[0].name)
 
 
@@ -314,21 +387,8 @@ def scaled(rows: Sequence[Row]) -> list[Row]:
     lines = []
     for row in rows:
         if least := row["detectable"]:
-            ends = (row["value"], row["low"], row["high"])
-            apart = [None if end is None else (end - row["null"]) / least for end in ends]
-            lines.append(
-                dict(zip(("value", "low", "high"), apart, strict=True))
-                | {"line": f"{row['study']}: {row['model']}", "sure": row["p_bh"] <= LEVEL}
-            )
+            line = {"line": f"{row['study']}: {row['model']}", "sure": row["p_bh"] <= LEVEL}
+            for end in ("value", "low", "high"):
+                line[end] = None if row[end] is None else (row[end] - row["null"]) / least
+            lines.append(line)
     return lines
-
-
-def measured(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the headlines as metrics, by study and model."""
-    told: dict[str, Any] = {}
-    for row in rows:
-        numbers = {name: row[name] for name in ("value", "low", "high")}
-        rounded = {name: None if x is None else round(x, 6) for name, x in numbers.items()}
-        own = rounded | {"found": row["sure"], "tested": row["tested"]}
-        told.setdefault(row["study"], {})[row["model"]] = own
-    return told

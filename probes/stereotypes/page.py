@@ -29,9 +29,7 @@ def draw_recall(table: pl.DataFrame, title: str, _: Tables) -> str:
         ends = (columns["low"], columns["high"]) if reading == "corrected" else ((), ())
         look = LINES[str(reading)]
         lines = panels.setdefault(str(category), [])
-        lines.append(
-            figures.Curve(str(reading), columns["k"], columns["value"], *look, None, *ends)
-        )
+        lines.append(figures.Curve(str(reading), columns["k"], columns["value"], *look, *ends))
         if reading == "corrected":
             for name, dash in (("random_order", "1 3"), ("other_groups", "6 2 1 2")):
                 label = name.replace("_", " ")

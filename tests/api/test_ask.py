@@ -1,9 +1,7 @@
 """``plumbline.politicians(model)`` and the others: the pipeline's numbers, from one call."""
 
 import json
-import re
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -14,8 +12,8 @@ from validated import validated
 
 import plumbline
 from plumbline.builders.core.errors import UserError
-from plumbline.rounding import number, p_value
-from plumbline.studies import asked_in
+from plumbline.probes.report.view import number, p_value
+from plumbline.studies import language_notes
 from plumbline.workspace import VALIDATED
 
 from .conftest import WORLDS, copied
@@ -76,18 +74,6 @@ def test_result_labels_and_provenance(answered):
     assert any(path.endswith("datasets/politicians") for path in known["inputs"])
     assert set(known["libraries"]) >= {"plumbline", "torch", "transformers"}
     assert len(result.to_pandas()) == len(result.table)
-
-
-@pytest.mark.slow
-def test_plot(answered):
-    _, result = answered
-    page = ET.fromstring(result.plot(width=8, most=5).svg)
-    lines = [text.text for text in page.iter("text") if text.get("text-anchor") == "end"]
-    rows = result.headline.head(5)
-    assert lines == rows["what"].to_list()[::-1]
-    assert f"{(rows['p_bh'] <= 0.05).sum()} filled" in page.get("aria-label")
-    ends = f"From {rows['value'].min():.2f} to {rows['value'].max():.2f}"
-    assert ends in page.get("aria-label")
 
 
 @pytest.mark.slow
@@ -245,14 +231,6 @@ def test_ask_language_that_a_control_lacks(study, control, language, known, tmp_
     assert not (tmp_path / "results").exists()
 
 
-@pytest.mark.slow
-def test_controls_in_another_language_have_a_note(tmp_path):
-    spanish = plumbline.politicians(copied("world-es", tmp_path / "spanish"), language="es")
-    for control in spanish.controls.values():
-        assert set(control.table["language"]) == {"en"}
-        assert {"en", "es"} <= set(re.findall(r"\b[a-z]{2}\b", control.notes[0]))
-
-
 def test_ask_wrong_model_or_study(mine):
     with pytest.raises(UserError, match="masked"):
         plumbline.nationality(mine)
@@ -291,13 +269,13 @@ def test_asked_in_reports_missing_languages(tmp_path):
         (outputs / name).mkdir(parents=True)
     known = {"language": ["en", "en", "hi"], "words": [100, 100, 50], "covered": [90, 80, 2]}
     pl.DataFrame(known).write_parquet(outputs / "coverage/0.parquet")
-    (note,) = asked_in(outputs)
+    (note,) = language_notes(outputs)
     assert "4% of the words in hi" in note
     pl.DataFrame(known | {"covered": [90, 80, 20]}).write_parquet(outputs / "coverage/0.parquet")
-    assert asked_in(outputs) == ()
+    assert language_notes(outputs) == ()
     statements = tmp_path / "agreement/mine"
     for name in ("cs", "en"):
         (statements / name).mkdir(parents=True)
-    assert "cs, en" in asked_in(statements)[0]
+    assert "cs, en" in language_notes(statements)[0]
     (statements / "en").rmdir()
-    assert asked_in(statements) == ()
+    assert language_notes(statements) == ()

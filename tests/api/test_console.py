@@ -47,12 +47,6 @@ def test_ls():
     assert "stereotypes" in plumbline("ls", "datasets").stdout.split()
 
 
-def test_groups_of_a_checkout():
-    assert "fetch" in plumbline("data", "--help").stdout
-    assert "recovery" in plumbline("pipeline", "--help").stdout
-    assert "docs" in plumbline("validate", "--help").stdout
-
-
 @pytest.mark.slow
 def test_run_ls_export_and_report(mine, elsewhere):
     done = plumbline("run", "politicians", "--model", str(mine), "--language", "en")
@@ -138,14 +132,3 @@ def test_run_pins_model_of_the_hub(mine, elsewhere, tmp_path):
     overlay = yaml.safe_load((elsewhere / "plumbline.yaml").read_text("utf-8"))
     wanted = {"id": ID, "revision": REVISION, "kind": "masked"}
     assert overlay["models"] == {"my-model": wanted}
-
-
-@pytest.mark.slow
-def test_run_two_classifiers(tmp_path, elsewhere):
-    first = copied("world-names", tmp_path / "first")
-    second = copied("world-names-null", tmp_path / "second")
-    done = plumbline("run", "nationality", "-m", str(first), "-m", str(second))
-    assert done.returncode == 0, done.stderr
-    assert [line.split(":")[0] for line in done.stdout.splitlines()[::2]] == ["first", "second"]
-    overlay = yaml.safe_load((elsewhere / "plumbline.yaml").read_text("utf-8"))
-    assert [run["model"] for run in overlay["runs"]] == ["first", "second"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from imports import TOP
 
-from plumbline import demo
+from plumbline import page as pages
 
 from .conftest import command
 
@@ -57,10 +57,10 @@ def test_demo_writes_a_page_without_a_network(mine, elsewhere):
     assert "193 politicians: 88 women, 99 men and 6 non-binary" in page.text
     facts = (TOP / "data/samples/facts/people.ttl").read_text("utf-8")
     assert [facts.count(f"wdt:P21 wd:{gender}") for gender in ("Q6581072", "Q6581097")] == [88, 99]
-    assert page.pictures == 2 + 6  # of words, of all results, and one for each study and control
+    assert page.pictures == 1 + 6  # of all results, and one for each study and control
     assert page.loads == []
 
-    made = demo.write(Path("plumbline-demo"), str(mine), ("politicians",))
+    made = pages.write_demo(Path("plumbline-demo"), str(mine), ("politicians",))
     page = Page(made.page)
     assert made.public.startswith("my-bert: ")
     assert made.public in page.text

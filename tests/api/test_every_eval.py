@@ -46,11 +46,6 @@ def result(
     return Result(*own, confidence=confidence, _controls=dict)
 
 
-@pytest.fixture(autouse=True)
-def undated(monkeypatch):
-    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
-
-
 def test_record_numbers_are_those_of_the_headline(tmp_path):
     log = record(result(tmp_path))
     # `required` of the schema, which allows no further keys at the top
@@ -83,14 +78,6 @@ def test_record_has_no_path_of_a_folder(tmp_path, identity, model, known, weight
     assert found["model_info"]["id"] == known
     assert found["model_info"]["additional_details"]["model_availability"] == weights
     assert "somebody" not in json.dumps(found)
-
-
-def test_record_timestamp_is_source_date_epoch(tmp_path, monkeypatch):
-    one = record(result(tmp_path))
-    assert one == record(result(tmp_path))
-    assert one["retrieved_timestamp"] == "0"
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1764000000")
-    assert record(result(tmp_path))["retrieved_timestamp"] == "1764000000"
 
 
 @pytest.mark.parametrize(("study", "ends"), [("values", (1, 5)), ("leaning", (0, 100))])

@@ -153,16 +153,6 @@ def test_export_latex(data, tmp_path):
     assert all(words in note for words in ("5 of 6 rows", "model: mine.", "reading: smoothed."))
 
 
-def test_export_latex_columns_and_long_table(data, tmp_path):
-    stored(data / "tables/waves", "waves", WORDS, [ROWS[0]] * 41)
-    chosen = Selection(columns=("method", "n"))
-    exported(data, tmp_path / "paper", "waves", formats=["tex"], selection=chosen)
-    opened, head, rows, _ = lines(tmp_path / "paper/waves/waves.tex")
-    assert opened == ["longtable"]
-    assert head == r"method & $n$ \\"
-    assert rows == [r"bootstrap & $193$ \\"] * 41
-
-
 @pytest.mark.parametrize(
     ("words", "offender"),
     [
@@ -184,28 +174,13 @@ def test_export_wrong_arguments_write_nothing(data, words, offender, elsewhere, 
     assert [path.name for path in elsewhere.iterdir()] == ["file"]
 
 
-ROW = {"line": "a & <b>", "value": 0.5, "low": 0.1, "high": 0.7, "of": "x", "full": True}
-DRAWN = {
-    "forest": figures.forest(
-        [ROW, ROW | {"line": "b", "value": -0.2, "low": None, "of": "y"}],
-        line="line",
-        unit="nats of $x$",
-        title="PMI",
-        series="of",
-        marks={"x": figures.Mark(), "y": figures.Mark("diamond", "#fff", "#777")},
-        filled="full",
-    ),
-    "scatter": figures.scatter(
-        {"": [figures.Points("p", [(0, 1), (2, 3)], figures.Mark("cross"), [(0, 1), None])]},
-        labels=("across", "up"),
-        title="points",
-    ),
-}
-
-
-@pytest.mark.parametrize(("name", "width"), [("forest", 5), ("scatter", 8.5)])
-def test_figure_encode_has_the_width_in_every_format(name, width, tmp_path):
-    figure = Figure(DRAWN[name], width)
+def test_figure_encode_has_the_width_in_every_format(tmp_path):
+    rows = [
+        {"line": "a & <b>", "value": 0.5, "low": 0.1, "high": 0.7},
+        {"line": "b", "value": -0.2, "low": None, "high": 0.7},
+    ]
+    width = 8.5
+    figure = Figure(figures.forest(rows, line="line", unit="nats of $x$", title="PMI"), width)
     page = ET.fromstring(figure.svg)
     ratio = float(page.get("height")) / float(page.get("width"))
     root = ET.fromstring(figure.encode("svg"))

@@ -1,9 +1,6 @@
-"""Our scorers as models of lm-evaluation-harness: sums by hand, and the harness itself."""
+"""Our scorers as models of lm-evaluation-harness, against sums by hand."""
 
-import json
-import subprocess
 import sys
-from importlib.util import find_spec
 from typing import NamedTuple
 
 import pytest
@@ -11,7 +8,7 @@ import torch
 import transformers as hf
 from imports import TOP
 from models.tiny import bert, opened, save, wordpiece
-from models.tiny_causal import NAMES, SENTENCES, WORDS, gpt2, gpt2_tokenizer
+from models.tiny_causal import SENTENCES, gpt2, gpt2_tokenizer
 
 from plumbline.builders.core.errors import UserError
 from plumbline.lm_eval import CausalBridge, MaskedBridge, main
@@ -74,14 +71,6 @@ def test_a_masked_model_scores_the_continuation_given_all_the_rest(masked, metho
         assert value == pytest.approx(true, abs=2e-6)
         assert greedy is best
     assert lm.loglikelihood_rolling(requests([(PAIRS[2][1],)])) == [found[2][0]]
-
-
-def test_the_default_masks_the_rest_of_a_word(masked):
-    both = [MaskedBridge(pretrained=str(masked), **own) for own in ({}, {"method": "original"})]
-    within, original = (lm.loglikelihood(requests(PAIRS)) for lm in both)
-    assert within[0] != original[0]
-    assert within[1:] == original[1:]  # no word of several pieces
-    assert both[0].get_model_info()["plumbline_method"] == "within_word_l2r"
 
 
 def test_greedy_is_the_best_token_and_no_other(masked, causal):
@@ -149,86 +138,3 @@ def test_without_the_harness_the_command_says_what_to_install(monkeypatch, capsy
     monkeypatch.setitem(sys.modules, "lm_eval", None)
     assert main() == 1
     assert "plumbline[lm-eval]" in capsys.readouterr().err
-
-
-RUN = """
-import json, sys
-from lm_eval import simple_evaluate
-from lm_eval.tasks import TaskManager
-from plumbline.lm_eval import register
-
-register()
-tasks = ["invented_pairs", "invented_endings", "invented_texts"]
-manager = TaskManager(include_path=sys.argv[2], include_defaults=False)
-found = {}
-for model, where in json.loads(sys.argv[1]).items():
-    options = {"pretrained": where, "dtype": "float64"}
-    told = simple_evaluate(
-        model=model, model_args=options, tasks=tasks, task_manager=manager, device="cpu",
-        bootstrap_iters=0)
-    found[model] = {
-        task: {
-            "metrics": {
-                k: v for k, v in told["results"][task].items()
-                if k.endswith(",none") and "stderr" not in k
-            },
-            "answers": [s["filtered_resps"] for s in told["samples"][task]],
-        } for task in tasks
-    }
-print(json.dumps(found, default=str))
-"""
-HEAD = "test_split: test\ndataset_path: json\n"
-CHOICE = "output_type: multiple_choice\ndoc_to_target: 0\n"
-TASKS = {  # the first one as crows_pairs_english of the harness is
-    "invented_pairs": CHOICE + 'doc_to_text: ""\ntarget_delimiter: ""\n'
-    'doc_to_choice: "{{[sent_more, sent_less]}}"\nmetric_list: [{metric: acc}]\n',
-    "invented_endings": CHOICE + 'doc_to_text: "{{context}}"\n'
-    'doc_to_choice: "{{[one, other]}}"\nmetric_list: [{metric: acc}, {metric: exact_match}]\n',
-    "invented_texts": 'output_type: loglikelihood_rolling\ndoc_to_text: ""\n'
-    'doc_to_target: "{{sent_more}}"\nmetric_list: [{metric: word_perplexity}]\n',
-}
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not find_spec("lm_eval"), reason="lm-eval is not installed (an extra of users)")
-def test_the_harness_gives_the_same_with_our_causal_scorer_as_with_its_own(
-    masked, causal, tmp_path
-):
-    rows = [
-        {
-            "sent_more": f"{name} is {word}, and {name} was kind.",
-            "sent_less": f"{NAMES[n - 1]} is {word}, and {NAMES[n - 1]} was kind.",
-            "context": f"{name} is {word}, and",
-            "one": f"{name} was {WORDS[w - 1]}.",
-            "other": f"{name} was {WORDS[w - 2]}.",
-        }
-        for n, name in enumerate(NAMES[:4])
-        for w, word in enumerate(WORDS)
-    ]
-    data = tmp_path / "rows.jsonl"
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    for name, text in TASKS.items():
-        files = f"task: {name}\ndataset_kwargs: {{data_files: {{test: {data}}}}}\n"
-        (tmp_path / f"{name}.yaml").write_text(files + HEAD + text)
-    asked = {"hf": str(causal), "plumbline-causal": str(causal), "plumbline-mlm": str(masked)}
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, json.dumps(asked), str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=TOP,
-    )
-    found = json.loads(done.stdout.splitlines()[-1])
-    its, ours, mlm = (found[model] for model in asked)
-    for task in TASKS:
-        assert ours[task]["metrics"] == pytest.approx(its[task]["metrics"], rel=1e-4)
-        for one, other in zip(ours[task]["answers"], its[task]["answers"], strict=True):
-            if task == "invented_texts":
-                assert list(map(float, one)) == pytest.approx(list(map(float, other)), abs=1e-4)
-                continue
-            for (mine, greedy), (true, best) in zip(one, other, strict=True):
-                assert float(mine) == pytest.approx(float(true), abs=1e-4)
-                assert greedy == best
-    assert 0 < its["invented_pairs"]["metrics"]["acc,none"] < 1
-    value, _ = one_by_one(masked, "", rows[0]["sent_more"], within=True)
-    assert float(mlm["invented_pairs"]["answers"][0][0][0]) == pytest.approx(value, abs=2e-6)

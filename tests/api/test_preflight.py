@@ -9,8 +9,6 @@ from plumbline.models import find
 from plumbline.probes.models import preflight
 from plumbline.studies import fitting
 
-from .conftest import WORLDS, imported
-
 WHOLE = ("config.json", "tokenizer.json", "model.safetensors")
 
 
@@ -29,11 +27,8 @@ def folder(at, architecture=None, files=WHOLE, **config):
     ("architecture", "kind"),
     [
         ("BertForMaskedLM", "masked"),
-        ("BertForPreTraining", "masked"),
         ("XLNetLMHeadModel", "masked"),
-        ("BartModel", "masked"),
         ("GPT2LMHeadModel", "causal"),
-        ("GPTNeoXForCausalLM", "causal"),
         ("T5ForConditionalGeneration", "seq2seq"),
         ("RobertaForSequenceClassification", "classifier"),
     ],
@@ -60,8 +55,6 @@ def test_fitting_studies_by_kind():
         ({"files": ()}, "config.json"),
         ({"files": ("adapter_config.json",)}, "adapter_config.json"),
         ({"architecture": "BertModel"}, "BertModel"),
-        ({"architecture": "ElectraForPreTraining"}, "ElectraForPreTraining"),
-        ({"architecture": "BertForTokenClassification"}, "BertForTokenClassification"),
         ({"architecture": "BertForMaskedLM", "files": WHOLE[::2]}, "tokenizer"),
         ({"architecture": "BertForMaskedLM", "files": ("config.json", "vocab.txt")}, "weights"),
         ({}, "architecture"),
@@ -73,20 +66,10 @@ def test_find_rejects_a_folder_that_no_study_can_use(tmp_path, made, named):
     assert str(caught.value).startswith(str(tmp_path / "m"))
 
 
-def test_find_wrong_kind(tmp_path):
-    with pytest.raises(UserError, match="causal"):
-        find(folder(tmp_path / "m", "GPT2LMHeadModel"), kind="masked")
-
-
 def test_look_byte_model_needs_no_tokenizer(tmp_path):
     files = ("config.json", "model.safetensors")
     where = folder(tmp_path / "m", "T5ForConditionalGeneration", files, model_type="byt5")
     assert preflight.look(where, "m") == "seq2seq"
-
-
-def test_find_missing_folder():
-    with pytest.raises(UserError, match="nowhere"):
-        find("./nowhere")
 
 
 def test_find_folder_named_like_a_control(tmp_path):
@@ -95,8 +78,3 @@ def test_find_folder_named_like_a_control(tmp_path):
     assert found.name == "my-world-planted"
     assert found.entry is not None
     assert find("world-planted").entry is None
-
-
-def test_find_imports_no_framework():
-    code = f"from plumbline.models import find; find('{WORLDS}/world-planted')"
-    assert imported(code, "torch", "transformers", "polars", "dvc") == ([], [])

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import tarfile
 from importlib.metadata import PathDistribution, distribution, packages_distributions
 from pathlib import Path
 
@@ -94,20 +93,6 @@ def test_it_has_every_sample_and_the_params_of_a_checkout(installed):
     tops = {path.name for path in (installed / "site").iterdir()}
     outside = {"builders", "probes", "validation", "tests", "calibration", "worlds"}
     assert not tops & outside
-
-
-def test_a_source_distribution_has_what_the_wheel_is_built_of(tmp_path):
-    listed = ["git", "ls-files", "params.yaml", "data/samples", "builders", "probes", "validation"]
-    needed = subprocess.run(listed, cwd=TOP, capture_output=True, text=True, check=True).stdout
-    source = tmp_path / "source"
-    subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", str(TOP), str(source)], check=True)
-    build = "from setuptools import build_meta; print(build_meta.build_sdist('..'))"
-    subprocess.run([sys.executable, "-c", build], cwd=source, check=True, capture_output=True)
-    (archive,) = tmp_path.glob("*.tar.gz")
-    with tarfile.open(archive) as opened:
-        there = {name.partition("/")[2] for name in opened.getnames()}
-    wanted = {p for p in needed.split() if not Path(p).name.startswith((".", "dvc."))}
-    assert wanted - there == set()
 
 
 @pytest.mark.parametrize(

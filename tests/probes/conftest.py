@@ -154,7 +154,7 @@ def place(built, tmp_path, monkeypatch):
 def finished(built, once):
     """Return a folder in which the whole pipeline ran over three models; only to be read."""
     from plumbline.probes import EACH
-    from plumbline.probes.controls.recover import recover
+    from plumbline.probes.controls.compare import recover
     from plumbline.probes.core.run_analysis import analyse
     from plumbline.probes.core.run_probe import probe
     from plumbline.probes.models.files import pin

@@ -16,7 +16,6 @@ from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.leaning.choices import choice
 from plumbline.probes.leaning.scoring import OPTIONS, UNCLEAR
 from plumbline.probes.reliability import reliability as analysis
-from plumbline.probes.reliability.schemas import SCHEMAS
 from plumbline.probes.reliability.scores import CORRECTED, scores
 
 SEED = 3
@@ -34,11 +33,6 @@ def inputs_in(folder):
 def save(rows, path):
     path.parent.mkdir(parents=True, exist_ok=True)
     pl.DataFrame(rows, infer_schema_length=None).write_parquet(path)
-
-
-def test_run_without_outputs_is_empty_tables(tmp_path):
-    found = analysis.run(inputs_in(tmp_path), PARAMS)
-    assert {name: len(table) for name, table in found.items()} == dict.fromkeys(SCHEMAS, 0)
 
 
 def test_scores_associations(tmp_path):
@@ -65,15 +59,6 @@ def test_scores_associations(tmp_path):
         "seed": "",
         "score": 0,
     }
-
-
-def test_scores_completions(tmp_path):
-    inputs = inputs_in(tmp_path)
-    lexicon = {"word": ["Kind", "mean"], "positive": [True, False], "negative": [False, True]}
-    save(lexicon, tmp_path / "emotions/en.parquet")
-    rows = {"group": ["kids"] * 3, "template": ["why"] * 3, "word": ["kind", "mean", "mean"]}
-    save(rows | {"rank": [1, 20, 21]}, inputs.outputs("completions", "m") / "en/0.parquet")
-    assert scores("completions", inputs)["score"].to_list() == [0.0]
 
 
 def test_scores_classification(tmp_path):
@@ -250,40 +235,3 @@ def test_choice_released_answers_published_coordinates(model):
     found = coordinates(answers, *points.values(), reading="faithful", lacking="zero")
     assert found.economic == pytest.approx(np.array(ECONOMIC[model].split(), float), abs=5e-5)
     assert found.social == pytest.approx(np.array(SOCIAL[model].split(), float), abs=1e-4)
-
-
-@pytest.mark.shared
-@real
-def test_run_released_answers(tmp_path):
-    inputs, rows = inputs_in(tmp_path), propositions()
-    about = [
-        {"id": row.id, "language": "en", "scale": "compass", "axis": row.axis}
-        | {"reversed": row.reversed}
-        for row in rows
-    ]
-    save(about, tmp_path / "statements/political-compass-en.parquet")
-    names = {int(row.id.split("-")[-1]): row.id for row in rows}
-    for model in MODELS:
-        told = [
-            {"questionnaire": "political-compass-en", "id": names[int(row["pct_id"][3:])]}
-            | {"frame": row["templ_id"], "order": 0, "seed": 0, "response": row["completion"]}
-            | {"text": ""}
-            | {"options": list(OPTIONS), "form": "plain", "variant": "", "corpus": ""}
-            | {"period": "all", "share": 0.0, "pretraining_seed": 0, "epoch": 0}
-            for row in released(model)
-        ]
-        save(told, inputs.outputs("stances", model) / "multiple_choice/0.parquet")
-    found = analysis.run(inputs, PARAMS)
-    valid = (
-        found["valid"]
-        .filter(facet="")
-        .group_by("model")
-        .agg((pl.col("value") * pl.col("responses")).sum(), pl.col("responses").sum())
-    )
-    shares = {name: (round(hits), of) for name, hits, of in valid.iter_rows()}
-    assert shares == {MODELS[0]: (620, 620), MODELS[1]: (608, 620)}
-    parts = found["parts"].filter(pl.col("value").is_not_null(), pl.col("model") != "")
-    for _, own in parts.group_by("model", "scale"):
-        share = dict(own.select("term", "share").iter_rows())
-        assert share["statement"] > share["rest"] > share["template"]
-        assert own["reml"].to_list() == pytest.approx(own["value"].to_list(), abs=0.01)

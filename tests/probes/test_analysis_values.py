@@ -11,7 +11,8 @@ from scipy.stats import norm
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.survey.responses import INFECTED
-from plumbline.probes.site.controls import NO, SILENT, YES, judged
+from plumbline.probes.controls.measures import NO, SILENT, YES
+from plumbline.probes.site.controls import judged
 from plumbline.probes.values import recovery, values
 from plumbline.probes.values.schemas import (
     COMPARISONS,

@@ -68,7 +68,7 @@ def actors():
     """Return the processes that are actors of ours."""
     listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
     lines = (line.split(None, 1) for line in listed.stdout.splitlines())
-    return [int(pid) for pid, args in lines if args.startswith("ray::ShardActor")]
+    return [int(pid) for pid, args in lines if args.startswith("ray::_call")]
 
 
 def after(monkeypatch, number, act):

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from plumbline.probes.controls.recover import recover
+from plumbline.probes.controls.compare import recover
 from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.core.run_probe import probe
 from worlds.plant import entries, plant

@@ -15,7 +15,6 @@ from plumbline.builders.datasets.emotions import build as emotions
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.probes.__main__ import main
-from plumbline.probes.commands import import_outputs
 from plumbline.probes.stereotypes.rsa import similarity
 
 SHARED = Path(__file__).parents[3] / "shared/data"
@@ -90,7 +89,6 @@ def test_import_lists_gives_recall_and_similarity(ready):
         ("[1]", ["m=a.json"], "a.json: not lists of words"),
         ('{"why are cats so": [["soft", 1]]}', ["m=a.json"], "why are cats so"),
         (f'{{"{QUERY}": [["soft", NaN]]}}', ["m=a.json"], "'soft' in 'how come"),
-        (f"query,word,score\n{QUERY},a,1\n{QUERY},odd,\n", ["m=a.csv"], "'odd' in"),
         ("{}", [], "nothing to import"),
         ("category,group\nage,kids\n", ["--profiles", "m=a.json"], "columns category, group"),
     ],
@@ -101,14 +99,6 @@ def test_import_malformed_is_one_error(ready, capsys, text, arguments, problem):
     assert main(["import", *arguments, "--into", "mine"]) == 1
     assert problem in capsys.readouterr().err
     assert not Path("mine/tables").exists()
-
-
-def test_read_scores_may_be_whole_and_words_numbers(tmp_path):
-    lines = [f"q,{1900 + i},{-i}" for i in range(120)] + ["q,last,-120.5"]
-    (tmp_path / "a.csv").write_text("\n".join(["query,word,score", *lines]))
-    rows = import_outputs._read(tmp_path / "a.csv")
-    assert rows.row(0) == ("q", "1900", 0.0)
-    assert rows.row(120) == ("q", "last", -120.5)
 
 
 @pytest.mark.slow

@@ -64,14 +64,6 @@ def test_a_name_is_there_once_for_each_gender_that_has_it(folders):
     assert found.words.rows() == [(w, w, w.upper(), n) for w, n in of]
 
 
-def test_rare_words_go_and_so_do_those_of_fewer_names(folders):
-    found = lists(*folders, "en", 0, 2)
-    assert found.words["word"].to_list() == ["kind", "calm"]
-    part = lists(*folders, "en", 0, 1).only((found.names["name"] == "Bo").to_numpy(), 2)
-    assert table(part) == {"Bo 0": {"kind", "calm"}, "Bo 1": {"kind", "calm"}}
-    assert lists(*folders, "en", 0, 4) is None
-
-
 def test_parts_of_speech_ranks_and_frames(folders):
     assert table(lists(*folders, "en", 1, 1)) == {"Bo 0": {"runs"}}
     assert table(lists(*folders, "en", 1, 1, unit="lemma")) == {"Bo 0": {"run"}}

@@ -12,8 +12,6 @@ from transformers import AutoTokenizer
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.__main__ import main
-from plumbline.probes.core import run_probe
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.models.files import pin
 from plumbline.probes.politicians import associations
@@ -26,11 +24,6 @@ CARD = ("README.md", "build.json")
 @pytest.fixture
 def asked(finished):
     return finished / TINY
-
-
-def test_probe_files(asked):
-    shards = {"coverage/en.parquet", "coverage/fr.parquet", "en/00000.parquet", "fr/00000.parquet"}
-    assert set(hashes(asked)) == {*CARD, *shards}
 
 
 @pytest.mark.parametrize(
@@ -87,13 +80,6 @@ def test_coverage(asked, finished):
         assert 0 < row["covered"] < row["words"]
 
 
-def test_outputs_name_no_machine(finished):
-    for path in [*(finished / "data/outputs").rglob("*"), *(finished / "data/models").rglob("*")]:
-        if path.is_file():
-            assert str(finished).encode() not in path.read_bytes(), path
-            assert str(TOP).encode() not in path.read_bytes(), path
-
-
 DYING = """
 import os, sys
 from plumbline.probes.politicians import associations
@@ -143,32 +129,6 @@ def test_probe_resumes_after_a_kill(place, monkeypatch):
     assert not partial.exists()
 
 
-@pytest.mark.slow
-def test_probe_does_not_resume_under_other_params(place, monkeypatch, change):
-    def edit(tree):
-        tree["probes"]["associations"]["top_k"]["en"]["ADJ"] = 11
-
-    pin("tiny")
-    monkeypatch.setattr(associations, "SHARD", 40)
-    write, seen = run_probe.write_bytes, []
-
-    def stopping(path, body):
-        seen.append(path)
-        if len(seen) == 3:
-            raise KeyboardInterrupt
-        write(path, body)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(run_probe, "write_bytes", stopping)
-        with pytest.raises(KeyboardInterrupt):
-            probe("associations", "tiny")
-    assert len(list(TINY.with_name(".tiny.partial").glob("en/*.parquet"))) == 2
-    change(edit)
-    mixed = hashes(probe("associations", "tiny"))
-    TINY.rename("elsewhere")
-    assert mixed == hashes(probe("associations", "tiny"))
-
-
 def test_probe_shards_change_no_row(asked, place, monkeypatch):
     monkeypatch.setattr(associations, "SHARD", 25)
     pin("tiny")
@@ -190,13 +150,6 @@ def test_probe_data_changed_after_validation(place):
     with pytest.raises(UserError):
         parquet.require_validated("words")
     assert not TINY.exists()
-
-
-def test_main_unknown_model(place, capsys):
-    assert main(["associations", "nobody"]) == 1
-    message = capsys.readouterr().err
-    assert "'nobody'" in message
-    assert "tiny" in message
 
 
 def test_probe_name_too_long(place, change):

@@ -15,6 +15,7 @@ from page_read import Page
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes import ACROSS, ALL, EACH, STUDIES
+from plumbline.probes.report.view import number
 from plumbline.probes.site import build
 
 TOP = Path(__file__).parents[2]
@@ -77,13 +78,9 @@ def test_a_section_shows_the_clearest_rows_with_their_numbers(site, finished):
     some = table.filter(language="en", pos="ADJ", gender="male", reading="smoothed").drop_nulls("p")
     row = some.sort("p", maintain_order=True).row(0, named=True)
     rows = [cells for cells in sections(site["politicians"])["pmi"].rows if row["word"] in cells]
-    assert f"{row['value']:.3f}" in {cell for cells in rows for cell in cells}
-    assert f"{row['low']:.3f} to {row['high']:.3f}" in {cell for cells in rows for cell in cells}
-
-
-def test_results_list_positive_controls_before_negative_ones(site):
-    own, controls = sections(site["index"])["results"].tables
-    assert [row[0] for row in (*own[1:], *controls[1:])] == ["tiny", "world-planted", "world-null"]
+    cells = {cell for cells in rows for cell in cells}
+    assert number(row["value"]) in cells
+    assert f"{number(row['low'])} to {number(row['high'])}" in cells
 
 
 def test_downloads_are_the_tables_as_parquet_and_as_csv_with_labels(site, finished):
@@ -95,19 +92,6 @@ def test_downloads_are_the_tables_as_parquet_and_as_csv_with_labels(site, finish
             assert (report / link).read_bytes() == (data / link).read_bytes()
     read = pl.read_csv(report / "tables/subgroups/tiny/differences.csv")
     assert set(read["sentiment"]) == {"negative", "neutral", "positive"}
-
-
-def test_site_imports_nothing_heavy():
-    heavy = {"torch", "transformers", "scipy", "statsmodels", "sklearn", "matplotlib"}
-    code = f"import sys, plumbline.probes.site; print({heavy} & set(sys.modules))"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
-
-
-def test_content_is_warned_of_before_any_word_is_shown(site):
-    for text in site.values():
-        assert text.index("Sensitive content") < text.index("<section")
 
 
 def test_without_tables_a_section_names_the_command_and_the_site_is_an_error(copied):
@@ -155,17 +139,6 @@ def test_a_page_makes_no_request_and_runs_its_own_script_alone(pages, site, fini
         (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         assert f"script-src 'sha256-{digest}'" in text
-
-
-def test_references_lead_to_one_thing(pages):
-    for page in pages.values():
-        assert len(page.ids) == len(set(page.ids))
-        for target, _, at in (one.partition("#") for one in page.requests if "#" in one):
-            assert at in (pages[target.removesuffix(".html")] if target else page).ids
-
-
-def test_nothing_on_a_page_names_the_machine(site, finished):
-    assert [name for name, text in site.items() if str(finished) in text or str(TOP) in text] == []
 
 
 def test_tracked_metrics_are_those_of_the_site_without_trained_weights(finished):

@@ -7,12 +7,11 @@ import pytest
 from page_read import put
 
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.leaning.page import draw_compass, style
+from plumbline.probes.leaning.page import draw_compass
 from plumbline.probes.politicians.page import draw_clusters
-from plumbline.probes.report import results
+from plumbline.probes.report import error_rates, results
 from plumbline.probes.report.tables import Tables
 from plumbline.probes.report.view import Study
-from plumbline.probes.site import calibrated
 from plumbline.probes.stereotypes.page import draw_recall, draw_similarity
 
 STUDY = Study("s", "S", "", "", {"values": "A note."}, (), ())
@@ -21,14 +20,14 @@ NUMBERS += (Column("high", "float64", "a number", nullable=True),)
 
 
 def shown(folder, rows, *more, study=STUDY):
-    """Return the blocks of a table whose key is model, reading and word."""
+    """Return the parts of a table whose key is model, reading and word."""
     key = [Column(name, "string", "a key") for name in ("model", "reading", "word")]
     schema = Schema.keyed(key, *NUMBERS, *more)
     put(folder / "tables/values", {"words": schema}, {"words": pl.DataFrame(rows)})
     section = results.section(study, "values", Tables(folder))
     (group,) = section.groups
     assert (section.note, group.name) == ("A note.", "values-words")
-    return group.blocks
+    return group.parts
 
 
 def row(word, value, reading="corrected", model="m", **more):
@@ -41,20 +40,20 @@ P = (Column("p", "float64", "p"), Column("p_bh", "float64", "adjusted"))
 
 def test_section_draws_the_clearest_rows_by_p(tmp_path):
     rows = [row(f"w{i:02}", 1.0, p=(i + 1) / 100, p_bh=(i + 1) / 100) for i in range(30)]
-    ((part,),) = (block.parts for block in shown(tmp_path, rows, *P))
+    (part,) = shown(tmp_path, rows, *P)
     texts = [text.text for text in ET.fromstring(part.figure).iter("text")]
     assert sorted(text for text in texts if text.startswith("w")) == [f"w{i:02}" for i in range(15)]
     (table,) = part.tables
     assert table.words == ("word",)
     assert table.numbers == ("value", "95% interval", "p", "adjusted p")
-    assert table.rows[0] == ["w00", "1.000", "0.500 to 1.500", "0.0100", "0.0100"]
+    assert table.rows[0] == ["w00", "1.00", "0.500 to 1.50", "0.010", "0.010"]
     assert len(table.rows) == 30
     assert "5 filled" in part.figure
 
 
 def test_section_takes_only_the_columns_that_a_schema_has(tmp_path):
     rows = [row("a", 2.0, count=3), row("b", -3.0, count=4)]
-    ((part,),) = (block.parts for block in shown(tmp_path, rows, Column("count", "int64", "lists")))
+    (part,) = shown(tmp_path, rows, Column("count", "int64", "lists"))
     assert part.tables[0].numbers == ("value", "95% interval", "count")
     assert [cells[0] for cells in part.tables[0].rows] == ["b", "a"]  # by size
 
@@ -62,14 +61,14 @@ def test_section_takes_only_the_columns_that_a_schema_has(tmp_path):
 def test_section_puts_readings_side_by_side_and_models_apart(tmp_path):
     readings = ("faithful", "corrected")
     rows = [row("a", 1.0, reading, model) for model in ("m", "n") for reading in readings]
-    blocks = shown(tmp_path, rows)
-    assert [block.title for block in blocks] == ["m", "n"]
-    assert "Marks: faithful, corrected" in blocks[0].parts[0].figure
+    parts = shown(tmp_path, rows)
+    assert [part.title for part in parts] == ["m", "n"]
+    assert "Marks: faithful, corrected" in parts[0].figure
 
 
 def test_section_names_the_sides_of_a_difference(tmp_path):
     study = STUDY._replace(directions={"values/words": ["men", "women"]})
-    ((part,),) = (block.parts for block in shown(tmp_path, [row("a", 1.0)], study=study))
+    (part,) = shown(tmp_path, [row("a", 1.0)], study=study)
     assert "← men      women →" in part.figure
 
 
@@ -78,12 +77,8 @@ def test_table_without_estimates_has_rows_and_no_figure(tmp_path):
     tables = {"ranks": pl.DataFrame({"word": ["a", "b"], "rank": [1, 2]})}
     put(tmp_path / "tables/values", {"ranks": schema}, tables)
     (group,) = results.section(STUDY, "values", Tables(tmp_path)).groups
-    (part,) = group.blocks[0].parts
+    (part,) = group.parts
     assert (part.figure, part.tables[0].rows) == ("", [["a", "1"], ["b", "2"]])
-
-
-def test_analysis_without_rows_has_no_groups(tmp_path):
-    assert results.section(STUDY, "values", Tables(tmp_path)).groups == []
 
 
 def test_calibration_shows_size_familywise_error_and_coverage(tmp_path):
@@ -101,8 +96,8 @@ def test_calibration_shows_size_familywise_error_and_coverage(tmp_path):
     path = tmp_path / "tables/calibration/values/calibration.parquet"
     path.parent.mkdir(parents=True)
     pl.DataFrame(rows).write_parquet(path)
-    (group,) = calibrated.groups(Tables(tmp_path), "values")
-    (table,) = group.blocks[0].parts[0].tables
+    (group,) = error_rates.groups(Tables(tmp_path), "values")
+    (table,) = group.parts[0].tables
     assert table.rows == [
         [
             *("t", "100 names", "200", "0.100 (0.080 to 0.120)", "0.040 (0.020 to 0.060)"),
@@ -167,9 +162,3 @@ def test_compass_draws_states_in_the_plane_of_two_axes(axes, drawn):
     ]
     figure = draw_compass(pl.DataFrame(rows), "m", Baselines())
     assert ("news-left" in figure and "the model itself" in figure) == drawn
-
-
-def test_sides_differ_by_colour_and_by_mark():
-    looks = [style(name) for name in ("news-left", "news-center", "news-right", "games")]
-    assert len({look.edge for look in looks}) == len({look.shape for look in looks}) == 4
-    assert style("social-left").face == "#fff"

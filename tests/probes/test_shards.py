@@ -12,7 +12,7 @@ from placed import hashes
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.__main__ import main
 from plumbline.probes.commands.cost import plan
-from plumbline.probes.core import local_runner
+from plumbline.probes.core import run_probe
 from plumbline.probes.core.run_probe import Execution, probe
 from plumbline.probes.core.shards import Task
 from plumbline.probes.models.files import pin
@@ -77,20 +77,6 @@ def test_probe_parts_of_another_run(fine, change):
     assert hashes(partial) == before
 
 
-@pytest.mark.slow
-def test_coverage_precision(fine):
-    folder = probe("associations", "tiny")
-    for row in pl.read_parquet(folder / "coverage/*.parquet").iter_rows(named=True):
-        assert 0 < row["precision_nats"] < 1e-4
-        assert row["precision_overlap"] == 1
-
-
-@pytest.mark.parametrize("words", [["--workers", "abc"], ["--part", "4/3"], ["--part", "3"]])
-def test_probe_wrong_execution_is_a_usage_error(words, place):
-    with pytest.raises(SystemExit):
-        main(["associations", "tiny", *words])
-
-
 def test_run_models_failure(place, capfd):
     assert main(["clusters", "nobody", "noone"]) == 1
     said = capfd.readouterr().err
@@ -104,11 +90,11 @@ def test_processes(place, change, monkeypatch):
     change(lambda tree: tree["models"].update(far=far))
     monkeypatch.setenv("PLUMBLINE_CORES", "2")
     asked = Task("associations", "tiny")
-    assert local_runner.processes(asked, 8) == 1
+    assert run_probe.processes(asked, 8) == 1
     monkeypatch.setattr(asked.module, "TRAINS", True, raising=False)
-    assert local_runner.processes(asked, 8) == 2
+    assert run_probe.processes(asked, 8) == 2
     asked.model = model("far")
-    assert local_runner.processes(asked, 8) == 1
+    assert run_probe.processes(asked, 8) == 1
 
 
 @pytest.mark.slow
@@ -141,9 +127,3 @@ def test_a_plan_of_one_model_has_the_probes_that_it_is_assigned_to(place, capsys
     change(lambda tree: tree.update(assignments={"associations": []}))
     assert main(["plan", "tiny"]) == 1
     assert "tiny: no probe is assigned to it" in capsys.readouterr().err
-
-
-def test_a_plan_says_which_model_to_bring_first(place, capsys, change):
-    change(lambda tree: tree.update(assignments={"associations": ["tiny"]}))
-    assert main(["plan"]) == 0
-    assert "bring it first: make repro STAGE=weights@tiny" in capsys.readouterr().out
