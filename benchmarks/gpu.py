@@ -217,9 +217,9 @@ def answers(folder: Path, device: str, texts: list[str]) -> dict[str, np.ndarray
     masked = Masked(folder / "roberta-base", "m", "r", dtype="float32")
     prompts = [f"{text} <mask>" for text in some]
     fills = [
-        sorted(zip(fill.words, fill.logprobs_nats, strict=True))
+        sorted(zip((block.candidates[j] for j in best), nats.tolist(), strict=True))
         for block in masked.fill(prompts, words, len(words))
-        for fill in block.each()
+        for best, nats in zip(block.best, block.logprobs_nats, strict=True)
     ]
     causal = Causal(folder / "gpt2", "m", "r", dtype="float32")
     labels = Classifier(folder / "roberta-base-classifier", "m", "r", dtype="float32")

@@ -73,8 +73,7 @@ class Bridge:
         found = find(str(pretrained), revision=revision)
         if found.kind != self.kind:
             raise UserError(f"{self.name}: {pretrained} is of kind {found.kind}, not {self.kind}")
-        from plumbline.probes.models.files import download
-        from plumbline.probes.models.load import adapter
+        from plumbline.probes.models.load import adapter, download
         from plumbline.probes.models.params import Model
 
         folder, commit = PROJECT / "data/samples/worlds" / found.name, ""

@@ -286,7 +286,7 @@ def _run(workspace: Workspace, probe: str, headline: Headline, name: str, others
         from plumbline.builders.core.params import section
         from plumbline.probes.core.run_analysis import analyse
         from plumbline.probes.core.shards import Task
-        from plumbline.probes.models.files import pin
+        from plumbline.probes.models.load import pin
         from plumbline.probes.models.params import MODELS, pointer
         from plumbline.probes.report.tables import Tables
 

@@ -190,7 +190,7 @@ def _of_a_model(given: argparse.Namespace) -> None:
     for name in names:
         model(name)  # an unknown name is reported before torch is loaded
     if given.command == "weights":
-        from plumbline.probes.models.files import pin
+        from plumbline.probes.models.load import pin
 
         print(pin(given.model))
     elif given.command == "pretrain":

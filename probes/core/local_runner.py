@@ -49,7 +49,7 @@ def processes(task: Task, shards: int) -> int:
     if not getattr(task.module, "TRAINS", False) or shards < FEW or task.model.id is None:
         return 1
     from plumbline.probes.models.batching import cores, device
-    from plumbline.probes.models.files import download
+    from plumbline.probes.models.load import download
 
     files = download(task.name, task.model).glob("*.safetensors")
     if device().type != "cpu" or not 0 < sum(path.stat().st_size for path in files) <= TINY:

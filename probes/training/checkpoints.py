@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
-from plumbline.probes.models.files import changed, download
-from plumbline.probes.models.load import adapter, load
+from plumbline.probes.models.load import adapter, changed, download, load
 from plumbline.probes.models.params import model
 
 if TYPE_CHECKING:

@@ -26,8 +26,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import digest, write_bytes
-from plumbline.probes.models.files import download
-from plumbline.probes.models.load import load
+from plumbline.probes.models.load import download, load
 from plumbline.probes.models.params import model, weights_folder
 from plumbline.probes.models.tokenizer import Tokens
 from plumbline.probes.training import distributed

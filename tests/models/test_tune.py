@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from models.tiny import bert, byte_level, save, wordpiece
+from models.tiny import answers, bert, byte_level, save, wordpiece
 from models.tiny_causal import gpt2
 from transformers import AutoModelForMaskedLM
 
@@ -55,8 +55,7 @@ def test_finetune_masked_learns(base, tmp_path):
     chance = {}
     for name, folder in (("base", base), ("after", after)):
         scorer = Masked(folder, name, "r", dtype="float64")
-        (block,) = scorer.fill(["the cook is <mask> today"], ["calm", "loud"], 2)
-        (fill,) = block.each()
+        (fill,) = answers(scorer.fill(["the cook is <mask> today"], ["calm", "loud"], 2))
         chance[name] = dict(zip(fill.words, fill.logprobs_nats, strict=True))
     assert chance["after"]["calm"] > chance["base"]["calm"] + 1
     assert chance["after"]["calm"] > -0.1

@@ -19,7 +19,7 @@ from plumbline.probes.core import local_runner
 from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.core.shards import Task
-from plumbline.probes.models.files import pin
+from plumbline.probes.models.load import pin
 from plumbline.probes.stereotypes import after_training
 
 ASKED = ["why are {group} so", "what makes {group} so"]

@@ -15,7 +15,7 @@ from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.__main__ import main
 from plumbline.probes.core import run_probe
 from plumbline.probes.core.run_probe import probe
-from plumbline.probes.models.files import pin
+from plumbline.probes.models.load import pin
 from plumbline.probes.politicians import associations
 
 TOP = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import whole
-from models.tiny import bert, byte_level, save, wordpiece
+from models.tiny import answers, bert, byte_level, save, wordpiece
 from models.tiny_causal import gpt2
 from placed import hashes, validated
 from pydantic import ValidationError
@@ -18,7 +18,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.corpora.build import SCHEMA
 from plumbline.probes.commands.check_params import check
-from plumbline.probes.models.files import pin
+from plumbline.probes.models.load import pin
 from plumbline.probes.training import mlm
 from plumbline.probes.training import pretrain as module
 from plumbline.probes.training import train as tune
@@ -132,8 +132,7 @@ def chances(name):
             pairs = [(head, f" {word}") for word in words]
             scores = [one.logprob_nats for one in asked.logprobs(pairs)]
         else:
-            (block,) = asked.fill([SENTENCE], ["fair", "theft"], 2)
-            (fill,) = block.each()
+            (fill,) = answers(asked.fill([SENTENCE], ["fair", "theft"], 2))
             told = dict(zip(fill.words, fill.logprobs_nats, strict=True))
             scores = [told["fair"], told["theft"]]
         found[state.corpus, state.epoch] = scores

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 import whole
+from models.tiny import answers
 from tokenizers import Tokenizer
 from world.country import vouch
 
@@ -97,9 +98,9 @@ def test_world_groups_says_what_was_planted():
     words = world["word"].unique().sort().to_list()
     true = {(g, w): p for g, w, p in world.select("group", "word", "probability").iter_rows()}
     prompts = [f"{q.text[:1].upper()}{q.text[1:]} <mask>?" for q in some]
-    (block,) = scorer.fill(prompts, words, len(words))
+    fills = answers(scorer.fill(prompts, words, len(words)))
     likeness = []
-    for query, fill in zip(some, block.each(), strict=True):
+    for query, fill in zip(some, fills, strict=True):
         wanted = np.log([true[query.group, w] for w in fill.words])
         likeness.append(np.corrcoef(wanted, fill.logprobs_nats)[0, 1])
     print(f"lowest {min(likeness):.3f}, mean {np.mean(likeness):.3f}")
