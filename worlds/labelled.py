@@ -43,8 +43,7 @@ def train(name: str, params: Labelled, into: Path) -> None:
     A file that is missing or not as it should be, or a model that cannot be trained so, is a
     ``UserError``.
     """
-    from plumbline.probes.training.classifier import finetune_classifier
-    from plumbline.probes.training.train import Tuning
+    from plumbline.probes.training.train import Tuning, finetune_classifier
 
     texts, labels, classes = examples(params)
     tuning = Tuning(params.learning_rate, params.epochs, params.batch, params.length, params.seed)

@@ -186,8 +186,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     params: Params = task.params
     model, folders = task.model, task.folders
     from plumbline.probes.models.classifier import Classifier
-    from plumbline.probes.training.classifier import finetune_classifier
-    from plumbline.probes.training.train import Tuning, recipe
+    from plumbline.probes.training.train import Tuning, finetune_classifier, recipe
 
     name, top = scorer.name, folders[checkpoints.INPUT].parent
     state, seed = runs(params, folders)[shard.number]

@@ -145,7 +145,7 @@ def test_loss_equals_the_models_own(base):
     watch = layer.register_forward_hook(lambda _, __, out: places.append(out.shape))
 
     torch.manual_seed(5)
-    loss = mlm.loss_of(model, mlm.batched(tokens, rows, masked=True), masked=True)
+    loss = mlm.loss_of(model, mlm.batched(tokens, rows, mlm.MASKED), masked=True)
     loss.backward()
     found = gradient(model)
     watch.remove()
@@ -227,7 +227,7 @@ def gradients(base, rows, room):
     watch = model.register_forward_hook(
         lambda _, __, named, ___: widths.append(named["input_ids"].shape), with_kwargs=True
     )
-    for loss, weight in mlm.parts(tokens, model, Batch(rows), masked=True, room=room):
+    for loss, weight in mlm.losses_of(tokens, model, Batch(rows), share=mlm.MASKED, room=room):
         (loss * weight).backward()
     watch.remove()
     return gradient(model), widths
