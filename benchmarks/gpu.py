@@ -39,7 +39,7 @@ from training import MEANS, timed  # noqa: E402
 from plumbline.probes.models.causal import Causal  # noqa: E402
 from plumbline.probes.models.classifier import Classifier  # noqa: E402
 from plumbline.probes.models.masked import Masked  # noqa: E402
-from plumbline.probes.training import classifier, train  # noqa: E402
+from plumbline.probes.training import train  # noqa: E402
 
 PEAKS = {"H200": 989, "H100 PCIe": 756, "H100": 989, "A100": 312, "L40S": 362, "L4": 121}  # TFLOPS
 LIMIT, EACH = 460.0, 120.0  # seconds of all works together, and of one at most
@@ -217,9 +217,9 @@ def answers(folder: Path, device: str, texts: list[str]) -> dict[str, np.ndarray
     masked = Masked(folder / "roberta-base", "m", "r", dtype="float32")
     prompts = [f"{text} <mask>" for text in some]
     fills = [
-        sorted(zip(fill.words, fill.logprobs_nats, strict=True))
+        sorted(zip((block.candidates[j] for j in best), nats.tolist(), strict=True))
         for block in masked.fill(prompts, words, len(words))
-        for fill in block.each()
+        for best, nats in zip(block.best, block.logprobs_nats, strict=True)
     ]
     causal = Causal(folder / "gpt2", "m", "r", dtype="float32")
     labels = Classifier(folder / "roberta-base-classifier", "m", "r", dtype="float32")
@@ -238,7 +238,7 @@ def answers(folder: Path, device: str, texts: list[str]) -> dict[str, np.ndarray
     found["losses of pretraining"] = [step.loss for step in done.losses]
     classes = [len(text) % 2 for text in texts]
     given = (texts, classes, ["a", "b"], tuning, into / "classes")
-    done = classifier.finetune_classifier(where, "m", *given)
+    done = train.finetune_classifier(where, "m", *given)
     found["losses of fine-tuning"] = [step.loss for step in done.losses]
     return {what: np.array(numbers) for what, numbers in found.items()}
 
@@ -355,7 +355,7 @@ def finetune(folder: Path, smoke: bool, seconds: float) -> Done:
     def tune(some: list[str], turn: str) -> None:
         labels = [len(text) % 3 for text in some]
         told = (some, labels, ["a", "b", "c"], tuning, folder / turn)
-        classifier.finetune_classifier(start, "m", *told)
+        train.finetune_classifier(start, "m", *told)
 
     head = shapes.make(
         "roberta-base-classifier", folder / "c", texts[:500], **(TINY if smoke else {})

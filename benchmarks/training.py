@@ -32,7 +32,7 @@ import shapes  # noqa: E402
 import torch  # noqa: E402
 
 from plumbline.probes.models.tokenizer import Tokens  # noqa: E402
-from plumbline.probes.training import classifier, distributed, rows, train  # noqa: E402
+from plumbline.probes.training import distributed, rows, train  # noqa: E402
 
 MEANS = {"left": 44.50, "center": 34.67, "right": 50.43}  # tokens of a post, Table 8
 SIGMAS = (0.8, 1.2)  # of the logarithm: posts of one kind, and of many
@@ -251,7 +251,7 @@ def child(work: str, folder: Path) -> None:
     else:
         labels = [number % 2 for number in range(len(texts))]
         start = folder / "model"
-        classifier.finetune_classifier(start, "m", texts, labels, ["a", "b"], tuning, into)
+        train.finetune_classifier(start, "m", texts, labels, ["a", "b"], tuning, into)
     counts = sum(passes), len(passes), sum(exchanges), sum(sent), weights[0], sum(computed)
     np.savetxt(folder / f"counted-{distributed.number()}-{distributed.index()}", counts)
 
@@ -291,7 +291,7 @@ def parted(folder: Path, smoke: bool) -> None:
             for own in (TOGETHER, 1):
                 tuning = train.Tuning(1e-4, 1, TOGETHER, LENGTH, 1, at_once=own)
                 given = model, "m", texts, labels, ["a", "b"], tuning, folder / f"{pair}-{own}"
-                classifier.finetune_classifier(*given)
+                train.finetune_classifier(*given)
         ratios.append(spent[0][0] / spent[1][0])
     what = f"steps of {TOGETHER}: micro_batch 1, times faster than {TOGETHER}"
     told("parts", what, statistics.median(ratios))

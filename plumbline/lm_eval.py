@@ -73,8 +73,7 @@ class Bridge:
         target = find(str(pretrained), revision=revision)
         if target.kind != self.kind:
             raise UserError(f"{self.name}: {pretrained} is of kind {target.kind}, not {self.kind}")
-        from plumbline.probes.models.files import download
-        from plumbline.probes.models.load import adapter
+        from plumbline.probes.models.load import adapter, download
         from plumbline.probes.models.params import Model
 
         entry, folder = target.entry or {}, WORLDS / target.name

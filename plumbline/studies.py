@@ -294,7 +294,7 @@ def _run(workspace: Workspace, study: str, name: str, settings: Settings) -> dic
     with entered(workspace.folder):
         from plumbline.probes.core.run_analysis import analyse
         from plumbline.probes.core.shards import Task
-        from plumbline.probes.models.files import pin
+        from plumbline.probes.models.load import pin
         from plumbline.probes.models.params import MODELS, pointer
         from plumbline.probes.report.tables import Tables
 

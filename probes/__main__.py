@@ -168,7 +168,7 @@ def _pin(arguments: Arguments) -> None:
 
 
 def _weights(arguments: Arguments) -> None:
-    from plumbline.probes.models.files import pin
+    from plumbline.probes.models.load import pin
 
     print(pin(arguments.model))
 

@@ -14,9 +14,8 @@ import polars as pl
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
-from plumbline.builders.core.progress import during
+from plumbline.builders.core.progress import during, each
 from plumbline.builders.core.snapshot import write_bytes
-from plumbline.builders.core.workers import each
 from plumbline.validation import accepted, suite, texts
 
 os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it would call home; must stand before the import

@@ -21,7 +21,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params, entry, read
 from plumbline.builders.core.snapshot import digest, write_bytes
-from plumbline.probes.models.files import revision
+from plumbline.probes.models.load import revision
 from plumbline.probes.models.params import MANIFEST, NAME, WORLDS, Model
 from plumbline.probes.prompts import groups as stereotypes
 from plumbline.probes.prompts import leaning, opinions

@@ -22,9 +22,8 @@ from plumbline.builders.core import front_matter
 from plumbline.builders.core import parquet as store
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import entry
-from plumbline.builders.core.progress import Bar
+from plumbline.builders.core.progress import ALONE, Bar, each
 from plumbline.builders.core.snapshot import write_bytes
-from plumbline.builders.core.workers import ALONE, each
 from plumbline.probes.core.assignments import stage_of
 from plumbline.probes.core.shards import Shard, Task, Worker
 from plumbline.probes.models.params import pointer
@@ -106,7 +105,7 @@ def processes(task: Task, shards: int) -> int:
     if not getattr(task.module, "TRAINS", False) or shards < FEW or task.model.id is None:
         return 1
     from plumbline.probes.models.batching import cores, device
-    from plumbline.probes.models.files import download
+    from plumbline.probes.models.load import download
 
     files = download(task.name, task.model).glob("*.safetensors")
     if device().type != "cpu" or not 0 < sum(path.stat().st_size for path in files) <= TINY:

@@ -167,8 +167,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     trained.
     """
     from plumbline.probes.models.classifier import Classifier
-    from plumbline.probes.training.classifier import finetune_classifier
-    from plumbline.probes.training.train import Tuning, recipe
+    from plumbline.probes.training.train import Tuning, finetune_classifier, recipe
 
     params: Params = task.params
     model, folders, name = task.model, task.folders, scorer.name

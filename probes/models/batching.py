@@ -65,13 +65,9 @@ class Batches:
             torch.set_num_threads(1)
 
     def run(
-        self,
-        shapes: Sequence[Hashable],
-        costs: Sequence[int],
-        launch: Callable[[list[int]], T],
-        finish: Callable[[list[int], T], None],
-    ) -> None:
-        """Compute all rows without gradients, those of one shape together.
+        self, shapes: Sequence[Hashable], costs: Sequence[int], launch: Callable[[list[int]], T]
+    ) -> Iterator[tuple[list[int], T]]:
+        """Compute all rows without gradients, those of one shape together; yield each batch.
 
         A row that alone does not fit the device's memory is a UserError.
 
@@ -79,34 +75,29 @@ class Batches:
         ``costs``: of each row, in tokens.
         ``launch``: computes some rows. Runs in several threads on a CPU; may only start the work on
         a GPU.
-        ``finish``: takes the results, in the calling thread, in any order of batches.
         """
         launch = torch.inference_mode()(launch)
-        batches = self.cut(shapes, costs)
+        batches = self._cut(shapes, costs)
         if self.where.type == "cpu":
             with ThreadPoolExecutor(cores()) as pool:
                 running = ((rows, pool.submit(launch, rows)) for rows in batches)
                 for rows, future in _ahead(running, 2 * cores()):
-                    finish(rows, future.result())
-            return
-        for rows, done in _ahead((part for b in batches for part in self._fit(b, launch)), AHEAD):
-            finish(rows, done)
+                    yield rows, future.result()
+        else:
+            yield from _ahead((part for rows in batches for part in self._fit(rows, launch)), AHEAD)
 
     def each(
         self, shapes: Sequence[Hashable], costs: Sequence[int], launch: Callable[[list[int]], Any]
     ) -> list[Any]:
-        """Compute all rows as :meth:`run` does; return what came of each, tensors as arrays."""
-        found: list[Any] = [None] * len(shapes)
-
-        def finish(rows: list[int], done: Any) -> None:
+        """Compute all rows as :meth:`run` does; return the result of each, tensors as arrays."""
+        results: list[Any] = [None] * len(shapes)
+        for rows, done in self.run(shapes, costs, launch):
             values = done.cpu().numpy() if isinstance(done, torch.Tensor) else done
             for row, value in zip(rows, values, strict=True):
-                found[row] = value
+                results[row] = value
+        return results
 
-        self.run(shapes, costs, launch, finish)
-        return found
-
-    def cut(self, shapes: Sequence[Hashable], costs: Sequence[int]) -> Iterator[list[int]]:
+    def _cut(self, shapes: Sequence[Hashable], costs: Sequence[int]) -> Iterator[list[int]]:
         """Yield batches of row numbers, the longest rows first, within the budget of the moment."""
         groups: dict[Any, list[int]] = {}
         for row, shape in enumerate(shapes):
@@ -147,8 +138,6 @@ class Batches:
     def move(self, numbers: Any) -> torch.Tensor:
         """Bring integers to the device, without waiting for it."""
         tensor = torch.as_tensor(numbers, dtype=torch.long)
-        if self.where.type == "cpu":
-            return tensor
         if self.where.type == "cuda":
             tensor = tensor.pin_memory()
         return tensor.to(self.where, non_blocking=True)
@@ -157,8 +146,8 @@ class Batches:
 def _ahead(running: Iterable[T], number: int) -> Iterator[T]:
     """Yield what was begun, in its order, with so many more under way at most."""
     pending: deque[T] = deque()
-    for one in running:
-        pending.append(one)
+    for job in running:
+        pending.append(job)
         if len(pending) > number:
             yield pending.popleft()
     yield from pending

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +21,9 @@ from transformers.cache_utils import DynamicLayer
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import batching
 from plumbline.probes.models.batching import blocks
-from plumbline.probes.models.forward import Asked, Known, Reader
+from plumbline.probes.models.forward import Candidates, Prompts, Reader
 from plumbline.probes.models.kernels import prefix_tree
-from plumbline.probes.models.kernels.head_only import CLOSE, CLOSE_ELSE, gated
+from plumbline.probes.models.kernels.head_only import HeadOnly, close
 from plumbline.probes.models.sampling import Writer
 from plumbline.probes.models.scorer import (
     MASK,
@@ -50,8 +49,8 @@ class Causal(Reader, Writer):
 
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
         super().__init__(where, name, revision, **options)
-        self.gate = gated(self.model, _body(self.model))
-        self.body = self.gate.inner
+        self.body = self.model.get_submodule(_body(self.model))
+        self.head = HeadOnly(self.body)
         self.opening = self.tokens.opening()
         self.shares = self._shares()
 
@@ -67,8 +66,10 @@ class Causal(Reader, Writer):
         own = self.tokens.encode(words, language, special=False)
         return [([*start, *ids], [len(start) + n for n in range(len(ids))]) for ids in own]
 
-    def asked(self, prompts: list[str], language: str, known: Known | None = None) -> Asked:
-        """Return how prompts are asked for the token at the mask that ends each.
+    def prepare(
+        self, prompts: list[str], language: str, known: Candidates | None = None
+    ) -> Prompts:
+        """Return prompts for the token at the mask that ends each.
 
         The space before the mask belongs to the token: a word of its own is one with that space. A
         prompt that does not end with its only mask, is too long for the model, or has no token
@@ -81,14 +82,25 @@ class Causal(Reader, Writer):
                     f"mask; give a prompt with one mask at its very end, not {prompt!r}"
                 )
         gap, known = self.tokens.gap(language), known or {}
-        own = [prompt.removesuffix(MASK).removesuffix(" " if gap else "") for prompt in prompts]
-        given, heads, encoded = self._encoded(own)
-        for text, ids in zip(given, encoded, strict=True):
-            self.tokens.fits(text, range(len(ids) + 1), self.longest)  # one for the word
-        self._boundaries(given, heads, known, gap)
-        words = [word for word, tail in known.items() if len(tail) > 1]
-        sums = partial(self._whole_words, own, gap, words)
-        return Asked(given, encoded, partial(self._next, encoded), sums)
+        prefixes = [
+            prompt.removesuffix(MASK).removesuffix(" " if gap else "") for prompt in prompts
+        ]
+        texts, heads, encoded = self._encoded(prefixes)
+        for text, ids in zip(texts, encoded, strict=True):
+            self.tokens.fits(text, len(ids) + 1, self.longest)  # one for the word
+        self._check_boundaries(texts, heads, known, gap)
+
+        def score(rows: list[int]) -> torch.Tensor:
+            ids = self.batches.move([encoded[i] for i in rows])
+            return self.nats(self.look(ids, torch.full_like(ids[:, 0], ids.shape[1] - 1)))
+
+        def sums() -> NDArray[np.float64]:
+            words = [word for word, tail in known.items() if len(tail) > 1]
+            pairs = ((prefix, f"{gap}{word}") for prefix in prefixes for word in words)
+            scores = [score.logprob_nats for score in self.logprobs(pairs)]
+            return np.array(scores).reshape(len(prompts), -1)
+
+        return Prompts(texts, encoded, score, sums)
 
     def _given(self, prefix: str) -> str:
         """Return a prefix behind the context, with a space between them as for other kinds."""
@@ -116,8 +128,8 @@ class Causal(Reader, Writer):
             )
         return [start]
 
-    def _boundaries(
-        self, given: Sequence[str], heads: list[list[int]], known: Known, gap: str
+    def _check_boundaries(
+        self, given: Sequence[str], heads: list[list[int]], known: Candidates, gap: str
     ) -> None:
         """Refuse prompts after which a word is not tokenised as the piece that is scored.
 
@@ -139,19 +151,6 @@ class Causal(Reader, Writer):
                         f"models.{self.name}: {word!r} has other tokens in {text!r} than "
                         "elsewhere; word the prompt so that it ends where a token does"
                     )
-
-    def _next(self, encoded: list[list[int]], rows: list[int]) -> torch.Tensor:
-        """Return the log-probabilities (rows, vocabulary) of the token after some texts."""
-        ids = self.batches.move([encoded[i] for i in rows])
-        last = torch.full((len(ids),), ids.shape[1] - 1, device=ids.device)
-        return self.nats(self.look(ids, last))
-
-    def _whole_words(
-        self, prefixes: Sequence[str], gap: str, words: Sequence[str]
-    ) -> NDArray[np.float64]:
-        """Return the log-probabilities of words of several pieces, prompt by prompt."""
-        pairs = ((prefix, f"{gap}{word}") for prefix in prefixes for word in words)
-        return np.array([score.logprob_nats for score in self.logprobs(pairs)])
 
     def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
         """Score each continuation after its prefix, in the order given.
@@ -177,7 +176,7 @@ class Causal(Reader, Writer):
             begin = self._begin(empty=not head)
             starts.append(len(begin) + self.tokens.after(prefix, text, ids, head))
             whole.append([*begin, *ids])
-            self.tokens.fits(text, whole[-1], self.longest)
+            self.tokens.fits(text, len(whole[-1]), self.longest)
             if len(whole[-1]) == starts[-1]:
                 raise UserError(
                     f"models.{self.name}: no token to score in {rest!r} after {prefix!r}"
@@ -194,11 +193,9 @@ class Causal(Reader, Writer):
             rows = [row for part in chosen for row in parts[part]]
             return rows, self._sums([whole[row] for row in rows], [starts[row] for row in rows])
 
-        def finish(_: list[int], done: tuple[list[int], torch.Tensor]) -> None:
-            sums[done[0]] = done[1].cpu().numpy()
-
         sums = np.zeros((len(pairs), 2))
-        self.batches.run(shapes, costs, launch, finish)
+        for _, (rows, values) in self.batches.run(shapes, costs, launch):
+            sums[rows] = values.cpu().numpy()
         own = [ids[start:] for ids, start in zip(whole, starts, strict=True)]
         return self.scores(texts, sums[:, 0], own, sums[:, 1])
 
@@ -222,7 +219,7 @@ class Causal(Reader, Writer):
             ids = self.enough(ids, ids.shape[1])
         places, which = torch.unique(self.batches.move(where), return_inverse=True)
         looked, length = self.enough(places), ids.shape[1]
-        with prefix_tree.reading(tree), self.gate.at(looked // length, looked % length):
+        with prefix_tree.reading(tree), self.head.at(looked // length, looked % length):
             logits = self.model(input_ids=ids, **options).logits.squeeze(1)
         scores = self.nats(logits[: len(places)])  # a place may be asked for many tokens
         own, best = scores[which, true], scores.amax(1)[which]
@@ -235,7 +232,7 @@ class Causal(Reader, Writer):
         """Return what the model gets of each prompt to go on from, with room for more tokens."""
         texts, _, begun = self._encoded(prompts)
         for text, ids in zip(texts, begun, strict=True):
-            self.tokens.fits(text, range(len(ids) + room), self.longest)
+            self.tokens.fits(text, len(ids) + room, self.longest)
         return texts, begun
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
@@ -285,15 +282,14 @@ class Causal(Reader, Writer):
             return False
         tree = prefix_tree.grow(texts, self.batches.move)
         options: dict[str, Any] = {"position_ids": tree.places, "use_cache": False}
-        apart = torch.tensor(torch.inf)
         with suppress(RuntimeError, TypeError, ValueError), prefix_tree.reading(tree):
             logits = self.model(input_ids=tree.tokens, **options).logits[0]
             pairs = zip(tree.paths, plain, strict=True)
-            apart = torch.stack([(logits[path] - true).abs().max() for path, true in pairs]).max()
-        fine = bool(apart < CLOSE.get(self.model.dtype, CLOSE_ELSE) * plain[0].std(0).mean())
-        if not fine:
-            prefix_tree.release(self.model)
-        return fine
+            differences = [(logits[path] - true).abs().max() for path, true in pairs]
+            if close(torch.stack(differences).max(), plain[0]):
+                return True
+        prefix_tree.release(self.model)
+        return False
 
 
 def crosses(pieces: Iterable[str]) -> bool:

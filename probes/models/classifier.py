@@ -1,4 +1,4 @@
-"""Text classifiers: probabilities of labels, and how far one text follows from another."""
+"""Text classifiers: probabilities of labels, and of one text following from another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from transformers import AutoModelForSequenceClassification
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import blocks
 from plumbline.probes.models.forward import Adapter
-from plumbline.probes.models.kernels.head_only import gated, narrow
+from plumbline.probes.models.kernels.head_only import HeadOnly
 from plumbline.probes.models.load import pinned
 from plumbline.probes.models.scorer import DECIMALS, Classes
 from plumbline.probes.models.tokenizer import HEAD
@@ -46,8 +46,8 @@ class Classifier(Adapter):
             )
         self.several = config.problem_type == "multi_label_classification"
         self.labels = tuple(str(config.id2label[i]) for i in range(config.num_labels))
-        self.gate = gated(self.model, self.model.base_model_prefix)
-        self.narrow = narrow(self.model, self.gate, place=0)  # whether it judges by the first token
+        self.head = HeadOnly(self.model.get_submodule(self.model.base_model_prefix))
+        self.narrow = self.head.shorten(self.model, 0)  # whether it judges by the first token
 
     def load(self, where: Path, *, pickles: bool) -> Any:
         """Return the model from a folder."""
@@ -67,39 +67,39 @@ class Classifier(Adapter):
         read = torch.nn.functional.logsigmoid if self.several else partial(torch.log_softmax, dim=1)
         for block in blocks(texts):
             encoded = self.encode(block)
-            found = self._read({"input_ids": encoded}, read)
-            probabilities, logprobs = (x.round(DECIMALS) + 0.0 for x in (np.exp(found), found))
+            nats = self._read({"input_ids": encoded}, read)
+            probabilities, logprobs = (x.round(DECIMALS) + 0.0 for x in (np.exp(nats), nats))
             answers = zip(block, probabilities.tolist(), logprobs.tolist(), encoded, strict=True)
             for text, p, log, ids in answers:
                 yield Classes(text, self.labels, tuple(p), tuple(log), len(ids))
 
     def lengths(self, words: Sequence[str], language: str = "") -> list[int]:
-        """Tell how many tokens each word has behind another one."""
+        """Return the number of tokens of each word behind another one."""
         texts = [HEAD, *(f"{HEAD} {word}" for word in words)]
         head, *behind = map(len, self.tokens.encode(texts, language, special=False))
         return [length - head for length in behind]
 
     def _read(
-        self, given: dict[str, list[list[int]]], read: Callable[[torch.Tensor], torch.Tensor]
+        self, inputs: dict[str, list[list[int]]], read: Callable[[torch.Tensor], torch.Tensor]
     ) -> NDArray[np.float64]:
-        """Return what is read of the logits (texts, labels) of texts.
+        """Return ``read`` of the logits (texts, labels).
 
         Texts of one length are computed together, rows enough: so none is padded, and an answer
         does not depend on the others.
         """
 
         def launch(rows: list[int]) -> torch.Tensor:
-            inputs = {
-                name: self.enough(self.batches.move([each[i] for i in rows]))
-                for name, each in given.items()
+            given = {
+                name: self.enough(self.batches.move([column[i] for i in rows]))
+                for name, column in inputs.items()
             }
-            every = torch.arange(len(inputs["input_ids"]), device=self.batches.where)
-            first = self.gate.at(every, torch.zeros_like(every))
+            texts = torch.arange(len(given["input_ids"]), device=self.batches.where)
+            first = self.head.at(texts, torch.zeros_like(texts))
             with first if self.narrow else nullcontext():
-                logits = self.model(**inputs).logits
+                logits = self.model(**given).logits
             return read(self.finite(logits[: len(rows)].double()))
 
-        lengths = [len(ids) for ids in given["input_ids"]]
+        lengths = [len(ids) for ids in inputs["input_ids"]]
         most = self.batches.tokens // self.fewest  # so many rows are computed in any case
         costs = [min(length, most) for length in lengths]
         return np.array(self.batches.each(lengths, costs, launch))
@@ -119,13 +119,13 @@ class Entailment(Classifier):
         revision = str(facts["revision"])
         super().__init__(where, name, revision, dtype=params.dtype, pickles=params.pickles)
         labels = [label.casefold() for label in self.labels]
-        found = [[i for i, own in enumerate(labels) if own.startswith(side)] for side in SIDES]
-        if any(len(own) != 1 for own in found):
+        sides = [[i for i, x in enumerate(labels) if x.startswith(side)] for side in SIDES]
+        if any(len(side) != 1 for side in sides):
             raise UserError(
                 f"models.{name}: its labels ({', '.join(sorted(labels))}) are not entailment and "
                 "contradiction; name an NLI model under probes.stances.generation.nli_model"
             )
-        (self.follows,), (self.contradicts,) = found
+        (self.follows,), (self.contradicts,) = sides
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
         """Return the logit of each label for each pair of premise and hypothesis.
@@ -136,9 +136,9 @@ class Entailment(Classifier):
         if not pairs:
             return []
         encoded = self.tokens.tokenizer(*map(list, zip(*pairs, strict=True)), verbose=False)
-        given = {k: encoded[k] for k in ("input_ids", "token_type_ids") if k in encoded}
-        for (premise, _), ids in zip(pairs, given["input_ids"], strict=True):
-            self.tokens.fits(premise, ids, self.longest)
-
-        found: list[list[float]] = (self._read(given, lambda x: x).round(DECIMALS) + 0.0).tolist()
-        return found
+        inputs = {k: encoded[k] for k in ("input_ids", "token_type_ids") if k in encoded}
+        for (premise, _), ids in zip(pairs, inputs["input_ids"], strict=True):
+            self.tokens.fits(premise, len(ids), self.longest)
+        logits: NDArray[np.float64] = self._read(inputs, lambda x: x).round(DECIMALS)
+        rows: list[list[float]] = (logits + 0.0).tolist()
+        return rows

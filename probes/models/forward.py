@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.models.kernels.head_only import Gate
+    from plumbline.probes.models.kernels.head_only import HeadOnly
 
 disable_progress_bar()  # type: ignore[no-untyped-call]
 BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # also: other sizes
 WORDS = 1024  # whose hidden states are held at once
-Known = dict[str, tuple[int, ...]]  # candidates, and the pieces of each
+Candidates = dict[str, tuple[int, ...]]  # words, and the pieces of each
 Scores = Callable[[list[int]], torch.Tensor]  # log-probabilities (rows, vocabulary) of some texts
 
 
@@ -48,26 +48,25 @@ def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) 
         output_loading_info=True,
     )
     try:
-        model, told = load()
-        if any(key.startswith("lm_predictions.") for key in told["unexpected_keys"]):
-            model, told = load(legacy=False)  # DeBERTa's own head: its configs do not ask for it
+        model, info = load()
+        if any(key.startswith("lm_predictions.") for key in info["unexpected_keys"]):
+            model, info = load(legacy=False)  # DeBERTa's own head: its configs do not ask for it
     except BROKEN as error:
-        said = " ".join(str(error).split())[:300]
+        reason = " ".join(str(error).split())[:300]
         raise UserError(
-            f"models.{name}: could not be loaded from {where} ({said}); check id, revision and "
+            f"models.{name}: could not be loaded from {where} ({reason}); check id, revision and "
             "kind in params.yaml (safetensors are needed unless pickles is true, and no own code)"
         ) from error
-    lacking = sorted(told["missing_keys"])
-    if lacking:  # transformers makes them up at random, and only warns
+    if missing := sorted(info["missing_keys"]):  # transformers makes them up at random
         raise UserError(
-            f"models.{name}: {where} has no weights for {lacking[0]} ({len(lacking)} missing in "
+            f"models.{name}: {where} has no weights for {missing[0]} ({len(missing)} missing in "
             f"{type(model).__name__}); it was not trained as that, check its kind"
         )
     return model.eval().to(device())
 
 
 def leading(scores: torch.Tensor, top_k: int) -> torch.Tensor:
-    """Return the places (rows, top_k) of the highest scores, of equal ones the first.
+    """Return the indices (rows, top_k) of the highest scores, of equal ones the first.
 
     ``torch.topk`` alone leaves it open which of equal ones it takes, and a stable sort of a whole
     vocabulary takes longer than a small model.
@@ -109,7 +108,7 @@ class Adapter:
         self.context = f"{context} " if context else ""
         self.model: Any = self.load(where, pickles=pickles)
         self.architecture = type(self.model).__name__
-        self.longest = longest(self.tokens.tokenizer, self.model)
+        self.longest = longest(tokens.tokenizer, self.model)
         self.batches = Batches(name, self.model.device)
         self.fewest = FEWEST
         if self.model.device.type == "cpu":
@@ -135,15 +134,15 @@ class Adapter:
         """Return the tokens of each text, none too long for the model."""
         encoded = self.tokens.encode(texts, language)
         for text, ids in zip(texts, encoded, strict=True):
-            self.tokens.fits(text, ids, self.longest)
+            self.tokens.fits(text, len(ids), self.longest)
         return encoded
 
-    def enough(self, texts: torch.Tensor, each: int = 1) -> torch.Tensor:
-        """Return texts, repeated until they, of so many rows ``each``, are enough for a product.
+    def enough(self, texts: torch.Tensor, length: int = 1) -> torch.Tensor:
+        """Return texts, repeated until they, of ``length`` rows each, are enough for a product.
 
         There are two at least: attention of a single one is laid out, and so computed, another way.
         """
-        rows = torch.arange(max(len(texts), PAIR, -(-self.fewest // each))) % len(texts)
+        rows = torch.arange(max(len(texts), PAIR, -(-self.fewest // length))) % len(texts)
         return texts[rows.to(texts.device)]
 
     def finite(self, values: torch.Tensor, what: str = "answers") -> torch.Tensor:
@@ -167,29 +166,27 @@ class Adapter:
         Its log-probability in nats, and 1 where another token is more probable, else 0.
         """
         scores = self.nats(logits)
-        own = scores.gather(-1, true.unsqueeze(-1)).squeeze(-1)
-        return torch.stack([own.double(), (own < scores.amax(-1)).double()], dim=-1)
+        values = scores.gather(-1, true.unsqueeze(-1)).squeeze(-1)
+        return torch.stack([values.double(), (values < scores.amax(-1)).double()], dim=-1)
 
     def scores(
         self,
         texts: Iterable[str],
         sums: Iterable[float],
-        own: Sequence[Sequence[int]],
+        tokens: Sequence[Sequence[int]],
         missed: Iterable[float] | None = None,
     ) -> list[Score]:
-        """Return the score of each text: the sum over its ``own`` tokens, rounded.
+        """Return the score of each text: the sum over its ``tokens``, rounded.
 
         ``missed`` is how many of them are not the most probable at their place, where it is known.
         """
         greedy = repeat(None) if missed is None else (not count for count in missed)
         return [
-            Score(text, round(float(value), DECIMALS) + 0.0, len(ids), unknown, best)
-            for text, value, ids, unknown, best in zip(
-                texts, sums, own, map(self.tokens.unknown, own), greedy, strict=missed is not None
-            )
+            Score(text, round(float(value), DECIMALS) + 0.0, len(ids), self.tokens.unknown(ids), g)
+            for text, value, ids, g in zip(texts, sums, tokens, greedy, strict=missed is not None)
         ]
 
-    def _sizes(
+    def sizes(
         self, encoded: Sequence[Sequence[int]]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return how many tokens each text has, and how many of them are unknown."""
@@ -197,8 +194,8 @@ class Adapter:
         return np.array([len(ids) for ids in encoded], np.int32), np.array(unknown, np.int32)
 
 
-class Asked(NamedTuple):
-    """Prompts as a model gets them, and what it answers at their masks."""
+class Prompts(NamedTuple):
+    """Prompts as a model gets them, and its log-probabilities at their masks."""
 
     texts: list[str]
     encoded: list[list[int]]  # their tokens
@@ -209,7 +206,7 @@ class Asked(NamedTuple):
 class Filler(Adapter):
     """A model that can be asked for the words at a mask."""
 
-    asked: Callable[..., Asked]  # of prompts, their language, and words or None for any token
+    prepare: Callable[..., Prompts]  # from prompts, their language, and words or None for any token
 
     def fill(
         self,
@@ -225,75 +222,69 @@ class Filler(Adapter):
 
         With ``multi`` also words of several pieces, which are marked by ``pieces`` above 1: by the
         sum over the pieces, each after those before it. What a kind of model makes of a mask, its
-        ``options`` and what is a UserError are told in its own ``asked``; and an answer that is not
-        finite is one.
+        ``options`` and its errors are described in its own ``prepare``; a log-probability that is
+        not finite is a UserError.
         """
-        found = self.tokens.candidates(words, language)
-        known = {word: tail for word, tail in found.items() if multi or len(tail) == 1}
+        spelled = self.tokens.candidates(words, language)
+        known = {word: tail for word, tail in spelled.items() if multi or len(tail) == 1}
+        for block in blocks(prompts):
+            yield self._fill(self.prepare(block, language, known, **options), known, top_k)
+
+    def _fill(self, prompts: Prompts, known: Candidates, top_k: int) -> Filled:
         pieces = np.array([len(tail) for tail in known.values()], np.int32)
         single, several = np.flatnonzero(pieces == 1), np.flatnonzero(pieces > 1)
         first = self.batches.move([tail[0] for tail in known.values() if len(tail) == 1])
+        sums = prompts.sums() if len(several) else None
 
-        def every(score: Scores, summed: NDArray[np.float64], rows: list[int]) -> torch.Tensor:
-            scores = score(rows)[:, first]
-            if not len(several):
+        def score(rows: list[int]) -> torch.Tensor:
+            scores = prompts.score(rows)[:, first]
+            if sums is None:
                 return scores
-            found = scores.new_empty(len(rows), len(known), dtype=torch.float64)
-            found[:, single] = scores.double()
-            found[:, several] = torch.from_numpy(summed[rows]).to(found)
-            return found
+            both = scores.new_empty(len(rows), len(known), dtype=torch.float64)
+            both[:, single] = scores.double()
+            both[:, several] = torch.from_numpy(sums[rows]).to(both)
+            return both
 
-        for block in blocks(prompts):
-            texts, encoded, score, sums = self.asked(block, language, known, **options)
-            summed = (sums() if len(several) else np.zeros(0)).reshape(len(texts), len(several))
-            scores = partial(every, score, summed)
-            best, values = self._ranked(encoded, min(top_k, len(known)), scores)
-            yield Filled(texts, tuple(known), pieces, best, values, *self._sizes(encoded))
+        best, values = self._ranked(prompts.encoded, top_k, len(known), score)
+        sizes = self.sizes(prompts.encoded)
+        return Filled(prompts.texts, tuple(known), pieces, best, values, *sizes)
 
     def _ranked(
-        self, encoded: Sequence[Sequence[int]], top_k: int, score: Scores
+        self, encoded: Sequence[Sequence[int]], top_k: int, width: int, score: Scores
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the places (texts, top_k) of the highest scores, and the scores, rounded."""
+        """Return the indices (texts, top_k) of the highest scores, and the scores, rounded.
+
+        ``width``: columns of the scores that count.
+        """
+        top_k = min(top_k, width)
 
         def launch(rows: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
-            scores = torch.round(score(rows).double(), decimals=DECIMALS)
+            scores = torch.round(score(rows)[:, :width].double(), decimals=DECIMALS)
             order = leading(scores, top_k)
             return order, scores.gather(1, order)
 
-        def finish(rows: list[int], done: tuple[torch.Tensor, torch.Tensor]) -> None:
-            best[rows], values[rows] = (part.cpu().numpy() for part in done)
-
         lengths = [len(ids) for ids in encoded]
         best, values = np.zeros((len(encoded), top_k), np.int32), np.zeros((len(encoded), top_k))
-        self.batches.run(lengths, lengths, launch, finish)
+        for rows, done in self.batches.run(lengths, lengths, launch):
+            best[rows], values[rows] = (part.cpu().numpy() for part in done)
         return best, values + 0.0
 
 
 class Reader(Filler):
-    """A model whose head and last hidden states can be read at chosen places."""
+    """A model whose head and last hidden states can be read at chosen positions."""
 
-    gate: Gate  # around the part whose last states the head reads
+    head: HeadOnly  # of the part whose last states the head reads
     body: Any  # that part
     options: Callable[[torch.Tensor, str], dict[str, Any]]  # of a forward pass, besides tokens
 
-    def look(
-        self,
-        ids: torch.Tensor,
-        places: torch.Tensor,
-        language: str = "",
-        rows: torch.Tensor | None = None,
-    ) -> torch.Tensor:
-        """Return the logits (places, vocabulary) of texts (texts, length) at some places.
-
-        One of each text, or of the texts that ``rows`` numbers, (places,).
-        """
-        rows = torch.arange(len(ids), device=ids.device) if rows is None else rows
-        wanted = self.enough(torch.arange(len(rows), device=ids.device))
+    def look(self, ids: torch.Tensor, positions: torch.Tensor, language: str = "") -> torch.Tensor:
+        """Return the logits (texts, vocabulary) of texts (texts, length) at one position each."""
+        wanted = self.enough(torch.arange(len(ids), device=ids.device))
         again = self.enough(ids, ids.shape[1])
-        with self.gate.at(rows[wanted], places[wanted]):
+        with self.head.at(wanted, positions[wanted]):
             out = self.model(input_ids=again, **self.options(again, language))
-        logits: torch.Tensor = out.logits[: len(rows)]
-        return logits.reshape(len(rows), -1)
+        logits: torch.Tensor = out.logits[: len(ids)]
+        return logits.reshape(len(ids), -1)
 
     def states(self, ids: torch.Tensor, language: str = "") -> torch.Tensor:
         """Return the last hidden states (texts, length, width), those that a head would read.
@@ -302,27 +293,25 @@ class Reader(Filler):
         """
         again = self.enough(ids, ids.shape[1])
         out = self.body(input_ids=again, **self.options(again, language))
-        last = out.get("encoder_last_hidden_state")
-        found: torch.Tensor = out[0] if last is None else last
-        return found[: len(ids)]
+        last: torch.Tensor | None = out.get("encoder_last_hidden_state")
+        return (out[0] if last is None else last)[: len(ids)]
 
     def predict(
         self, prompts: Iterable[str], top_k: int, *, language: str = ""
     ) -> Iterator[Predicted]:
         """Rank all tokens at the last mask of each prompt, in the order of the prompts.
 
-        What is a UserError is told in ``asked``; and an answer that is not finite is one.
+        Errors are those of ``prepare``; a log-probability that is not finite is a UserError.
         """
-        names = len(self.tokens)  # a head may be wider: its last columns are of no token
+        size = len(self.tokens)  # a head may be wider: its last columns are of no token
         for block in blocks(prompts):
-            texts, encoded, score, _ = self.asked(block, language)
-            narrow = partial(_columns, score, names)
-            best, values = self._ranked(encoded, min(top_k, names), narrow)
-            lengths, unknown = self._sizes(encoded)
+            texts, encoded, score, _ = self.prepare(block, language)
+            best, values = self._ranked(encoded, top_k, size, score)
+            lengths, unknown = self.sizes(encoded)
             yield Predicted(texts, lengths, best, values, unknown)
 
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
-        """Return the tokens of each word as a text of its own, and the places of its own ones."""
+        """Return the tokens of each word as a text, and the positions of the word's own ones."""
         return [(ids, self.tokens.counted(ids)) for ids in self.tokens.encode(words, language)]
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
@@ -334,22 +323,18 @@ class Reader(Filler):
             yield self._represent(block, language)
 
     def _represent(self, words: list[str], language: str) -> Represented:
-        texts, own = zip(*self.alone(words, language), strict=True)
-        for word, ids, places in zip(words, texts, own, strict=True):
-            self.tokens.fits(word, ids, self.longest)
-            if not places:
+        texts, inner = zip(*self.alone(words, language), strict=True)
+        for word, ids, positions in zip(words, texts, inner, strict=True):
+            self.tokens.fits(word, len(ids), self.longest)
+            if not positions:
                 raise UserError(f"models.{self.name}: no token of its own in {word!r}")
 
         def launch(rows: list[int]) -> torch.Tensor:
-            found = self.states(self.batches.move([texts[i] for i in rows]), language)
-            return self.finite(found.double(), "states")
+            states = self.states(self.batches.move([texts[i] for i in rows]), language)
+            return self.finite(states.double(), "states")
 
         lengths = [len(ids) for ids in texts]
         states = self.batches.each(lengths, lengths, launch)
-        means = [found[places].mean(axis=0) for found, places in zip(states, own, strict=True)]
-        inner = [[ids[i] for i in places] for ids, places in zip(texts, own, strict=True)]
-        return Represented(words, *self._sizes(inner), np.round(np.stack(means), DECIMALS) + 0.0)
-
-
-def _columns(score: Scores, number: int, rows: list[int]) -> torch.Tensor:
-    return score(rows)[:, :number]
+        means = [part[places].mean(axis=0) for part, places in zip(states, inner, strict=True)]
+        own = [[ids[i] for i in places] for ids, places in zip(texts, inner, strict=True)]
+        return Represented(words, *self.sizes(own), np.round(np.stack(means), DECIMALS) + 0.0)

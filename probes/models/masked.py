@@ -2,15 +2,15 @@
 
 ``fill`` and ``predict`` read log-probabilities at the mask; ``pseudo_logprobs`` scores sentences;
 ``represent`` returns hidden states of words. Every result is that of a plain forward pass of the
-model's own class; left out are the head at places that nobody reads, padding, and attention masks
-that mask nothing.
+model's own class; left out are the head at positions that nobody reads, padding, and attention
+masks that mask nothing.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from itertools import product, repeat
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,9 +18,10 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 
 from plumbline.builders.core.errors import UserError
+from plumbline.probes.models import batching
 from plumbline.probes.models.batching import blocks
-from plumbline.probes.models.forward import Asked, Known, Reader
-from plumbline.probes.models.kernels.head_only import gated, narrow
+from plumbline.probes.models.forward import Candidates, Prompts, Reader
+from plumbline.probes.models.kernels.head_only import HeadOnly
 from plumbline.probes.models.scorer import MASK, METHODS, Method, Score
 
 if TYPE_CHECKING:
@@ -29,11 +30,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# one mask, read by the decoder at its place: of its own text it sees only what stands before
+# one mask, read by the decoder at its position: of its own text it sees only what stands before
 DECODERS = ("bart", "mbart", "mvp")
-Pass = tuple[int, tuple[int, ...]]  # pieces of a word, those already in place
-Piece = tuple[int, int]  # which of the word it is, and its number
-Copy = tuple[tuple[int, ...], tuple[int, ...], str]  # a text, the scored place and others masked
+Copy = tuple[tuple[int, ...], tuple[int, ...], str]  # text, its masked positions, language
 
 
 class _Auto:
@@ -55,11 +54,10 @@ class Masked(Reader):
         super().__init__(where, name, revision, **options)
         self.mask_token = str(self.tokens.tokenizer.mask_token)
         self.scored: dict[Copy, complex] = {}  # masked copies of the last sentences
-        path = self.model.base_model_prefix
-        self.body: Any = self.model.get_submodule(path)
+        self.body = self.model.get_submodule(self.model.base_model_prefix)
         if self.kind != "xlnet":
-            self.gate = gated(self.model, path)
-            self.narrow = narrow(self.model, self.gate, place=1)
+            self.head = HeadOnly(self.body)
+            self.narrow = self.head.shorten(self.model, 1)
 
     def load(self, where: Path, *, pickles: bool) -> Any:
         """Return the model from a folder."""
@@ -76,32 +74,24 @@ class Masked(Reader):
         return model
 
     def at(
-        self,
-        ids: Any,
-        places: Any,
-        language: str = "",
-        hidden: Sequence[Sequence[int]] = (),
-        of: list[int] | None = None,
+        self, ids: Any, positions: Any, language: str = "", hidden: Sequence[Sequence[int]] = ()
     ) -> torch.Tensor:
-        """Return the logits (places, vocabulary) of texts (texts, length) at some places.
+        """Return the logits (texts, vocabulary) of texts (texts, length) at one position each.
 
-        One of each text, or of the texts that ``of`` numbers, (places,): a pass for each text, of
-        XLNet one for each place. Only XLNet needs the ``hidden`` places of each text: its
-        permutation mask hides a token from all others, and the target mapping asks for one place's
-        prediction from the query stream (Yang et al. 2019, section 2.3).
+        Only XLNet needs the ``hidden`` positions of each text: its permutation mask hides a token
+        from all others, and the target mapping asks for one position's prediction from the query
+        stream (Yang et al. 2019, section 2.3).
         """
-        ids, places = self.batches.move(ids), self.batches.move(places)
-        own = torch.arange(len(ids)) if of is None else torch.tensor(of)
+        ids, positions = self.batches.move(ids), self.batches.move(positions)
         if self.kind != "xlnet":
-            return self.look(ids, places, language, self.batches.move(own))
-        ids, hidden = ids[own.to(ids.device)], [hidden[row] for row in own.tolist()]
+            return self.look(ids, positions, language)
         rows = self.enough(torch.arange(len(ids), device=ids.device))
         texts, length = len(rows), ids.shape[1]
         new = partial(torch.zeros, device=ids.device, dtype=self.model.dtype)
         blind, target = new(texts, length, length), new(texts, 1, length)
         for n, row in enumerate(rows.tolist()):
             blind[n, :, list(hidden[row])] = 1
-        target[torch.arange(texts, device=ids.device), 0, places[rows]] = 1
+        target[torch.arange(texts, device=ids.device), 0, positions[rows]] = 1
         options = self.options(ids[rows], language)
         out = self.model(input_ids=ids[rows], perm_mask=blind, target_mapping=target, **options)
         logits: torch.Tensor = out.logits[: len(ids)]
@@ -127,7 +117,7 @@ class Masked(Reader):
         config, tokenizer = self.model.config, self.tokens.tokenizer
         if self.kind == "xlnet":
             return {"token_type_ids": torch.where(ids == tokenizer.cls_token_id, 2, 0)}
-        self.tokens.told(language)
+        self.tokens.require_language(language)
         if self.kind != "xlm" or not config.use_lang_emb or config.n_langs < 2:
             return {}
         numbers = getattr(config, "lang2id", None) or {}
@@ -135,18 +125,18 @@ class Masked(Reader):
             raise self.tokens.foreign(language, numbers)
         return {"langs": torch.full_like(ids, numbers[language])}
 
-    def asked(
+    def prepare(
         self,
         prompts: list[str],
         language: str,
-        known: Known | None = None,
+        known: Candidates | None = None,
         *,
         together: bool = False,
-    ) -> Asked:
-        """Return how prompts are asked, for words at their one mask, or for tokens at the last.
+    ) -> Prompts:
+        """Return prompts for words at their one mask, or for tokens at the last.
 
-        A word of several pieces is asked for at as many masks, each piece with the ones before it
-        in place and the ones behind it masked, and the sum taken (within-word left-to-right); or
+        A word of several pieces is scored at as many masks, each piece with the ones before it in
+        place and the ones behind it masked, and the sum taken (within-word left-to-right); or
         ``together``, each with all pieces of the word masked. A prompt that is too long for the
         model, or has no mask, or where words are known more than one, is a UserError.
         """
@@ -157,17 +147,15 @@ class Masked(Reader):
             if not places or (known is not None and len(places) > 1):
                 wrong = "no mask" if known is None else "not exactly one mask"
                 raise UserError(f"models.{self.name}: {wrong} in {text!r}")
-        tails = [tail for tail in (known or {}).values() if len(tail) > 1]
-        score = partial(self._at_masks, encoded, masks, language)
-        sums = partial(self._sums, encoded, masks, tails, language, together)
-        return Asked(written, encoded, score, sums)
 
-    def _at_masks(
-        self, encoded: list[list[int]], masks: list[list[int]], language: str, rows: list[int]
-    ) -> torch.Tensor:
-        """Return log-probabilities (rows, vocabulary) at the last mask of some texts."""
-        ids, hidden = [encoded[i] for i in rows], [masks[i] for i in rows]
-        return self.nats(self.at(ids, [places[-1] for places in hidden], language, hidden))
+        def score(rows: list[int]) -> torch.Tensor:
+            hidden = [masks[i] for i in rows]
+            last = [places[-1] for places in hidden]
+            return self.nats(self.at([encoded[i] for i in rows], last, language, hidden))
+
+        tails = [tail for tail in (known or {}).values() if len(tail) > 1]
+        sums = partial(self._sums, encoded, masks, tails, language, together)
+        return Prompts(written, encoded, score, sums)
 
     def _sums(
         self,
@@ -177,54 +165,23 @@ class Masked(Reader):
         language: str,
         together: bool,
     ) -> NDArray[np.float64]:
-        """Return the log-probability (prompts, words) of words of several pieces at the mask.
-
-        The mask becomes as many masks as the word has pieces. Each piece is scored with the ones
-        before it in place, or where they are masked ``together`` with none, and the sum is taken.
-        """
+        """Return the log-probability (prompts, words) of words of several pieces at the mask."""
         worst = max(encoded, key=len)
-        text = self.tokens.tokenizer.decode(worst)
-        self.tokens.fits(text, range(len(worst) + max(map(len, tails)) - 1), self.longest)
-
-        # words that begin alike share their passes
-        passes: dict[Pass, set[Piece]] = {}
-        for tail in tails:
-            for at, piece in enumerate(tail):
-                key = len(tail), () if together else tail[:at]
-                passes.setdefault(key, set()).add((at, piece))
-        wanted = {key: sorted(pieces) for key, pieces in sorted(passes.items())}
-        jobs = list(product(range(len(encoded)), wanted))
-
-        def launch(some: list[int]) -> list[torch.Tensor]:
-            texts, hidden, line = [], [], {}
-            seen: list[tuple[int, int]] = []
-            for row, (prompt, (length, begun)) in enumerate(jobs[r] for r in some):
-                ids, (place,) = encoded[prompt], masks[prompt]
-                blank = [self.mask_id] * (length - len(begun))
-                texts.append([*ids[:place], *begun, *blank, *ids[place + 1 :]])
-                hidden.append(range(place + len(begun), place + length))
-                for n in sorted({n for n, _ in wanted[length, begun]}):
-                    line[row, n] = len(seen)
-                    seen.append((row, place + n))
-            of, places = map(list, zip(*seen, strict=True))
-            scores = self.nats(self.at(texts, places, language, hidden, of)).double()
-            pieces = [wanted[jobs[r][1]] for r in some]
-            return [
-                scores[[line[row, n] for n, _ in own], [piece for _, piece in own]]
-                for row, own in enumerate(pieces)
-            ]
-
-        lengths = [len(encoded[i]) + length - 1 for i, (length, _) in jobs]
-        done = self.batches.each(lengths, lengths, launch)
-        scores = {}  # of each piece in each pass, a number for each prompt
-        for s, (key, own) in enumerate(wanted.items()):
-            columns = torch.stack(done[s :: len(wanted)], dim=1).cpu().numpy()
-            scores[key] = dict(zip(own, columns, strict=True))
-        whole = np.zeros((len(encoded), len(tails)))
-        for column, tail in enumerate(tails):
-            for at, piece in enumerate(tail):
-                whole[:, column] += scores[len(tail), () if together else tail[:at]][at, piece]
-        return whole
+        length = len(worst) + max(map(len, tails)) - 1
+        self.tokens.fits(self.tokens.tokenizer.decode(worst), length, self.longest)
+        sums = [np.zeros((0, len(tails)))]
+        for rows in blocks(range(len(encoded)), max(1, batching.BLOCK // sum(map(len, tails)))):
+            texts, hidden = [], []
+            for ids, (start,) in ((encoded[i], masks[i]) for i in rows):
+                for tail in tails:
+                    texts.append([*ids[:start], *tail, *ids[start + 1 :]])
+                    inner = range(start, start + len(tail))
+                    hidden.append(
+                        [(p, *(q for q in inner if q > p or (together and q != p))) for p in inner]
+                    )
+            scores = self._masked(texts, hidden, language)[:, 0]
+            sums.append(scores.reshape(len(rows), -1))
+        return np.concatenate(sums)
 
     def pseudo_logprobs(
         self,
@@ -257,8 +214,7 @@ class Masked(Reader):
                 f"({method}); leave it out of this probe"
             )
         before = repeat("") if prefixes is None else prefixes
-        pairs = zip(before, sentences, strict=prefixes is not None)
-        for block in blocks(pairs):
+        for block in blocks(zip(before, sentences, strict=prefixes is not None)):
             with self._eager() if method == "aula" else nullcontext():  # not while yielding
                 scores = self._score(block, method, language)
             yield from scores
@@ -275,67 +231,63 @@ class Masked(Reader):
 
     def _score(self, pairs: list[tuple[str, str]], method: Method, language: str) -> list[Score]:
         """Score one block of sentences behind their prefixes."""
-        given = [(self.context + prefix).rstrip() for prefix, _ in pairs]
+        before = [(self.context + prefix).rstrip() for prefix, _ in pairs]
         sentences = [self.context + prefix + sentence for prefix, sentence in pairs]
         encoded = self.encode(sentences, language)
-        distinct = sorted(set(given))
-        every = self.tokens.encode(distinct, language, special=False)
-        heads = dict(zip(distinct, every, strict=True))
+        heads = self.tokens.encode(before, language, special=False)
         counted: list[list[int]] = []
-        for prefix, text, ids in zip(given, sentences, encoded, strict=True):
-            own = self.tokens.counted(ids)
-            if head := heads[prefix]:
-                self.tokens.after(prefix, text, [ids[i] for i in own], head)
-            counted.append(own[len(head) :])
-            if not counted[-1]:
+        for prefix, head, text, ids in zip(before, heads, sentences, encoded, strict=True):
+            places = self.tokens.counted(ids)
+            if prefix:
+                self.tokens.after(prefix, text, [ids[i] for i in places], head)
+                places = places[len(head) :]
+            if not places:
                 raise UserError(f"models.{self.name}: nothing to score in {text!r}")
+            counted.append(places)
         if method in METHODS[2:]:
             sums = self._unmasked(encoded, counted, language, weighted=method == "aula")
         else:
-            words = None
+            hidden = [[(p,) for p in places] for places in counted]
             if method == "within_word_l2r":
-                both = zip(sentences, encoded, strict=True)
-                words = [self.tokens.words(text, ids, language) for text, ids in both]
-            sums = self._masked_copies(encoded, counted, words, language)
-        inner = [[ids[i] for i in own] for ids, own in zip(encoded, counted, strict=True)]
+                for i, places in enumerate(counted):
+                    word = self.tokens.words(sentences[i], encoded[i], language)
+                    hidden[i] = [
+                        (p, *(q for q in places if q > p and word[q] == word[p])) for p in places
+                    ]
+            sums = self._masked(encoded, hidden, language)
+        inner = [[ids[i] for i in places] for ids, places in zip(encoded, counted, strict=True)]
         return self.scores(sentences, sums[:, 0], inner, sums[:, 1])
 
-    def _masked_copies(
-        self,
-        encoded: list[list[int]],
-        counted: list[list[int]],
-        words: list[list[int | None]] | None,
-        language: str,
+    def _masked(
+        self, texts: list[list[int]], hidden: list[list[tuple[int, ...]]], language: str
     ) -> NDArray[np.float64]:
-        """Return sums (sentences, 2) over copies of each sentence, one token masked in each.
+        """Return sums (texts, 2) over masked copies of each text of what :meth:`chosen` returns.
 
-        They are of what :meth:`chosen` returns.
-
-        With ``words``, the pieces behind it are masked that have its word's number. The last piece
-        of a word is masked alone in any case: what one method has scored, the other takes.
+        ``hidden``: for each copy of a text the positions that are masked, the scored one first.
+        Where two methods mask the same, the other takes what one has scored.
         """
-        copies: list[Copy] = []
-        for i, own in enumerate(counted):
-            for place in own:
-                behind = (q for q in own if words and q > place and words[i][q] == words[i][place])
-                copies.append((tuple(encoded[i]), (place, *behind), language))
+        copies = [
+            (tuple(ids), positions, language)
+            for ids, masked in zip(texts, hidden, strict=True)
+            for positions in masked
+        ]
         new = [copy for copy in dict.fromkeys(copies) if copy not in self.scored]
 
         def launch(rows: list[int]) -> torch.Tensor:
             ids = torch.tensor([new[r][0] for r in rows])
-            hidden = [new[r][1] for r in rows]
-            places = torch.tensor([first for first, *_ in hidden])
+            masked = [new[r][1] for r in rows]
+            places = torch.tensor([first for first, *_ in masked])
             true = ids.gather(1, places[:, None]).squeeze(1)
-            where = [(n, q) for n, masked in enumerate(hidden) for q in masked]
+            where = [(n, q) for n, positions in enumerate(masked) for q in positions]
             ids[tuple(torch.tensor(where).t())] = self.mask_id
-            chosen = self.chosen(self.at(ids, places, language, hidden), self.batches.move(true))
+            chosen = self.chosen(self.at(ids, places, language, masked), self.batches.move(true))
             return torch.view_as_complex(chosen)  # two numbers as one: small arrays are slow
 
         lengths = [len(ids) for ids, *_ in new]
-        found = self.batches.each(lengths, lengths, launch)
-        known = self.scored | dict(zip(new, found, strict=True))
-        self.scored = {copy: known[copy] for copy in copies}  # no more than a block's
-        starts = np.cumsum([0, *(len(own) for own in counted[:-1])])
+        scores = self.batches.each(lengths, lengths, launch)
+        known = self.scored | dict(zip(new, scores, strict=True))
+        self.scored = {copy: known[copy] for copy in copies}  # keep only the current block
+        starts = np.cumsum([0, *(len(masked) for masked in hidden[:-1])])
         every = np.array([known[copy] for copy in copies])
         return np.stack([np.add.reduceat(part, starts) for part in (every.real, every.imag)], 1)
 
@@ -347,13 +299,13 @@ class Masked(Reader):
         def launch(rows: list[int]) -> torch.Tensor:
             ids = self.batches.move([encoded[i] for i in rows])
             logits, attention = self.all(ids, language, attention=weighted)
-            values, missed = self.chosen(logits, ids).unbind(2)
+            chosen = self.chosen(logits, ids)
             if attention is not None:
-                values = values * attention.double()
-            own = torch.zeros_like(values)
+                chosen[..., 0] *= attention.double()
+            own = torch.zeros_like(chosen)
             for n, i in enumerate(rows):
                 own[n, counted[i]] = 1
-            return torch.stack([(values * own).sum(1), (missed * own).sum(1)], dim=1)
+            return (chosen * own).sum(1)
 
         lengths = [len(ids) for ids in encoded]
         # eager attention differs in its last digits with the position of a text in its batch
@@ -367,8 +319,8 @@ def _one_dtype(xlnet: Any, dtype: torch.dtype) -> None:
     xlnet.to(dtype)
     plain = xlnet.transformer.relative_positional_encoding
 
-    def cast(*given: Any, **options: Any) -> torch.Tensor:
-        positions: torch.Tensor = plain(*given, **options).to(dtype)
+    def cast(*arguments: Any, **options: Any) -> torch.Tensor:
+        positions: torch.Tensor = plain(*arguments, **options).to(dtype)
         return positions
 
     xlnet.transformer.relative_positional_encoding = cast

@@ -1,4 +1,4 @@
-"""What is known of a model before it is loaded: where it comes from and how it is run.
+"""Params of models: where each comes from and how it is run.
 
 Models of the Hub, folders and endpoints stand under `models` in params.yaml. A planted world is an
 input like a snapshot: a folder of ``data/samples/worlds`` whose manifest has its entry.
@@ -35,7 +35,7 @@ VERBS: dict[str, frozenset[str]] = {  # what a model of each kind can be asked
 
 
 def verbs(verb: str | tuple[str, ...]) -> frozenset[str]:
-    """Return what a model must be able to do to be put to a probe: one of these."""
+    """Return the verbs of a probe as a set: a model needs one of them."""
     return frozenset({verb} if isinstance(verb, str) else verb)
 
 
@@ -135,8 +135,8 @@ def weights_folder(name: str) -> Path:
 
 def worlds() -> dict[str, Model]:
     """Return the planted worlds that are there, by name."""
-    found = {path.parent.name: path for path in sorted(WORLDS.glob(f"*/{MANIFEST}"))}
-    return {name: _world(path) for name, path in found.items() if NAME.fullmatch(name)}
+    manifests = {path.parent.name: path for path in sorted(WORLDS.glob(f"*/{MANIFEST}"))}
+    return {name: _world(path) for name, path in manifests.items() if NAME.fullmatch(name)}
 
 
 def _world(manifest: Path) -> Model:
@@ -147,14 +147,12 @@ def _world(manifest: Path) -> Model:
 def model(name: str, data: Path = DATA) -> Model:
     """Return one model's params; no such model or world, or a wrong entry, is a UserError."""
     known = read().get("models") or {}
-    manifest = data / WORLDS.relative_to(DATA) / name / MANIFEST
-    if NAME.fullmatch(name) and manifest.is_file():
+    file = pointer(name, data)
+    if NAME.fullmatch(name) and file.name == MANIFEST:
         if name in known:
-            raise UserError(
-                f"params.yaml: models.{name}: {manifest.parent} has this name; change it"
-            )
-        return _world(manifest)
-    if not isinstance(known, dict) or name not in known or not NAME.fullmatch(name):
+            raise UserError(f"params.yaml: models.{name}: {file.parent} has this name; change it")
+        return _world(file)
+    if name not in known or not NAME.fullmatch(name):
         names = ", ".join([*known, *worlds()]) or "none"
         raise UserError(
             f"params.yaml: no model {name!r} under models, nor a world; there are: {names}"

@@ -1,30 +1,39 @@
 """Models behind an OpenAI-compatible server: generation and, where supported, log-probabilities.
 
-A response that does not contain what was requested is an error that names model and row (counted
-from 0), never a number. Scores come from the echo of a prompt, as vLLM's completions give it: each
-token as text, with its log-probability. The tokens must add up to the text.
+Retries are the work of the ``openai`` client. A response that does not contain what was requested
+is an error that names model and row (counted from 0), never a number. Scores come from the echo of
+a prompt, as vLLM's completions give it: each token as text, with its log-probability. The tokens
+must add up to the text. The key is read from the environment for each run, and no error message
+contains it.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import accumulate, islice
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from plumbline.builders.core.errors import UserError
-from plumbline.probes.models.client import Client, Refused, usage
+from plumbline.builders.core.errors import UserError, in_the_open, keep, mask
 from plumbline.probes.models.scorer import DECIMALS, SAMPLING, Sampling, Score, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from openai import OpenAI
 
     from plumbline.probes.models.params import Endpoint
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+TIMEOUT_S = 120.0  # seconds to wait for a response
+RETRIES = 5  # after a first request that failed
+LONGEST_MESSAGE = 200  # characters of a server's message that an error repeats
 BLOCK = 16  # requests of each thread before their responses are handed on
 AROUND = 64  # tokens that a chat template may put around a prompt
 IDENTITY = ("id", "owned_by", "parent", "max_model_len", "meta")
@@ -34,17 +43,26 @@ ROUNDING = 1e-6  # above the logarithm of 1
 OLLAMA = "fp_ollama"  # the system_fingerprint of its responses
 
 
+class Refused(UserError):  # noqa: N818
+    """A request that the server refuses with an HTTP status."""
+
+    def __init__(self, message: str, status: int, reason: str) -> None:
+        super().__init__(message)
+        self.status, self.reason = status, reason
+
+
 class Remote:
     """A model on a server."""
 
     def __init__(self, name: str, endpoint: Endpoint, revision: str) -> None:
         self.name, self.endpoint, self.revision = name, endpoint, revision
+        self.spent = 0  # tokens
+        self._lock = Lock()
         self._limit = "max_tokens"  # what the server calls the most tokens that it may write
 
     @cached_property
-    def client(self) -> Client:
-        """The connection, made when it is first needed."""
-        return Client(self.endpoint)
+    def _client(self) -> OpenAI:
+        return connect(self.endpoint)
 
     def facts(self) -> dict[str, str | int]:
         """Return what other models do, as far as a server tells: vocabulary 0 is not known."""
@@ -88,13 +106,12 @@ class Remote:
                 )
             choice = _choice(row, response)
             reason = choice.get("finish_reason")
-            message = choice.get("message") if chat else choice
-            text = message.get("content" if chat else "text") if message else None
+            text = (choice.get("message") or {}).get("content") if chat else choice.get("text")
             if text is None and chat and reason == "length":
                 text = ""  # all of it went into thoughts that are not shown
             if not isinstance(text, str) or reason not in ("stop", "length"):
                 raise UserError(f"{row}: no text in the response, which ended with {reason!r}")
-            tokens = usage(response, "completion_tokens") or 0
+            tokens = (response.get("usage") or {}).get("completion_tokens") or 0
             return Text(prompt, seed, text, tokens, reason == "stop")
 
         return self._map(write, zip(prompts, seeds, strict=True), lambda item: item[0])
@@ -127,7 +144,10 @@ class Remote:
     def _complete(
         self, row: str, prompt: str, body: dict[str, Any], sampling: Sampling
     ) -> dict[str, Any]:
-        """Return the response to one prompt."""
+        """Return the response to one prompt, and count its tokens; a spent budget is an error."""
+        limit = self.endpoint.token_budget
+        if self.spent >= limit:
+            raise UserError(f"endpoint.token_budget: {self.spent} of {limit} tokens are used")
         body = {
             "model": self.endpoint.model,
             **body,
@@ -138,8 +158,12 @@ class Remote:
         if sampling.top_k > 0:
             body["top_k"] = sampling.top_k  # an extension, refused by some servers
         path = "/chat/completions" if "messages" in body else "/completions"
+        response = request(self._client, row, path, body)
         # No tokenizer in use makes more tokens of a text than it has bytes.
-        return self.client.post(row, path, body, len(prompt.encode()) + AROUND + sampling.tokens)
+        most = len(prompt.encode()) + AROUND + sampling.tokens
+        with self._lock:
+            self.spent += (response.get("usage") or {}).get("total_tokens") or most
+        return response
 
     def _map(
         self,
@@ -160,6 +184,79 @@ class Remote:
                 yield from pool.map(send_row, block)
 
 
+def connect(endpoint: Endpoint) -> OpenAI:
+    """Return a client for an endpoint that sends nothing of another account's settings.
+
+    Raises
+    ------
+    UserError
+        If the variable that the endpoint names holds no key, or others could read it on its way.
+    """
+    try:
+        import openai
+    except ModuleNotFoundError as error:
+        raise UserError("remote models need: pip install 'plumbline[remote]'") from error
+    key = ""
+    if endpoint.key is not None:
+        if in_the_open(endpoint.url):
+            raise UserError(f"{endpoint.url}: would send the key in {endpoint.key} unencrypted")
+        key = os.environ.get(endpoint.key, "").strip()
+        if not (key and key.isascii() and key.isprintable()):
+            raise UserError(f"{endpoint.key}: put the server's key into this environment variable")
+        keep(key)
+    headers: Any = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
+    return openai.OpenAI(
+        api_key=key or "none",
+        base_url=endpoint.url,
+        timeout=TIMEOUT_S,
+        max_retries=RETRIES,
+        default_headers=headers,
+        # Over http a proxy would see the request.
+        http_client=openai.DefaultHttpxClient(
+            follow_redirects=False, trust_env=endpoint.url.startswith("https:")
+        ),
+    )
+
+
+def request(
+    client: OpenAI, what: str, path: str, body: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the JSON object at a path of a server, or its response to a body.
+
+    Raises
+    ------
+    UserError
+        If the server refuses or fails, or the response is no JSON object; ``what`` begins it.
+    """
+    import openai
+
+    try:
+        if body is None:
+            response = client.get(path, cast_to=object)
+        else:
+            response = client.post(path, cast_to=object, body=body)
+        if isinstance(response, dict) and not response.get("error"):
+            return response
+        failure = UserError(f"{what}: {_message(response)}")
+    except openai.APIStatusError as error:
+        status, reason = error.status_code, _message(error.body or error.response.text)
+        advice = "check the key" if status in (401, 403) else "check url, model and api"
+        failure = Refused(f"{what}: HTTP {status}, {advice} of endpoint: {reason}", status, reason)
+    except openai.APIConnectionError as error:
+        failure = UserError(f"{what}: no response ({type(error.__cause__ or error).__name__})")
+    except ValueError:
+        failure = UserError(f"{what}: the response is not JSON; check endpoint.url")
+    raise failure  # outside of the handler: the client's errors hold the request with the key
+
+
+def _message(body: Any) -> str:
+    """Return the message in the body of an error, on one line and without the key."""
+    for name in ("error", "message", "detail"):
+        body = body[name] if isinstance(body, dict) and body.get(name) else body
+    words = " ".join((body if isinstance(body, str) else json.dumps(body)).split())
+    return mask(words)[:LONGEST_MESSAGE]
+
+
 def identify(endpoint: Endpoint) -> dict[str, Any]:
     """Return the server's description of the model, without times.
 
@@ -167,12 +264,12 @@ def identify(endpoint: Endpoint) -> dict[str, Any]:
     models, this not among them, is a UserError.
     """
     try:
-        listed = Client(endpoint).get("/models").get("data")
+        listed = request(connect(endpoint), f"{endpoint.url}/models", "/models").get("data")
     except Refused as refused:
         if refused.status in (404, 405):
             return {"id": endpoint.model}
         raise
-    models = {str(entry.get("id")): entry for entry in listed or () if isinstance(entry, dict)}
+    models = {str(entry.get("id")): entry for entry in listed or ()}
     # Ollama adds the tag ":latest" to a name without one
     model = models.get(endpoint.model) or models.get(f"{endpoint.model}:latest")
     if model is None:
@@ -183,10 +280,11 @@ def identify(endpoint: Endpoint) -> dict[str, Any]:
 
 def _choice(row: str, response: dict[str, Any]) -> dict[str, Any]:
     """Return the one choice of a response."""
-    choices = response.get("choices")
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+    choices: Any = response.get("choices")
+    if not choices:
         raise UserError(f"{row}: a response without choices; is the server OpenAI-compatible?")
-    return choices[0]
+    choice: dict[str, Any] = choices[0]
+    return choice
 
 
 def _no_scores(row: str) -> UserError:

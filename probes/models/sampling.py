@@ -25,21 +25,20 @@ class Writer(Adapter):
     """A model that writes one token after the other."""
 
     continues: bool  # whether what it writes goes on from the prompt
-    # of prompts, tokens to come and a language: what the model gets, as text and tokens
+    # from prompts, tokens to come and a language: what the model gets, as text and tokens
     opened: Callable[[list[str], int, str], tuple[list[str], list[list[int]]]]
-    # of tokens (texts, length): logits (texts, vocabulary) for the next, and what to go on with
+    # from tokens (texts, length): logits (texts, vocabulary) for the next, and the state to go on
     begin: Callable[[torch.Tensor], tuple[torch.Tensor, dict[str, Any]]]
-    # of the last tokens (texts,) and that: logits (texts, vocabulary) for the next
+    # from the last tokens (texts,) and the state: logits (texts, vocabulary) for the next
     step: Callable[[torch.Tensor, dict[str, Any]], torch.Tensor]
     keep: Callable[[torch.Tensor, dict[str, Any]], None]  # goes on with some of the texts only
 
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
         super().__init__(where, name, revision, **options)
-        found = getattr(self.model.generation_config, "eos_token_id", None)
-        if found is None:
-            found = getattr(self.model.config, "eos_token_id", None)
-        several = found if isinstance(found, list) else () if found is None else [found]
-        self.ends = frozenset(several)  # the tokens that end a text
+        ends = getattr(self.model.generation_config, "eos_token_id", None)
+        if ends is None:
+            ends = getattr(self.model.config, "eos_token_id", None)
+        self.ends = set(ends) if isinstance(ends, list) else {ends}  # the tokens that end a text
 
     def generate(
         self,
@@ -51,22 +50,22 @@ class Writer(Adapter):
     ) -> Iterator[Text]:
         """Continue or answer each prompt, in the order given, from the model's own probabilities.
 
-        Of what a model's config says on writing, the opening token that it forces on a decoder is
-        put first, and not counted. All else (beams, penalties, forbidden or closing tokens) is left
-        out. A prompt that leaves no room for the tokens asked for, an answer that is not finite, or
-        no language where one is needed is a UserError.
+        The opening token that a model's config forces on a decoder is put first, and not counted;
+        everything else in it (beams, penalties, forbidden or closing tokens) is left out. A prompt
+        that leaves no room for the tokens asked for, an answer that is not finite, or no language
+        where one is needed is a UserError.
         """
         for block in blocks(zip(prompts, seeds, strict=True)):
             texts, encoded = self.opened([prompt for prompt, _ in block], sampling.tokens, language)
-            yield from self._written(texts, encoded, [seed for _, seed in block], sampling)
+            yield from self._texts(texts, encoded, [seed for _, seed in block], sampling)
 
-    def _written(
+    def _texts(
         self, prompts: list[str], encoded: list[list[int]], seeds: list[int], sampling: Sampling
     ) -> Iterator[Text]:
         def launch(rows: list[int]) -> list[list[int]]:
             ids = self.batches.move([encoded[i] for i in rows])
             luck = [_luck(prompts[i], seeds[i], sampling.tokens) for i in rows]
-            return self._batch(ids, np.array(luck), sampling)
+            return self._write(ids, np.array(luck), sampling)
 
         lengths = [len(ids) for ids in encoded]
         costs = [length + sampling.tokens for length in lengths]
@@ -76,7 +75,7 @@ class Writer(Adapter):
             text = self._decoded(ids if self.continues else [], new)
             yield Text(prompt, seed, text, len(new), finished)
 
-    def _batch(self, ids: torch.Tensor, luck: np.ndarray, sampling: Sampling) -> list[list[int]]:
+    def _write(self, ids: torch.Tensor, luck: np.ndarray, sampling: Sampling) -> list[list[int]]:
         """Write equally long prompts' texts; those that are finished leave the batch."""
         texts: list[list[int]] = [[] for _ in ids]
         alive = list(range(len(ids)))
@@ -120,8 +119,7 @@ def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.
     before = ordered.cumsum(1) - ordered
     cut = before >= sampling.top_p * ordered.sum(1, keepdim=True)
     cut[:, 0] = False  # the best stays, however little is asked for
-    ordered = torch.where(cut, 0, ordered)
-    up_to = ordered.cumsum(1)
+    up_to = torch.where(cut, 0, ordered).cumsum(1)
     target = (luck * up_to[:, -1]).unsqueeze(1)
     place = torch.searchsorted(up_to, target, right=True).clamp(max=logits.shape[1] - 1)
     return best.indices.gather(1, place).squeeze(1)

@@ -32,38 +32,16 @@ class Vocabulary(NamedTuple):
     missing: tuple[str, ...]  # the words it lacks
 
 
-class Fill(NamedTuple):
-    """The best candidates for one prompt."""
-
-    prompt: str  # exactly as the model got it
-    words: tuple[str, ...]  # best first
-    logprobs_nats: tuple[float, ...]  # normalised over the model's full vocabulary
-    unknown: int = 0  # pieces of the prompt that the model has no symbol for
-    pieces: tuple[int, ...] = ()  # of each word; above 1, a sum from left to right within the word
-
-
 class Filled(NamedTuple):
     """The best candidates for a block of n prompts, as columns."""
 
     prompts: Sequence[str]  # exactly as the model got them
     candidates: Sequence[str]  # the words that the model has
     pieces: NDArray[np.int32]  # (candidates,) how many each consists of
-    best: NDArray[np.int32]  # (n, k) places in ``candidates``, best first
+    best: NDArray[np.int32]  # (n, k) indices in ``candidates``, best first
     logprobs_nats: NDArray[np.float64]  # (n, k) normalised over the model's full vocabulary
     lengths: NDArray[np.int32]  # (n,) pieces of the prompt, special ones and the mask with them
     unknown: NDArray[np.int32]  # (n,) those of them that the model has no symbol for
-
-    def each(self) -> Iterator[Fill]:
-        """Yield the answers prompt by prompt."""
-        for i, prompt in enumerate(self.prompts):
-            chosen = self.best[i].tolist()
-            yield Fill(
-                prompt,
-                tuple(self.candidates[j] for j in chosen),
-                tuple(self.logprobs_nats[i].tolist()),
-                int(self.unknown[i]),
-                tuple(int(self.pieces[j]) for j in chosen),
-            )
 
 
 class Predicted(NamedTuple):
@@ -77,7 +55,7 @@ class Predicted(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """What the tokens of a vocabulary are, in the order of their ids."""
+    """The tokens of a vocabulary, in the order of their ids."""
 
     tokens: Sequence[str]  # as the vocabulary has them
     words: Sequence[str]  # as text, without spaces around
@@ -97,7 +75,7 @@ class Score(NamedTuple):
 
 
 class Text(NamedTuple):
-    """What a model wrote after one prompt."""
+    """The text that a model generated after one prompt."""
 
     prompt: str  # exactly as the model got it
     seed: int
@@ -117,7 +95,7 @@ class Classes(NamedTuple):
 
 
 class Represented(NamedTuple):
-    """How a model represents a block of n words, each alone."""
+    """Hidden states of a block of n words, each alone."""
 
     words: Sequence[str]
     pieces: NDArray[np.int32]  # (n,) how many tokens each has, special ones left out
@@ -125,8 +103,20 @@ class Represented(NamedTuple):
     states: NDArray[np.float64]  # (n, width) mean of the last hidden states of those tokens
 
 
+class Sampling(NamedTuple):
+    """How text is drawn. ``temperature`` 0 is greedy."""
+
+    tokens: int = 64  # generated at most
+    temperature: float = 1.0
+    top_k: int = 0  # the best so many only; 0 for all
+    top_p: float = 1.0  # the best that together have so much probability
+
+
+SAMPLING = Sampling()
+
+
 class Scorer(Protocol):
-    """What every model can do: say what it is."""
+    """Any model, whatever its verbs."""
 
     name: str
 
@@ -139,7 +129,7 @@ class Fills(Scorer, Protocol):
     """Models with a mask, or that take one at the end of a prompt for the next word."""
 
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Tell which words are one word-initial piece."""
+        """Return the words that are one word-initial piece, and the others."""
 
     def fill(
         self,
@@ -159,13 +149,13 @@ class Fills(Scorer, Protocol):
 
 @runtime_checkable
 class Predicts(Scorer, Protocol):
-    """Models that say what they would put there, whatever it is."""
+    """Models that rank their whole vocabulary."""
 
     def pieces(self, language: str = "") -> Pieces:
-        """Tell what the tokens of the vocabulary are."""
+        """Return the tokens of the vocabulary."""
 
     def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
-        """Tell in how many tokens each word is written, of those that can be."""
+        """Return the number of tokens of each word that can be written."""
 
     def predict(
         self, prompts: Iterable[str], top_k: int, *, language: str = ""
@@ -196,18 +186,6 @@ class ScoresSentences(Scorer, Protocol):
         """Score sentences, or what stands behind a prefix, each token by what is around it."""
 
 
-class Sampling(NamedTuple):
-    """How text is drawn. ``temperature`` 0 is greedy."""
-
-    tokens: int = 64  # generated at most
-    temperature: float = 1.0
-    top_k: int = 0  # the best so many only; 0 for all
-    top_p: float = 1.0  # the best that together have so much probability
-
-
-SAMPLING = Sampling()
-
-
 @runtime_checkable
 class Generates(Scorer, Protocol):
     """Models that write."""
@@ -223,18 +201,18 @@ class Classifies(Scorer, Protocol):
     """Models with labels."""
 
     def classify(self, texts: Iterable[str]) -> Iterator[Classes]:
-        """Give the probability of every label."""
+        """Return the probability of every label of each text."""
 
     def lengths(self, words: Sequence[str], language: str = "") -> list[int]:
-        """Tell how many tokens each word has behind another one."""
+        """Return the number of tokens of each word behind another one."""
 
 
 @runtime_checkable
 class Represents(Scorer, Protocol):
-    """Models whose states can be looked at."""
+    """Models whose hidden states are known."""
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
-        """Give the last hidden state of each word alone, in their order."""
+        """Return the last hidden state of each word alone, in their order."""
 
 
 def agreement(
@@ -248,14 +226,14 @@ def agreement(
     share of the 20 best words that are among the 20 best in double precision. (0.0, 1.0) where
     there is nothing to compare.
     """
-    apart, shares = 0.0, []
+    largest, shares = 0.0, []
     blocks = (m.fill(prompts, words, len(words), language=language) for m in (scorer, double))
-    for one, other in zip(*blocks, strict=True):
-        for mine, true in zip(one.each(), other.each(), strict=True):
-            exact = dict(zip(true.words, true.logprobs_nats, strict=True))
-            pairs = zip(mine.words, mine.logprobs_nats, strict=True)
-            apart = max(apart, *(abs(exact[word] - value) for word, value in pairs), 0.0)
-            best = set(true.words[:BEST])
-            shares.append(len(best & set(mine.words[:BEST])) / max(1, len(best)))
+    for block, exact in zip(*blocks, strict=True):
+        columns = zip(block.best, block.logprobs_nats, exact.best, exact.logprobs_nats, strict=True)
+        for best, values, true_best, true_values in columns:
+            differences = abs(values[best.argsort()] - true_values[true_best.argsort()])
+            largest = max(largest, differences.max(initial=0.0))
+            top = set(true_best[:BEST].tolist())
+            shares.append(len(top & set(best[:BEST].tolist())) / max(1, len(top)))
     share = sum(shares) / len(shares) if shares and words else 1.0
-    return round(apart, DECIMALS), round(share, DECIMALS)
+    return round(float(largest), DECIMALS), round(share, DECIMALS)

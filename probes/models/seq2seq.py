@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from transformers import AutoModelForSeq2SeqLM
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import blocks
-from plumbline.probes.models.forward import Asked, Filler, Known
+from plumbline.probes.models.forward import Candidates, Filler, Prompts
 from plumbline.probes.models.sampling import Writer
 from plumbline.probes.models.scorer import MASK, Score
 
@@ -36,33 +35,40 @@ class Seq2Seq(Filler, Writer):
         self.gap = self.tokens.tokenizer.get_vocab().get(GAP)
         self.mask_token = GAP if self.gap is not None else ""
 
-    def asked(self, prompts: list[str], language: str, known: Known | None = None) -> Asked:
-        """Return how prompts are asked for the words in the one gap of each.
+    def prepare(
+        self, prompts: list[str], language: str, known: Candidates | None = None
+    ) -> Prompts:
+        """Return prompts for the words in the one gap of each.
 
         The mask becomes the first sentinel; the decoder, having written that sentinel, is asked
         for the word (Raffel et al. 2020, section 3.1.4). Words of several pieces are scored from
         left to right; neither says whether the gap holds more than the word. A model without
         sentinels, or a prompt that is too long or has not exactly one mask, is a UserError.
         """
-        if self.gap is None:
+        gap = self.gap
+        if gap is None:
             raise UserError(
                 f"models.{self.name}: has no {GAP}, so it cannot fill a mask as T5 does; a model "
                 "with a mask of its own is kind: masked"
             )
         written, encoded = self._inputs(prompts, language)
         for text, ids in zip(written, encoded, strict=True):
-            if ids.count(self.gap) != 1:
+            if ids.count(gap) != 1:
                 raise UserError(f"models.{self.name}: not exactly one mask in {text!r}")
-        tails = [list(tail) for tail in (known or {}).values() if len(tail) > 1]
-        rows = [(i, [self.gap], tail) for i in range(len(prompts)) for tail in tails]
-        sums = partial(self._sums, encoded, rows)
-        return Asked(written, encoded, partial(self._first, encoded), sums)
 
-    def _first(self, encoded: list[list[int]], rows: list[int]) -> torch.Tensor:
-        """Return log-probabilities (rows, vocabulary) of the token after the sentinel."""
-        ids = self.enough(self.batches.move([encoded[i] for i in rows]), len(self.opening) + 1)
-        given = self.batches.move([[*self.opening, int(self.gap or 0)]] * len(ids))
-        return self.nats(self.model(input_ids=ids, decoder_input_ids=given).logits[: len(rows), -1])
+        def score(rows: list[int]) -> torch.Tensor:
+            ids = self.enough(self.batches.move([encoded[i] for i in rows]), len(self.opening) + 1)
+            start = self.batches.move([[*self.opening, gap]] * len(ids))
+            out = self.model(input_ids=ids, decoder_input_ids=start)
+            return self.nats(out.logits[: len(rows), -1])
+
+        tails = [list(tail) for tail in (known or {}).values() if len(tail) > 1]
+
+        def sums() -> NDArray[np.float64]:
+            rows = [(i, [gap], tail) for i in range(len(prompts)) for tail in tails]
+            return self._sums(encoded, rows).reshape(len(prompts), -1)
+
+        return Prompts(written, encoded, score, sums)
 
     def logprobs(self, pairs: Iterable[tuple[str, str]], *, language: str = "") -> Iterator[Score]:
         """Score each continuation by the decoder, the prefix being the encoder's input.
@@ -77,7 +83,7 @@ class Seq2Seq(Filler, Writer):
             rests = [rest for _, rest in block]
             tails = self.tokens.encode(rests, language, special=False)
             for rest, prefix, tail in zip(rests, prefixes, tails, strict=True):
-                self.tokens.fits(rest, [*self.opening[1:], *tail], self.longest)
+                self.tokens.fits(rest, len(self.opening) - 1 + len(tail), self.longest)
                 if not tail:
                     raise UserError(
                         f"models.{self.name}: no token to score in {rest!r} after {prefix!r}"
@@ -113,7 +119,7 @@ class Seq2Seq(Filler, Writer):
         """Return what the encoder gets of each prompt, the decoder having room for the tokens."""
         texts, encoded = self._inputs(prompts, language)
         for text in texts:
-            self.tokens.fits(text, range(len(self.opening) - 1 + room), self.longest)
+            self.tokens.fits(text, len(self.opening) - 1 + room, self.longest)
         return texts, encoded
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
@@ -137,7 +143,7 @@ class Seq2Seq(Filler, Writer):
 
     def _inputs(self, prompts: list[str], language: str) -> tuple[list[str], list[list[int]]]:
         """Return what the encoder gets of each prompt, as text and tokens."""
-        self.tokens.told(language)
+        self.tokens.require_language(language)
         texts = [self.context + prompt.replace(MASK, GAP) for prompt in prompts]
         return texts, self.encode(texts, language)
 

@@ -25,13 +25,6 @@ UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # written without spaces: piece
 SENTENCEPIECE, BYTE_LEVEL = "▁", "Ġ"  # a space, as these vocabularies have it
 
 
-def _absent(tokenizer: Any, where: Path) -> str:
-    """Return the files that a tokenizer is read from if all are absent; some need none: bytes."""
-    wanted = sorted({*tokenizer.vocab_files_names.values()})
-    others = (*wanted, "tokenizer.json", "tokenizer.model")
-    return "" if any(Path(where, file).is_file() for file in others) else " or ".join(wanted)
-
-
 class Tokens:
     """One model's tokenizer."""
 
@@ -43,15 +36,17 @@ class Tokens:
         try:
             self.tokenizer: Any = AutoTokenizer.from_pretrained(where, trust_remote_code=False)
         except (OSError, ValueError, ImportError) as error:
-            said = " ".join(str(error).split())[:300]
+            reason = " ".join(str(error).split())[:300]
             raise UserError(
-                f"models.{name}: its tokenizer could not be loaded from {where} ({said}); check id "
-                "and revision in params.yaml"
+                f"models.{name}: its tokenizer could not be loaded from {where} ({reason}); check "
+                "id and revision in params.yaml"
             ) from error
-        if absent := _absent(self.tokenizer, where):
+        files = {*self.tokenizer.vocab_files_names.values()}  # none: it reads bytes
+        others = ("tokenizer.json", "tokenizer.model")
+        if files and not any(Path(where, file).is_file() for file in (*files, *others)):
             raise UserError(  # transformers 5 makes up one of its special tokens alone
-                f"models.{name}: {where} has no tokenizer, no {absent}; save it there with "
-                "tokenizer.save_pretrained"
+                f"models.{name}: {where} has no {' or '.join(sorted(files))} of a tokenizer; save "
+                "it there with tokenizer.save_pretrained"
             )
         if isinstance(self.tokenizer, BertweetTokenizer):
             self.tokenizer.normalization = True  # users and links as the model was trained on them
@@ -79,11 +74,11 @@ class Tokens:
         """
         from tokenizers import AddedToken
 
-        own = str(self.tokenizer.mask_token)
-        head, both = self.encode([HEAD, f"{HEAD} {own}"], special=False)
+        mask = str(self.tokenizer.mask_token)
+        head, both = self.encode([HEAD, f"{HEAD} {mask}"], special=False)
         if both != [*head, self.mask_id]:
-            mask = AddedToken(own, lstrip=True, special=True)
-            self.tokenizer.add_tokens(mask, special_tokens=True)
+            token = AddedToken(mask, lstrip=True, special=True)
+            self.tokenizer.add_tokens(token, special_tokens=True)
 
     def encode(
         self, texts: Sequence[str], language: str = "", *, special: bool = True
@@ -94,7 +89,7 @@ class Tokens:
         """
         if not texts:
             return []
-        self._speak(language)
+        self._set_language(language)
         ids: list[list[int]] = self.tokenizer(
             list(texts),
             add_special_tokens=special,
@@ -104,20 +99,20 @@ class Tokens:
         )["input_ids"]
         return ids
 
-    def _speak(self, language: str) -> None:
-        """Tell the tokenizer which language the next texts are in, if it is one that asks."""
+    def _set_language(self, language: str) -> None:
+        """Set the language of the next texts, if the tokenizer has one."""
         if self.moses:
             known = self.tokenizer.lang2id
             if language and known and language not in known:
                 raise self.foreign(language, known)
             # `lang=` is dropped on its way through transformers 5, and all would pass for English
-            apart = partial(type(self.tokenizer)._tokenize, self.tokenizer)  # noqa: SLF001
-            self.tokenizer._tokenize = partial(apart, lang=language or "en")  # noqa: SLF001
+            split = partial(type(self.tokenizer)._tokenize, self.tokenizer)  # noqa: SLF001
+            self.tokenizer._tokenize = partial(split, lang=language or "en")  # noqa: SLF001
         elif language and hasattr(self.tokenizer, "src_lang"):
             self.tokenizer.src_lang = self.code(language)
 
-    def told(self, language: str) -> None:
-        """Refuse to guess a language: the last one asked would go on in silence."""
+    def require_language(self, language: str) -> None:
+        """Refuse to guess a language: the last one that was set would go on in silence."""
         if not language and hasattr(self.tokenizer, "src_lang"):
             raise UserError(f"models.{self.name}: needs the language of its texts")
 
@@ -152,15 +147,14 @@ class Tokens:
             assert encoded["input_ids"] == list(ids)
             numbers: list[int | None] = encoded.word_ids()
             return numbers
-        self._speak(language)
-        pieces = self.tokenizer.tokenize(text)  # the ids of unknown ones do not tell of their ends
+        self._set_language(language)
+        pieces = self.tokenizer.tokenize(text)  # the ids of unknown ones do not show their ends
         inner = self.tokenizer.convert_tokens_to_ids(pieces)
         start = next(i for i in range(len(ids)) if list(ids[i : i + len(inner)]) == inner)
         ends = any(piece.endswith("</w>") for piece in pieces)
         numbers, word = [None] * len(ids), 0
-        own = set(self.counted(ids))
         for place, piece in enumerate(pieces, start):
-            numbers[place] = word if place in own else None
+            numbers[place] = word
             word += piece.endswith("</w>") if ends else not piece.endswith("@@")
         return numbers
 
@@ -173,22 +167,22 @@ class Tokens:
         key = (tuple(words), language)
         if key in self._known:
             return self._known[key]
-        (head,) = self.encode([HEAD], language, special=False)
         special = set(self.tokenizer.all_special_ids)  # the unknown one is among them
-        found: dict[tuple[int, ...], str] = {}
-        gap = self.gap(language)
-        whole = self.encode([f"{HEAD}{gap}{word}" for word in words], language, special=False)
-        for word, pieces in zip(words, whole, strict=True):
-            tail = tuple(pieces[len(head) :])
-            ok = pieces[: len(head)] == head and bool(tail) and tail not in found
-            ok = ok and word == word.strip() and not special & set(tail)
-            if ok and _closed(self.tokenizer.decode(list(tail))) == _closed(word):
-                found[tail] = word
-        self._known = {key: {word: tail for tail, word in found.items()}}
+        first: dict[tuple[int, ...], str] = {}
+        texts = [HEAD, *(f"{HEAD}{self.gap(language)}{word}" for word in words)]
+        head, *encoded = self.encode(texts, language, special=False)
+        for word, ids in zip(words, encoded, strict=True):
+            tail = tuple(ids[len(head) :])
+            usable = ids[: len(head)] == head and tail and word == word.strip()
+            if not usable or tail in first or special & set(tail):
+                continue
+            if _closed(self.tokenizer.decode(list(tail))) == _closed(word):
+                first[tail] = word
+        self._known = {key: {word: tail for tail, word in first.items()}}
         return self._known[key]
 
     def gap(self, language: str = "") -> str:
-        """Return what stands before a word after another: a space, or nothing in languages without.
+        """Return what separates two words: a space, or nothing in languages without.
 
         Where pieces bear no marker of a space, the space makes no difference.
         """
@@ -198,19 +192,23 @@ class Tokens:
         return "" if any(m not in (None, self.unknown_id) for m in markers) else " "
 
     def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
-        """Tell in how many tokens each word is written, of those that can be."""
+        """Return the number of tokens of each word that can be written."""
         return {word: len(tail) for word, tail in self.candidates(words, language).items()}
 
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Tell which words are one word-initial piece."""
+        """Return the words that are one word-initial piece, and the others."""
         pieces = self.candidates(words, language)
         ids = {word: tail[0] for word, tail in pieces.items() if len(tail) == 1}
-        first = dict(zip(reversed(words), reversed(range(len(words))), strict=True))
-        again = (word for place, word in enumerate(words) if first[word] < place or word not in ids)
-        return Vocabulary(ids, tuple(again))
+        first, missing = set(ids), []
+        for word in words:
+            if word in first:
+                first.remove(word)
+            else:
+                missing.append(word)
+        return Vocabulary(ids, tuple(missing))
 
     def pieces(self, language: str = "") -> Pieces:
-        """Return what the tokens of the vocabulary are, in the order of their ids."""
+        """Return the tokens of the vocabulary, in the order of their ids."""
         if language not in self._pieces:
             ids = range(len(self))
             words = [text.strip() for text in self.tokenizer.batch_decode([[i] for i in ids])]
@@ -227,14 +225,14 @@ class Tokens:
             )
         return self._pieces[language]
 
-    def fits(self, text: str, ids: Sequence[int], longest: int) -> None:
+    def fits(self, text: str, length: int, longest: int) -> None:
         """Refuse a text that is too long for the model, by a UserError with both lengths.
 
-        ``ids``: its tokens, with those that the model is to write behind it.
+        ``length``: number of its tokens, with those that the model is to write behind it.
         """
-        if len(ids) > longest:
+        if length > longest:
             raise UserError(
-                f"models.{self.name}: the prompt {text!r} has {len(ids)} tokens, the model takes "
+                f"models.{self.name}: the prompt {text!r} has {length} tokens, the model takes "
                 f"{longest}; it is never cut, leave the row out"
             )
 
@@ -249,7 +247,7 @@ class Tokens:
         return 0 if self.unknown_id is None else list(ids).count(self.unknown_id)
 
     def after(self, prefix: str, text: str, ids: Sequence[int], head: Sequence[int]) -> int:
-        """Return how many of a text's tokens belong to its prefix.
+        """Return how many of a text's tokens, ``ids``, belong to its prefix, tokenised as ``head``.
 
         A UserError if the tokens of the prefix are not the first tokens of the text: then no token
         boundary is where prefix and continuation meet, and the score would be of another text.

@@ -314,9 +314,9 @@ def without(
     """Return the log-probability of every candidate in a frame's sentence without a name."""
     if frame.without is None:
         return None
-    blocks = scorer.fill([frame.without], words, len(words), language=language)
-    (fill,) = (fill for block in blocks for fill in block.each())
-    return dict(zip(fill.words, fill.logprobs_nats, strict=True))
+    (block,) = scorer.fill([frame.without], words, len(words), language=language)
+    best = [block.candidates[i] for i in block.best[0]]
+    return dict(zip(best, block.logprobs_nats[0].tolist(), strict=True))
 
 
 def _columns(

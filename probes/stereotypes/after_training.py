@@ -141,8 +141,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the tables of one shard: train, prompt, and take the trained weights away again."""
     params: Params = task.params
     model, folders = task.model, task.folders
-    from plumbline.probes.models.files import download
-    from plumbline.probes.models.load import adapter
+    from plumbline.probes.models.load import adapter, download
     from plumbline.probes.training.train import Tuning, finetune, recipe
 
     language, name = shard.config, scorer.name

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
-from plumbline.probes.models.files import changed, download
-from plumbline.probes.models.load import adapter, load
+from plumbline.probes.models.load import adapter, changed, download, load
 from plumbline.probes.models.params import model
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class Checkpoint(NamedTuple):
     recipe: str = ""  # hash of model, texts, settings and code that it was made with
 
     def facts(self) -> dict[str, object]:
-        """Return what stands in :data:`COLUMNS`."""
+        """Return the values of :data:`COLUMNS`."""
         names = [column.name for column in COLUMNS]
         return dict(zip(names, self[1:8], strict=True))
 
@@ -73,8 +72,8 @@ def checkpoints(name: str, folder: Path = FOLDER) -> list[Checkpoint]:
     path = folder / name / LIST
     if not path.is_file():
         raise UserError(f"{path}: not there; run `make repro STAGE=pretrain@{name}` first")
-    found = [Checkpoint(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
-    return [ITSELF, *sorted(found, key=lambda c: c[1:6])]
+    states = [Checkpoint(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
+    return [ITSELF, *sorted(states, key=lambda state: state[1:6])]
 
 
 def scorer(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Scorer:
@@ -83,8 +82,8 @@ def scorer(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Scorer:
         return load(name)
     params, where = model(name), files(name, checkpoint, folder)
     options = {"dtype": params.dtype, "context": params.context}
-    found: Scorer = adapter(params.kind)(where, name, revision(checkpoint), **options)
-    return found
+    trained: Scorer = adapter(params.kind)(where, name, revision(checkpoint), **options)
+    return trained
 
 
 def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:

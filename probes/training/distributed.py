@@ -40,7 +40,7 @@ def _accelerator() -> Any:
 
 
 def accelerator() -> Any:
-    """Return what holds the processes together; None in one that trains by itself."""
+    """Return the accelerator of the processes; None in one that trains by itself."""
     return None if _each_alone else _accelerator()
 
 
@@ -67,14 +67,12 @@ def each_alone() -> Iterator[tuple[int, int]]:
 
 def number() -> int:
     """Return how many processes there are."""
-    together = accelerator()
-    return 1 if together is None else int(together.num_processes)
+    return getattr(accelerator(), "num_processes", 1)
 
 
 def index() -> int:
     """Return which one this is, from 0 on."""
-    together = accelerator()
-    return 0 if together is None else int(together.process_index)
+    return getattr(accelerator(), "process_index", 0)
 
 
 def first() -> bool:

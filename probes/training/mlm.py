@@ -1,4 +1,4 @@
-"""Batches, labels and the loss of masked and causal language modelling.
+"""Batches and losses of masked and causal language modelling, and of classification.
 
 Masks are drawn from torch's generator. Several processes draw the same masks and split every
 batch, so that their gradients are, on average, those of a single process.
@@ -28,7 +28,7 @@ IGNORED = -100
 
 
 class Batch(NamedTuple):
-    """What a model reads in a step, and what it is to predict; each (texts, tokens)."""
+    """Inputs and labels of a step, each (texts, tokens)."""
 
     ids: Tensor
     there: Tensor  # 1 where there is a token
@@ -56,91 +56,105 @@ def padded(tokens: Tokens, rows: Sequence[Sequence[int] | Ids]) -> tuple[Tensor,
     return torch.from_numpy(ids), torch.from_numpy(there.astype(np.int64))
 
 
-def moved(parts: Sequence[Tensor], device: torch.device) -> list[Tensor]:
+def _moved(parts: Sequence[Tensor], device: torch.device) -> list[Tensor]:
     """Return tensors on a device; a GPU copies them while it computes."""
     if device.type != "cuda":
         return [part.to(device) for part in parts]
     return [part.pin_memory().to(device, non_blocking=True) for part in parts]
 
 
-def batched(
-    tokens: Tokens, rows: Sequence[Sequence[int] | Ids], *, masked: bool, share: float = MASKED
-) -> Batch:
-    """Return texts of a step side by side; the tokens to hide are drawn from torch's generator."""
+def batched(tokens: Tokens, rows: Sequence[Sequence[int] | Ids], share: float) -> Batch:
+    """Return texts of a step side by side; the tokens to hide are drawn from torch's generator.
+
+    ``share``: part of the tokens that masked models predict; 0: all follow the ones before them.
+    """
     ids, there = padded(tokens, rows)
-    if masked:
-        given, labels = hide(tokens, ids, there, len(tokens), share)
-        return Batch(given, there, labels)
+    if share:
+        hidden, labels = hide(tokens, ids, there, len(tokens), share)
+        return Batch(hidden, there, labels)
     labels = torch.where(there == 1, ids, IGNORED)
     labels[:, 0] = IGNORED  # nothing stands before it
     return Batch(ids, there, labels)
 
 
-def parts(
-    tokens: Tokens,
-    net: Any,
-    rows: Rows,
-    *,
-    masked: bool,
-    share: float = MASKED,
-    room: int = 0,
-    mixed: bool = False,
+def _passes(net: Any, rows: Rows, room: int) -> Iterator[list[int]]:
+    """Yield the rows of each of this process's passes; gradients are exchanged after the last."""
+    number, index = distributed.number(), distributed.index()
+    if index:  # masks are drawn alike, dropout is not
+        seed(torch.initial_seed() + (index << 40))
+    every = distributed.passes([len(ids) for ids in rows.ids], room, number, index)
+    for n, own in enumerate(every, 1):
+        with distributed.exchange(net, last=n == len(every)):
+            yield own
+
+
+def losses_of(
+    tokens: Tokens, net: Any, rows: Rows, *, share: float, room: int = 0, mixed: bool = False
 ) -> Iterator[tuple[Tensor, float]]:
     """Yield the mean losses of this process's parts of a step, weighed by their predictions.
 
     Parameters
     ----------
     share
-        Part of the tokens that masked models predict.
+        Part of the tokens that masked models predict; 0: the model is a causal one.
     room
         Positions of a part at most; 0: all texts that this process has are one.
     mixed
         Whether products are computed in bfloat16.
     """
-    batch = batched(tokens, rows.ids, masked=masked, share=share)
-    number, index = distributed.number(), distributed.index()
-    if index:  # masks are drawn alike, dropout is not
-        seed(torch.initial_seed() + (index << 40))
+    batch = batched(tokens, rows.ids, share)
     whole = int((batch.labels != IGNORED).sum())
-    every = distributed.passes([len(row) for row in rows.ids], room, number, index)
-    where = getattr(net, "module", net).device.type
-    for n, own in enumerate(every, 1):
+    where = getattr(net, "module", net).device.type  # in several processes it is wrapped
+    for own in _passes(net, rows, room):
         part = batch.some(own or [0])  # all processes exchange gradients in their last pass
         predicted = int((part.labels != IGNORED).sum()) if own else 0
-        with distributed.exchange(net, last=n == len(every)):
-            with torch.autocast(where, torch.bfloat16, enabled=mixed):
-                loss = loss_of(net, part, masked=masked)
-            yield loss, predicted * number / max(whole, 1)
+        with torch.autocast(where, torch.bfloat16, enabled=mixed):
+            loss = loss_of(net, part, masked=share > 0)
+        yield loss, predicted * distributed.number() / max(whole, 1)
+
+
+def class_losses(
+    tokens: Tokens, net: Any, rows: Rows, *, room: int, mixed: bool
+) -> Iterator[tuple[Tensor, float]]:
+    """Yield the mean losses of a classifier as :func:`losses_of` does, weighed by their texts."""
+    assert rows.labels is not None
+    device = getattr(net, "module", net).device
+    for own in _passes(net, rows, room):
+        at = own or [0]
+        parts = (*padded(tokens, [rows.ids[i] for i in at]), torch.from_numpy(rows.labels[at]))
+        ids, there, labels = _moved(parts, device)
+        with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
+            logits = net(input_ids=ids, attention_mask=there).logits
+        loss = torch.nn.functional.cross_entropy(logits, labels)
+        yield loss, len(own) * distributed.number() / len(rows.ids)
 
 
 def loss_of(net: Any, batch: Batch, *, masked: bool) -> Tensor:
     """Return the mean cross-entropy of the tokens that are predicted; 0 if none is."""
-    model = getattr(net, "module", net)  # in several processes it is wrapped
+    model = getattr(net, "module", net)
     places = (batch.labels != IGNORED).nonzero(as_tuple=True)  # here: a GPU need not be waited for
     nothing = not len(places[0])
-    ids, there, labels, *chosen = moved([*batch, *places], model.device)
-    loss: Tensor
+    ids, there, labels, *chosen = _moved([*batch, *places], model.device)
     if not masked:
-        given = {} if nothing else {"labels": labels}
-        found = net(input_ids=ids, attention_mask=there, **given)
-        loss = found.logits.sum() * 0.0 if nothing else found.loss
+        out = net(input_ids=ids, attention_mask=there, labels=None if nothing else labels)
+        loss: Tensor = out.logits.sum() * 0.0 if nothing else out.loss
         return loss
     # without labels: from them BART would make up another input for its decoder than when asked
     with _only(model, tuple(chosen)):
         logits = net(input_ids=ids, attention_mask=there).logits
     if logits.dim() == 3:  # the output layer is no module of its own, so all places are there
         logits = logits[tuple(chosen)]
-    cross_entropy = torch.nn.functional.cross_entropy
-    loss = logits.sum() * 0.0 if nothing else cross_entropy(logits, labels[tuple(chosen)])
-    return loss
+    if nothing:
+        return logits.sum() * 0.0
+    return torch.nn.functional.cross_entropy(logits, labels[tuple(chosen)])
 
 
 @contextmanager
 def _only(model: Any, chosen: tuple[Tensor, ...]) -> Iterator[None]:
     """Put only some places through the output layer: with its vocabulary it costs the most."""
 
-    def pick(_: Any, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        return (given[0][chosen], *given[1:])
+    def pick(_: Any, states: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        return (states[0][chosen], *states[1:])
 
     layer = model.get_output_embeddings()
     if layer is None:
@@ -154,15 +168,11 @@ def _only(model: Any, chosen: tuple[Tensor, ...]) -> Iterator[None]:
 
 
 def hide(
-    tokens: Tokens,
-    ids: Tensor,
-    there: Tensor,
-    vocabulary: int,
-    share: float = MASKED,
+    tokens: Tokens, ids: Tensor, there: Tensor, vocabulary: int, share: float = MASKED
 ) -> tuple[Tensor, Tensor]:
     """Return inputs with hidden tokens, and labels that are the ids at those and -100 elsewhere.
 
-    Of each text at least one token is predicted. Draws from torch's own generator.
+    In each text at least one token is predicted. Draws from torch's own generator.
     """
     special = torch.isin(ids, torch.tensor(tokens.tokenizer.all_special_ids))
     free = (there == 1) & ~special
@@ -172,6 +182,6 @@ def hide(
     rows = torch.arange(len(ids))
     chosen[rows, first] |= free[rows, first]
     kind, other = torch.rand(ids.shape), torch.randint(vocabulary, ids.shape)
-    given = torch.where(chosen & (kind < HIDDEN), torch.tensor(tokens.mask_id), ids)
+    hidden = torch.where(chosen & (kind < HIDDEN), torch.tensor(tokens.mask_id), ids)
     swapped = chosen & (kind >= HIDDEN) & (kind < HIDDEN + RANDOM)
-    return torch.where(swapped, other, given), torch.where(chosen, ids, IGNORED)
+    return torch.where(swapped, other, hidden), torch.where(chosen, ids, IGNORED)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import shutil
 from itertools import product
@@ -26,8 +25,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import digest, write_bytes
-from plumbline.probes.models.files import download
-from plumbline.probes.models.load import load
+from plumbline.probes.models.load import download, load
 from plumbline.probes.models.params import model, weights_folder
 from plumbline.probes.models.tokenizer import Tokens
 from plumbline.probes.training import distributed
@@ -38,7 +36,7 @@ from plumbline.probes.training.rows import within
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from plumbline.probes.training.train import Loss, Trained, Tuning
+    from plumbline.probes.training.train import Loss, Tuning
 
     Spread = Callable[[Callable[..., None], list[tuple[object, ...]]], Iterable[object]]
 
@@ -53,7 +51,6 @@ HEADER = (
     *("epoch", "step", "loss", "learning_rate"),
 )
 SHORT = 0.01  # share of a budget that a corpus may lack
-LINES = 200  # of a training in LOSSES at most: where it has more steps, a line is a mean of several
 WORK = Path("data/tuning/pretrain")  # of trainings under way
 
 
@@ -110,8 +107,7 @@ class Params(Recipe):
     @model_validator(mode="after")
     def _once(self) -> Params:
         lists: dict[str, list[Any]] = {f"corpora.{m}": own for m, own in self.corpora.items()}
-        lists |= {"periods": list(self.periods), "seeds": self.seeds}
-        lists["shares"] = [f"{share:g}" for share in self.shares]
+        lists |= {"periods": [*self.periods], "shares": self.shares, "seeds": self.seeds}
         for name, values in lists.items():
             if len(set(values)) < len(values):
                 raise ValueError(f"{name}: one stands twice")
@@ -119,14 +115,14 @@ class Params(Recipe):
             raise ValueError(f"batch_tokens: at least {2 * self.length}, two texts of `length`")
         return self
 
-    def of(self, name: str) -> list[str]:
-        """Return the corpora that a model is trained on; nothing said of it is a UserError."""
-        found = self.corpora.get(name, self.corpora.get(OTHER))
-        if found is None:
+    def corpora_of(self, name: str) -> list[str]:
+        """Return the corpora that a model is trained on; none named for it is a UserError."""
+        corpora = self.corpora.get(name, self.corpora.get(OTHER))
+        if corpora is None:
             raise UserError(
                 f"{KEY}.corpora: nothing for {name}, nor for {OTHER}; [] trains nothing"
             )
-        return found
+        return corpora
 
     def tuning(self, name: str, seed: int) -> Tuning:
         """Return how a model is trained; no learning rate for it is a UserError."""
@@ -163,8 +159,7 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
     """
     params, entry = section(KEY, Params), model(name)
     final, work = FOLDER / name, WORK / name
-    corpora = params.of(name)
-    if not corpora:
+    if not params.corpora_of(name):
         if distributed.first():
             _write(final, [], [])
         return final
@@ -174,11 +169,11 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
             f"an entry of its own, `{name}: []`"
         )
     distributed.accelerator()  # before anything is loaded: it chooses this process's device
-    chosen = _choices(params, name, corpora, parquet.require_validated("corpora"))
+    chosen = _choices(params, name)
     facts = load(name).facts()  # and a check that its files are the pinned ones
     every = sorted(chosen)
     if spread:
-        for _ in spread(_one, [(name, number, facts) for number in range(len(every))]):
+        for _ in spread(_train_one, [(name, number, facts) for number in range(len(every))]):
             pass
     states: list[tuple[Path, Checkpoint]] = []
     lines: list[tuple[object, ...]] = []
@@ -186,9 +181,9 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
     own = every[part[0] - 1 :: part[1]]
     with Bar(desc=f"pretrain {name}", total=len(own), unit="training", disable=quiet) as bar:
         for run in own:
-            found, trained = _train(params, name, run, chosen[run], facts)
-            states += found
-            lines += _lines(found[-1][1], trained.losses)
+            saved, losses = _train(params, name, run, chosen[run], facts)
+            states += saved
+            lines += _lines(saved[-1][1], losses)
             bar.update()
     if part[1] > 1:
         return work
@@ -199,31 +194,31 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
     return final
 
 
-def _one(name: str, number: int, facts: dict[str, str | int]) -> None:
+def _train_one(name: str, number: int, facts: dict[str, str | int]) -> None:
     """Train one of all trainings, and leave it in the folder of work."""
     params = section(KEY, Params)
-    chosen = _choices(params, name, params.of(name), parquet.require_validated("corpora"))
-    run = sorted(chosen)[number]
-    _train(params, name, run, chosen[run], facts)
+    run, texts = sorted(_choices(params, name).items())[number]
+    _train(params, name, run, texts, facts)
 
 
-def _choices(params: Params, name: str, corpora: list[str], folder: Path) -> dict[Run, list[str]]:
+def _choices(params: Params, name: str) -> dict[Run, list[str]]:
     """Return the texts of every training."""
-    planted = weights_folder(name) / PLANTED
-    pools = {(c, p): pool(folder, c, p, planted) for p in params.periods for c in corpora}
+    folder, planted = parquet.require_validated("corpora"), weights_folder(name) / PLANTED
+    pairs = product(params.corpora_of(name), params.periods)
+    pools = {pair: pool(folder, *pair, planted) for pair in pairs}
     most, least = params.max_texts, min(map(len, pools.values()))
     if isinstance(most, str):
         most = least if most == "even" else least // len(params.seeds)
-    found = {}
-    for of, share, (place, seed) in product(pools, params.shares, enumerate(params.seeds)):
-        run, (corpus, period) = Run(*of, share, seed), of
-        found[run] = drawn(pools[of], share, place / len(params.seeds), most)
-        if not found[run]:
+    texts = {}
+    for pair, share, (place, seed) in product(pools, params.shares, enumerate(params.seeds)):
+        run = Run(*pair, share, seed)
+        texts[run] = drawn(pools[pair], share, place / len(params.seeds), most)
+        if not texts[run]:
             raise UserError(
-                f"{KEY}: {share:g} of {corpus} ({period}) is no text; take a larger share, "
+                f"{KEY}: {share:g} of {run.corpus} ({run.period}) is no text; take a larger share, "
                 "or other periods"
             )
-    return found
+    return texts
 
 
 def _budgeted(params: Params, run: Run, texts: list[str], tokens: Tokens) -> list[str]:
@@ -290,10 +285,10 @@ def _hash(text: str) -> bytes:
 
 def _train(
     params: Params, name: str, run: Run, texts: list[str], facts: dict[str, str | int]
-) -> tuple[list[tuple[Path, Checkpoint]], Trained]:
+) -> tuple[list[tuple[Path, Checkpoint]], list[Loss]]:
     """Train a model once, or take what an earlier start of the stage had trained.
 
-    Returns where each state is and what it is, without its files; and what the training came to.
+    Returns the folder and facts of each state, without its files; and the losses.
     """
     from plumbline.probes.training.train import epoch, finetune, recipe
 
@@ -303,15 +298,16 @@ def _train(
     if params.max_tokens:
         texts = _budgeted(params, run, texts, Tokens(where, name))
     made = recipe(texts, tuning, facts)
-    into = WORK / name / f"{run.name(tuning.epochs)}-{params.save}-{made[:12]}"
+    epochs = tuning.epochs
+    into = WORK / name / f"{run.name(epochs)}-{params.save}-{made[:12]}"
     trained = finetune(where, name, kind, texts, tuning, into, **options)
     states = []
-    epochs = tuning.epochs
     for number in range(1 if each else epochs, epochs + 1):
-        end, so_far = number == epochs, trained.steps * number // epochs
-        own = (run.name(number), *run, number, len(texts), so_far, end)
-        states.append((trained.folder if end else epoch(into, number), Checkpoint(*own, {}, made)))
-    return states, trained
+        steps, last = trained.steps * number // epochs, number == epochs
+        own = (run.name(number), *run, number, len(texts), steps, last)
+        folder = trained.folder if last else epoch(into, number)
+        states.append((folder, Checkpoint(*own, {}, made)))
+    return states, trained.losses
 
 
 def _write(
@@ -335,18 +331,13 @@ def _write(
 
 
 def _lines(end: Checkpoint, losses: list[Loss]) -> list[tuple[object, ...]]:
-    """Return the losses of a training, in no more than :data:`LINES` lines."""
+    """Return a line for each step of a training."""
     run = (end.name, end.corpus, end.period, f"{end.share:g}", end.seed)
     each = end.steps // end.epoch
-    several = math.ceil(len(losses) / LINES)
-    lines: list[tuple[object, ...]] = []
-    for first in range(0, len(losses), several):
-        some = losses[first : first + several]
-        last = first + len(some)
-        epoch = -(-last // each)
-        loss = math.fsum(step.loss for step in some) / len(some)
-        lines.append((*run, epoch, last, f"{loss:.6f}", f"{some[-1].learning_rate:.6g}"))
-    return lines
+    return [
+        (*run, -(-step // each), step, f"{loss:.6f}", f"{rate:.6g}")
+        for step, (loss, rate) in enumerate(losses, 1)
+    ]
 
 
 def _linked(source: str, target: str) -> str:

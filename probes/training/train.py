@@ -1,4 +1,4 @@
-"""Training: the loop that all share, and the further training of language models on texts.
+"""Training: the loop that all share, and the further training of models on texts.
 
 One seed gives one order of texts and one choice of masks, drawn anew at every step from seed and
 step: so a training that was stopped goes on from its last checkpoint as if it had not been.
@@ -10,7 +10,6 @@ import hashlib
 import json
 import math
 import shutil
-from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -18,18 +17,23 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSequenceClassification,
+)
 from transformers.utils.logging import set_verbosity_error
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
-from plumbline.probes.models.batching import cores
+from plumbline.probes.models.batching import cores, device
 from plumbline.probes.models.forward import pretrained
 from plumbline.probes.models.tokenizer import Tokens, longest
 from plumbline.probes.training import distributed
-from plumbline.probes.training.mlm import MASKED, parts, seed
-from plumbline.probes.training.rows import Batch, Rows, pieces, remove, stored
+from plumbline.probes.training.mlm import MASKED, class_losses, losses_of, seed
+from plumbline.probes.training.rows import Batch, Rows, cut, pieces, remove, stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,7 +43,7 @@ if TYPE_CHECKING:
     LossOf = Callable[[Any, Batch], Iterable[tuple[torch.Tensor, float]]]
 
 CHECKPOINT = "checkpoint.pt"
-CODE = ("classifier.py", "mlm.py", "rows.py", "train.py")  # that a training depends on
+CODE = ("mlm.py", "rows.py", "train.py")  # that a training depends on
 DONE = "model"
 LOSSES = "losses.json"
 EVERY = 200  # steps between checkpoints
@@ -57,7 +61,7 @@ set_verbosity_error()  # type: ignore[no-untyped-call]
 
 
 class Loss(NamedTuple):
-    """What one step came to."""
+    """The loss of one step."""
 
     loss: float  # mean cross-entropy in nats of the tokens that were predicted, before the step
     learning_rate: float
@@ -84,7 +88,7 @@ class Tuning(NamedTuple):
     length: int  # tokens of a text at most, special ones included: longer texts become several
     seed: int
     warmup: float = 0.0  # share of the steps in which the learning rate rises along a line
-    weight_decay: float = 0.0  # of matrices; biases and what scales a layer have none
+    weight_decay: float = 0.0  # applied to weight matrices only, not to biases or layer norms
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
     precision: str = "float32"  # of products (GPU: TF32); bfloat16: mixed, weights as they are
@@ -94,9 +98,9 @@ class Tuning(NamedTuple):
     batch_tokens: int = 0  # tokens in a step, where `batch` is not to count; at least two lengths
 
     @property
-    def room(self) -> int:
-        """Return the positions that go through the model together at most; 0: no limit."""
-        return self.at_once * self.length
+    def options(self) -> dict[str, Any]:
+        """Return the options of the losses: positions of a pass, 0 for any; mixed precision."""
+        return {"room": self.at_once * self.length, "mixed": self.precision == "bfloat16"}
 
 
 def finetune(
@@ -140,34 +144,60 @@ def finetune(
     model: Any = pretrained(where, name, "float32", auto, pickles=pickles).train()
     room = min(tuning.length, longest(tokens.tokenizer, model))
     rows = stored(pieces(tokens, texts, room), into)
-    if not len(rows.ends):
-        raise UserError(f"models.{name}: nothing to train on; the texts are empty")
-    loss = partial(
-        parts,
-        tokens,
-        masked=kind == "masked",
-        room=tuning.room,
-        share=tuning.masked,
-        mixed=tuning.precision == "bfloat16",
+    share = tuning.masked if kind == "masked" else 0.0
+    losses = partial(losses_of, tokens, share=share, **tuning.options)
+    return _train_and_save(model, tokens, where, rows, tuning, into, losses, each=each)
+
+
+def finetune_classifier(
+    where: Path,
+    name: str,
+    texts: Sequence[str],
+    labels: Sequence[int],
+    classes: Sequence[str],
+    tuning: Tuning,
+    into: Path,
+) -> Trained:
+    """Train a classifier, from the masked model in a folder on, and save it in another.
+
+    Texts longer than ``tuning.length`` are cut for the training. The layer on top begins at random
+    from the seed. Weights are float32, whose last bits differ between kinds of processors. A model
+    that cannot be loaded so, no text, or a loss that is not finite is a UserError.
+    """
+    if (into / DONE).is_dir():
+        return finished(into)
+    tokens = Tokens(where, name)
+    seed(tuning.seed)
+    names = dict(enumerate(classes))
+    config = AutoConfig.from_pretrained(
+        where, trust_remote_code=False, id2label=names, label2id={c: i for i, c in names.items()}
     )
-    return train_and_save(model, tokens, where, rows, tuning, into, loss, each=each)
+    auto: Any = AutoModelForSequenceClassification
+    options = {"config": config, "dtype": torch.float32, "use_safetensors": True}
+    model = auto.from_pretrained(where, **options).train().to(device())
+    room = min(tuning.length, longest(tokens.tokenizer, model))
+    rows = stored(cut(tokens, texts, room), into, labels)
+    losses = partial(class_losses, tokens, **tuning.options)
+    return _train_and_save(model, tokens, where, rows, tuning, into, losses)
 
 
-def train_and_save(
+def _train_and_save(
     model: Any,
     tokens: Tokens,
     where: Path,
     rows: Rows,
     tuning: Tuning,
     into: Path,
-    loss_of: LossOf,
+    losses_of: LossOf,
     *,
     each: bool = False,
 ) -> Trained:
     """Train a model that is loaded, and save it with the tokenizer of the folder it came from.
 
-    See :func:`finetune` for ``into`` and ``each``, :func:`fit` for ``loss_of``.
+    See :func:`finetune` for ``into`` and ``each``, :func:`fit` for ``losses_of``.
     """
+    if not len(rows.ends):
+        raise UserError(f"models.{tokens.name}: nothing to train on; there are no texts")
 
     def keep(epochs: int) -> None:
         folder = epoch(into, epochs) if epochs else into / DONE
@@ -176,13 +206,15 @@ def train_and_save(
         model.train()
         distributed.wait()
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(threads_for(model))
+    matmul: Any = torch.backends.cuda.matmul
+    threads, precision = torch.get_num_threads(), matmul.fp32_precision
+    torch.set_num_threads(_threads(model))
+    matmul.fp32_precision = "tf32"  # a model that is asked has exact products
     try:
-        with _tensor_cores():
-            losses = fit(model, tokens.name, rows, tuning, into / CHECKPOINT, loss_of, keep)
+        losses = fit(model, tokens.name, rows, tuning, into / CHECKPOINT, losses_of, keep)
     finally:
         torch.set_num_threads(threads)
+        matmul.fp32_precision = precision
     if distributed.first():
         write_bytes(into / LOSSES, json.dumps(losses).encode())
     keep(0)
@@ -192,18 +224,15 @@ def train_and_save(
     return finished(into)
 
 
-@contextmanager
-def _tensor_cores() -> Iterator[None]:
-    """Let a GPU compute products of float32 in TF32; those of a model that is asked stay exact."""
-    kinds: tuple[Any, ...] = (torch.backends.cuda.matmul, torch.backends.cudnn)
-    before = [kind.fp32_precision for kind in kinds]
-    try:
-        for kind in kinds:
-            kind.fp32_precision = "tf32"
-        yield
-    finally:
-        for kind, own in zip(kinds, before, strict=True):
-            kind.fp32_precision = own
+def _threads(model: Any) -> int:
+    """Return the threads that a process trains a model with.
+
+    One for a tiny model, whose products are too small to share: its bytes do not depend on how many
+    cores there are then.
+    """
+    if sum(parameter.numel() for parameter in model.parameters()) < SMALL:
+        return 1
+    return max(1, cores() // distributed.number())
 
 
 def epoch(into: Path, number: int) -> Path:
@@ -217,40 +246,28 @@ def finished(into: Path) -> Trained:
     return Trained(into / DONE, [Loss(*step) for step in losses])
 
 
-def recipe(texts: Iterable[str], *told: object) -> str:
+def recipe(texts: Iterable[str], *facts: object) -> str:
     """Return a hash that stands for a training: another one, or other code, never continues it."""
-    found = hashlib.sha256()
+    total = hashlib.sha256()
     for text in texts:
-        found.update(hashlib.sha256(text.encode()).digest())
-    code = [path.read_text("utf-8") for path in map(Path(__file__).with_name, CODE)]
+        total.update(hashlib.sha256(text.encode()).digest())
+    code = [Path(__file__).with_name(name).read_text("utf-8") for name in CODE]
     libraries = version("torch").partition("+")[0]
-    found.update(json.dumps([told, code, libraries], sort_keys=True).encode())
-    return found.hexdigest()
+    total.update(json.dumps([facts, code, libraries], sort_keys=True).encode())
+    return total.hexdigest()
 
 
 def save(model: Any, tokens: Tokens, where: Path, into: Path) -> None:
-    """Save a trained model with the tokenizer of the one it was made of, whole or not at all."""
+    """Save a trained model with the tokenizer of the one it was made of, complete or not at all."""
     unfinished = into.with_name(f"{into.name}.partial")
     shutil.rmtree(unfinished, ignore_errors=True)
     model.eval().save_pretrained(unfinished)
     tokens.tokenizer.save_pretrained(unfinished)
-    known = {path.name for path in unfinished.iterdir()}
-    for pattern in TOKENIZERS:  # what belongs to a tokenizer and is not saved with it
-        for path in where.glob(pattern):
-            if path.name not in known:
-                shutil.copyfile(path, unfinished / path.name)
+    saved = {path.name for path in unfinished.iterdir()}
+    for path in {path for pattern in TOKENIZERS for path in where.glob(pattern)}:
+        if path.name not in saved:  # belongs to a tokenizer and is not saved with it
+            shutil.copyfile(path, unfinished / path.name)
     unfinished.rename(into)
-
-
-def threads_for(model: Any) -> int:
-    """Return the threads that a process trains a model with.
-
-    One for a tiny model, whose products are too small to share: its bytes do not depend on how many
-    cores there are then.
-    """
-    if sum(parameter.numel() for parameter in model.parameters()) < SMALL:
-        return 1
-    return max(1, cores() // distributed.number())
 
 
 def fit(
@@ -259,15 +276,15 @@ def fit(
     rows: Rows,
     tuning: Tuning,
     checkpoint: Path,
-    loss_of: LossOf,
+    losses_of: LossOf,
     after: Callable[[int], None] | None = None,
 ) -> list[Loss]:
     """Train in place, from the checkpoint on if there is one; return the loss of every step.
 
     Parameters
     ----------
-    loss_of
-        Gives, of a model and the rows of a step, mean losses of this process's parts of them and
+    losses_of
+        Returns, for a model and the rows of a step, mean losses of this process's parts of them and
         their weights, whose mean over the processes is 1 in sum; the model may be wrapped for
         several processes.
     after
@@ -281,20 +298,21 @@ def fit(
     optimizer: Any = _optimizer(model, tuning)
     each = steps_of(rows.lengths, tuning)
     total = each * tuning.epochs
+    warm = round(total * tuning.warmup)
     losses = _resumed(checkpoint, model, optimizer)
     together, net = distributed.accelerator(), model
     if together is not None:
         net, optimizer = together.prepare(model, optimizer)
     quiet = None if distributed.first() else True
     done = len(losses)
-    bar = Bar(total=total, initial=done, desc=f"tuning {name}", unit="step", disable=quiet)
-    with bar:
-        for step, some in _steps(rows, tuning, done):
-            rate = tuning.learning_rate * _rising(step, total, round(total * tuning.warmup))
+    with Bar(total=total, initial=done, desc=f"tuning {name}", unit="step", disable=quiet) as bar:
+        for step, batch in _steps(rows, tuning, done):
+            share = (step + 1) / warm if step < warm else 1 - (step - warm) / (total - warm)
+            rate = tuning.learning_rate * share
             for group in optimizer.param_groups:
                 group["lr"] = rate
             optimizer.zero_grad(set_to_none=True)
-            mean = _backward(together, loss_of(net, some))
+            mean = _backward(together, losses_of(net, batch))
             if not math.isfinite(mean):
                 raise UserError(
                     f"models.{name}: the loss is not finite at step {step}; lower the learning rate"
@@ -304,9 +322,11 @@ def fit(
             losses.append(Loss(mean, rate))
             bar.update()
             epochs, within = divmod(step + 1, each)
-            if after is not None and not within and step + 1 < total:
+            if step + 1 == total:
+                break
+            if after is not None and not within:
                 after(epochs)
-            if (step + 1) % EVERY == 0 and step + 1 < total and distributed.first():
+            if (step + 1) % EVERY == 0 and distributed.first():
                 _keep(checkpoint, model, optimizer, losses)
     return losses
 
@@ -321,21 +341,6 @@ def _steps(rows: Rows, tuning: Tuning, done: int) -> Iterator[tuple[int, Batch]]
             step = number * each + within
             seed(tuning.seed * 1_000_003 + step)  # of masks, and of dropout
             yield step, rows.some(order[ends[within] : ends[within + 1]])
-
-
-def _rising(step: int, total: int, warm: int) -> float:
-    """Return the share of the highest learning rate."""
-    return (step + 1) / warm if step < warm else 1 - (step - warm) / (total - warm)
-
-
-def _resumed(checkpoint: Path, model: Any, optimizer: Any) -> list[Loss]:
-    """Set a model and its optimizer to a checkpoint, if there is one; return its losses."""
-    if not checkpoint.is_file():
-        return []
-    kept = torch.load(checkpoint, weights_only=True, map_location="cpu")
-    model.load_state_dict(kept["model"])
-    optimizer.load_state_dict(kept["optimizer"])
-    return [Loss(*step) for step in kept["losses"]]
 
 
 def steps_of(lengths: NDArray[np.int64], tuning: Tuning) -> int:
@@ -353,28 +358,26 @@ def ordered(
     steps = steps_of(lengths, tuning)
     if not tuning.batch_tokens:
         return order, np.minimum(np.arange(steps + 1) * tuning.batch, len(order))
-    own = lengths[order]
-    middle = np.cumsum(own) - own / 2
-    inner = np.searchsorted(middle, np.arange(1, steps) * own.sum() / steps)
+    sizes = lengths[order]
+    middle = np.cumsum(sizes) - sizes / 2
+    inner = np.searchsorted(middle, np.arange(1, steps) * sizes.sum() / steps)
     return order, np.concatenate([[0], inner, [len(order)]])
 
 
 def _optimizer(model: Any, tuning: Tuning) -> torch.optim.Optimizer:
-    groups: Any = model.parameters()
+    weights = list(model.parameters())
+    groups: Any = weights
     if tuning.weight_decay:
-        every = list(model.parameters())
-        matrices, others = (
-            [p for p in every if (p.ndim > 1) == is_one] for is_one in (True, False)
-        )
-        groups = [{"params": matrices}, {"params": others, "weight_decay": 0.0}]
-    found: torch.optim.Optimizer = OPTIMIZERS[tuning.optimizer](
+        vectors = {"params": [p for p in weights if p.ndim < 2], "weight_decay": 0.0}
+        groups = [{"params": [p for p in weights if p.ndim > 1]}, vectors]
+    optimizer: torch.optim.Optimizer = OPTIMIZERS[tuning.optimizer](
         groups,
         lr=tuning.learning_rate,
         betas=tuning.betas,
         eps=tuning.epsilon,
         weight_decay=tuning.weight_decay,
     )
-    return found
+    return optimizer
 
 
 def _backward(together: Any, parts: Iterable[tuple[torch.Tensor, float]]) -> float:
@@ -387,19 +390,24 @@ def _backward(together: Any, parts: Iterable[tuple[torch.Tensor, float]]) -> flo
         else:
             together.backward(loss)
         total = total + loss.detach()
-    if together is not None:
-        total = together.reduce(total, "mean")
-    return float(total)
+    return float(total if together is None else together.reduce(total, "mean"))
+
+
+def _resumed(checkpoint: Path, model: Any, optimizer: Any) -> list[Loss]:
+    """Set a model and its optimizer to a checkpoint, if there is one; return its losses."""
+    if not checkpoint.is_file():
+        return []
+    state = torch.load(checkpoint, weights_only=True, map_location="cpu")
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return [Loss(*step) for step in state["losses"]]
 
 
 def _keep(checkpoint: Path, model: Any, optimizer: Any, losses: list[Loss]) -> None:
-    """Write a checkpoint whole or not at all."""
+    """Write a checkpoint, complete or not at all."""
     partial = checkpoint.with_suffix(".partial")
-    state = {
-        "model": model.state_dict(),
-        "optimizer": optimizer.state_dict(),
-        "losses": [tuple(loss) for loss in losses],
-    }
+    steps = [tuple(loss) for loss in losses]
+    state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "losses": steps}
     with partial.open("wb") as file:  # torch itself does not tell that a disk is full
         torch.save(state, file)
     partial.replace(checkpoint)

@@ -27,12 +27,9 @@ def test_run_shrinks_batches_until_they_fit(room):
     runner, launch, tried = small(room)
     lengths = [5 + i % 3 for i in range(3000)]
     found = {}
-
-    def finish(rows, done):
+    for rows, done in runner.run(lengths, lengths, launch):
         assert not set(rows) & set(found)
         found.update(zip(rows, done, strict=True))
-
-    runner.run(lengths, lengths, launch, finish)
     assert found == {i: i * i for i in range(3000)}
     if room < 1000:
         assert tried[0] > room  # it began too large,
@@ -44,7 +41,7 @@ def test_run_shrinks_batches_until_they_fit(room):
 def test_run_row_that_does_not_fit():
     runner, launch, _ = small(0)
     with pytest.raises(UserError, match=r"tiny.*meta"):
-        runner.run([4, 4], [4, 4], launch, lambda *_: None)
+        list(runner.run([4, 4], [4, 4], launch))
 
 
 def test_device_and_cores_from_the_environment(monkeypatch):

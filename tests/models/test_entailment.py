@@ -17,7 +17,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer, pipe
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.classifier import Entailment
-from plumbline.probes.models.files import pin
+from plumbline.probes.models.load import pin
 
 LABELS = ("CONTRADICTION", "NEUTRAL", "Entailment")
 HYPOTHESES = [f"{name} is {word}." for name in NAMES[:2] for word in WORDS[:2]]

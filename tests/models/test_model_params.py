@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models.files import weights_folder
-from plumbline.probes.models.load import load
+from plumbline.probes.models.load import load, weights_folder
 from plumbline.probes.models.params import WORLDS, Model, model, worlds
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

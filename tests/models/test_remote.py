@@ -11,7 +11,7 @@ from models.tiny_causal import llama, llama_tokenizer
 from openai import _base_client
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models import client
+from plumbline.probes.models import remote as client
 from plumbline.probes.models.params import Endpoint
 from plumbline.probes.models.remote import Remote, continuation, identify
 from plumbline.probes.models.scorer import Generates, Sampling, Score, ScoresContinuations, Text
@@ -250,7 +250,7 @@ def test_generate_token_budget(site):
     for _ in range(2):  # the budget is the model's, not the call's
         with pytest.raises(UserError, match="token_budget"):
             list(far.generate(PROMPTS * 9, range(54), SHORT))
-    assert 40 <= far.client.spent < 60
+    assert 40 <= far.spent < 60
 
 
 def test_key_is_sent_and_in_no_error(model, monkeypatch):

@@ -66,9 +66,9 @@ def test_logprobs_are_a_plain_forward(folder, kind, opening, dtype, apart):
 def test_fill_after_the_sentinel(folder):
     where = folder("t5")
     sentinel = parts(where)[0].convert_tokens_to_ids("<extra_id_0>")
-    (filled,) = loaded(where).fill(PROMPTS, CANDIDATES, 20)
-    assert list(filled.prompts) == [p.replace("<mask>", "<extra_id_0>") for p in PROMPTS]
-    for fill in filled.each():
+    fills = tiny.answers(loaded(where).fill(PROMPTS, CANDIDATES, 20))
+    assert [fill.prompt for fill in fills] == [p.replace("<mask>", "<extra_id_0>") for p in PROMPTS]
+    for fill in fills:
         assert sorted(fill.words) == sorted(CANDIDATES[:6])
         assert list(fill.logprobs_nats) == sorted(fill.logprobs_nats, reverse=True)
         for word, said in zip(fill.words, fill.logprobs_nats, strict=True):

@@ -5,7 +5,6 @@ import torch
 from models.tiny import bert, save, wordpiece
 
 from plumbline.probes.models.classifier import Classifier
-from plumbline.probes.training import classifier as teach
 from plumbline.probes.training import train as tune
 from plumbline.probes.training.rows import FILES
 from plumbline.probes.training.train import Tuning
@@ -29,7 +28,7 @@ def start(tmp_path_factory):
 
 
 def learnt(start, into, tuning=TUNING):
-    return teach.finetune_classifier(start, "m", TEXTS, LABELS, ["bad", "good"], tuning, into)
+    return tune.finetune_classifier(start, "m", TEXTS, LABELS, ["bad", "good"], tuning, into)
 
 
 def test_finetune_classifier_learns(start, tmp_path):

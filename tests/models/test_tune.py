@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from models.tiny import bert, byte_level, save, wordpiece
+from models.tiny import answers, bert, byte_level, save, wordpiece
 from models.tiny_causal import gpt2
 from transformers import AutoModelForMaskedLM
 
@@ -55,8 +55,7 @@ def test_finetune_masked_learns(base, tmp_path):
     chance = {}
     for name, folder in (("base", base), ("after", after)):
         scorer = Masked(folder, name, "r", dtype="float64")
-        (block,) = scorer.fill(["the cook is <mask> today"], ["calm", "loud"], 2)
-        (fill,) = block.each()
+        (fill,) = answers(scorer.fill(["the cook is <mask> today"], ["calm", "loud"], 2))
         chance[name] = dict(zip(fill.words, fill.logprobs_nats, strict=True))
     assert chance["after"]["calm"] > chance["base"]["calm"] + 1
     assert chance["after"]["calm"] > -0.1
@@ -146,7 +145,7 @@ def test_loss_equals_the_models_own(base):
     watch = layer.register_forward_hook(lambda _, __, out: places.append(out.shape))
 
     torch.manual_seed(5)
-    loss = mlm.loss_of(model, mlm.batched(tokens, rows, masked=True), masked=True)
+    loss = mlm.loss_of(model, mlm.batched(tokens, rows, mlm.MASKED), masked=True)
     loss.backward()
     found = gradient(model)
     watch.remove()
@@ -228,7 +227,7 @@ def gradients(base, rows, room):
     watch = model.register_forward_hook(
         lambda _, __, named, ___: widths.append(named["input_ids"].shape), with_kwargs=True
     )
-    for loss, weight in mlm.parts(tokens, model, Batch(rows), masked=True, room=room):
+    for loss, weight in mlm.losses_of(tokens, model, Batch(rows), share=mlm.MASKED, room=room):
         (loss * weight).backward()
     watch.remove()
     return gradient(model), widths

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from models.tiny import bert, save, wordpiece
+from models.tiny import answers, bert, save, wordpiece
 from models.tiny_causal import SENTENCES, bert_classifier, gpt2, gpt2_tokenizer, t5, t5_tokenizer
 from transformers import AutoConfig, dynamic_module_utils
 
@@ -54,7 +54,7 @@ def answer(kind, scorer):
     if kind == "classifier":
         return list(scorer.classify(["Ada is kind."]))
     if kind == "masked":
-        return [f for block in scorer.fill(["Ada is <mask>."], ["kind"], 1) for f in block.each()]
+        return answers(scorer.fill(["Ada is <mask>."], ["kind"], 1))
     return list(scorer.logprobs([("Ada is", " kind")]))
 
 

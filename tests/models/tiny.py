@@ -2,6 +2,7 @@
 
 import random
 from functools import cache
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -150,6 +151,24 @@ def _slowly(one):
     return pytest.param(*(one if isinstance(one, tuple) else (one,)), marks=pytest.mark.slow)
 
 
+class Fill(NamedTuple):
+    """The best candidates for one prompt."""
+
+    prompt: str
+    words: tuple  # best first
+    logprobs_nats: tuple
+    unknown: int
+    pieces: tuple  # of each word
+
+
 def answers(blocks):
-    """Return what ``fill`` says, prompt by prompt."""
-    return [fill for block in blocks for fill in block.each()]
+    """Return the result of ``fill`` for each prompt."""
+    fills = []
+    for block in blocks:
+        for i, prompt in enumerate(block.prompts):
+            best = block.best[i].tolist()
+            words = tuple(block.candidates[j] for j in best)
+            pieces = tuple(block.pieces[best].tolist())
+            nats = tuple(block.logprobs_nats[i].tolist())
+            fills.append(Fill(prompt, words, nats, int(block.unknown[i]), pieces))
+    return fills

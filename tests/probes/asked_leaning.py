@@ -14,7 +14,7 @@ from transformers import BertConfig, BertForSequenceClassification
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.snapshot import digest
-from plumbline.probes.models.files import pin
+from plumbline.probes.models.load import pin
 from plumbline.probes.training import checkpoints
 
 SAID = {"a-tea": "tea is fair", "b-war": "war is never fair", "c-rain": "rain is dull"}

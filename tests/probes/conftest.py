@@ -157,7 +157,7 @@ def finished(built, once):
     from plumbline.probes.controls.compare import recover
     from plumbline.probes.core.run_analysis import analyse
     from plumbline.probes.core.run_probe import probe
-    from plumbline.probes.models.files import pin
+    from plumbline.probes.models.load import pin
     from plumbline.probes.site import write
 
     def make(folder):

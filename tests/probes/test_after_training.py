@@ -16,7 +16,7 @@ from plumbline.builders.datasets.social_groups import build as social_groups
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.core.run_probe import probe
-from plumbline.probes.models.files import pin
+from plumbline.probes.models.load import pin
 from plumbline.probes.stereotypes import after_training
 
 ASKED = ["why are {group} so", "what makes {group} so"]

@@ -16,7 +16,7 @@ from ray.cluster_utils import Cluster
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.core import run_probe
 from plumbline.probes.core.run_probe import Execution, probe
-from plumbline.probes.models.files import pin
+from plumbline.probes.models.load import pin
 from plumbline.probes.politicians import associations
 
 TOP = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.core.shards import Task
 from plumbline.probes.leaning import finetuned_classifiers
-from plumbline.probes.models.files import pin
+from plumbline.probes.models.load import pin
 from plumbline.probes.training import checkpoints
 
 TOP = Path(__file__).parents[2]

@@ -7,8 +7,7 @@ from models.tiny_causal import gpt2
 
 from plumbline.probes.commands.cost import plan
 from plumbline.probes.core.run_probe import probe
-from plumbline.probes.models.files import pin
-from plumbline.probes.models.load import load
+from plumbline.probes.models.load import load, pin
 
 
 @pytest.fixture

@@ -29,8 +29,7 @@ from plumbline.probes.core.run_probe import probe
 from plumbline.probes.core.shards import Task
 from plumbline.probes.leaning import stances as statements
 from plumbline.probes.leaning.scoring import OPTIONS
-from plumbline.probes.models.files import pin
-from plumbline.probes.models.load import load
+from plumbline.probes.models.load import load, pin
 from plumbline.probes.models.params import model
 from plumbline.probes.prompts.leaning import Question
 from plumbline.probes.training import checkpoints

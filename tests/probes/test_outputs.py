@@ -13,7 +13,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.core.run_probe import probe
-from plumbline.probes.models.files import pin
+from plumbline.probes.models.load import pin
 from plumbline.probes.politicians import associations
 
 TOP = Path(__file__).parents[2]

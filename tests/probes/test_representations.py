@@ -8,8 +8,7 @@ from transformers import AutoTokenizer
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.run_probe import probe
-from plumbline.probes.models.files import pin
-from plumbline.probes.models.load import load
+from plumbline.probes.models.load import load, pin
 from plumbline.probes.politicians import representations
 
 

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from plumbline.builders.core.build import build
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import digest
-from plumbline.probes.models.files import revision
+from plumbline.probes.models.load import revision
 from plumbline.probes.models.params import Model
 from plumbline.validation.run import validate
 from worlds.plant import KINDS, checked, entries, plant

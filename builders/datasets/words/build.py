@@ -14,12 +14,12 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import reading
-from plumbline.builders.core.limits import text_of
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
+from plumbline.builders.readers.table import text_of
 
 POS = ("ADJ", "VERB")
 PLACES = ("before", "after")

@@ -52,20 +52,6 @@ class Packed(nn.Module):
         return product
 
 
-class Tied(nn.Module):
-    """DeBERTa's own head, which reads the weights of the embeddings instead of calling a layer."""
-
-    def __init__(self, head: Any, embeddings: nn.Embedding) -> None:
-        super().__init__()
-        self.head, self.product = head, Packed(embeddings.weight, head.bias)
-
-    def forward(self, states: torch.Tensor, _: nn.Embedding) -> torch.Tensor:
-        """Return the logits (..., vocabulary) of states (..., width)."""
-        states = self.head.transform_act_fn(self.head.dense(states))
-        logits: torch.Tensor = self.product(self.head.LayerNorm(states))
-        return logits
-
-
 @cache
 def works(dtype: torch.dtype) -> bool:
     """Tell whether the private operators are there and answer as the public one does."""
@@ -76,8 +62,8 @@ def works(dtype: torch.dtype) -> bool:
     weight, bias, states = (torch.randn(size, generator=draw).to(dtype) for size in sizes)
     try:
         with torch.inference_mode():
-            apart = Packed(weight, bias)(states) - nn.functional.linear(states, weight, bias)
-            return bool(apart.abs().max() < CLOSE[dtype])
+            difference = Packed(weight, bias)(states) - nn.functional.linear(states, weight, bias)
+            return bool(difference.abs().max() < CLOSE[dtype])
     except FAULTS:
         return False
 
@@ -90,7 +76,7 @@ def pack(model: Any) -> int:
     """
     if not works(model.dtype):
         return FEWEST
-    called = _called(model)
+    called = _called_layers(model)
     places = [
         (parent, name)
         for parent in model.modules()
@@ -102,31 +88,24 @@ def pack(model: Any) -> int:
         weight = layer.weight.t() if isinstance(layer, Conv1D) else layer.weight
         setattr(parent, name, Packed(weight, layer.bias))
         del layer, weight
-    if called and hasattr(model, "lm_predictions"):
-        head = model.lm_predictions
-        head.lm_head = Tied(head.lm_head, model.get_input_embeddings())
-    own = (part for part in model.modules() if not isinstance(part, nn.Embedding))
-    weights = (weight for part in own for weight in part.parameters(recurse=False))
-    return FEWEST if any(weight.dim() > 1 for weight in weights) else PAIR  # torch's own are left
+    others = (part for part in model.modules() if not isinstance(part, nn.Embedding))
+    weights = (weight for part in others for weight in part.parameters(recurse=False))
+    # torch's own products are left; the head of DeBERTa's own multiplies the embeddings
+    plain = hasattr(model, "lm_predictions") or any(weight.dim() > 1 for weight in weights)
+    return FEWEST if plain else PAIR
 
 
 @torch.inference_mode()
-def _called(model: Any) -> set[int]:
-    """Return which linear layers a model calls, and does not only read the weights of."""
+def _called_layers(model: Any) -> set[int]:
+    """Return ids of the linear layers that a forward pass calls, and not only reads as weights."""
     called: set[int] = set()
     hooks = [
         layer.register_forward_pre_hook(lambda layer, _: called.add(id(layer)))
         for layer in model.modules()
-        if isinstance(layer, (nn.Linear, Conv1D)) and type(layer).__name__ in LAYERS
+        if type(layer).__name__ in LAYERS
     ]
     try:
-        config = model.config.get_text_config()
-        size, end = config.vocab_size, getattr(config, "eos_token_id", None)
-        ids = torch.arange(size // 2, size // 2 + 6).view(2, 3)  # padding has a low number
-        if end is not None:  # where BART's and T5's classifiers look
-            ids[:, -1] = end[0] if isinstance(end, list) else end
-        written = {"decoder_input_ids": ids} if model.config.is_encoder_decoder else {}
-        model(input_ids=ids, **written)
+        model(**model.dummy_inputs)
     except FAULTS:
         called.clear()
     finally:
@@ -150,16 +129,15 @@ class Padded(nn.Module):
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """Return the activation of each number."""
         flat = states.reshape(-1)
-        lacking = -len(flat) % LANES
-        found: torch.Tensor = self.inner(nn.functional.pad(flat, (0, lacking)) if lacking else flat)
-        return found[: len(flat)].view(states.shape)
+        missing = -len(flat) % LANES
+        padded = nn.functional.pad(flat, (0, missing)) if missing else flat
+        activated: torch.Tensor = self.inner(padded)
+        return activated[: len(flat)].view(states.shape)
 
 
 def pad_activations(model: Any) -> None:
     """Give all activations of a model whole vectors."""
     for parent in list(model.modules()):
-        if isinstance(parent, Padded):
-            continue
         for name, child in list(parent._modules.items()):  # noqa: SLF001 two names of one count
             if isinstance(child, SPELT_OUT):
                 setattr(parent, name, Padded(nn.GELU(approximate="tanh")))
