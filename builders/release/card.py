@@ -33,6 +33,12 @@ CARDS = Path("data/cards")  # beside the datasets: a page that changes makes no 
 TERMS = "LICENSE.md"  # one of the two names that the Hub knows for it
 ADULT = "not-for-all-audiences"  # the Hub's tag for what its readers may not want to see
 WARNING = "content_warning"  # of a page: why; its card begins with it
+SUMMARY = (  # of a dataset, in the first lines of its card
+    ("A row", known.ROW),
+    ("Source", known.COLLECTED),
+    ("Use", known.USES),
+    ("Not for", known.NOT_FOR),
+)
 POWERS = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
 SIZES = ("n<1K", *(f"{low}<n<{high}" for low, high in pairwise(POWERS)), "n>1T")
 
@@ -64,9 +70,10 @@ def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[s
     warning = " ".join(facts.front.pop(WARNING, "").split())
     front = _front(facts, adult=bool(warning))
     prose = known.without_datasheet(facts.prose).strip()
-    if warning:
-        title, _, rest = prose.partition("\n")
-        prose = f"{title}\n\n> **Content warning.** {warning}\n{rest}".strip()
+    title, _, rest = prose.partition("\n")
+    notice = [f"> **Content warning.** {warning}", ""] if warning else []
+    summary = [f"- **{label}**: {facts.by_hand[q]}" for label, q in SUMMARY if q in facts.by_hand]
+    prose = "\n".join([title, "", *notice, *summary, rest]).strip()
     extra = [origin.recorded] if origin.recorded else []
     dataset = folder.name if folder.parent == parquet.DATASETS else ""
     if dataset in DATASETS:
