@@ -328,14 +328,14 @@ def _download_rest(url: str, policy: Politeness, part: Path, version: Path) -> N
         headers |= {"Range": f"bytes={have}-", "If-Range": version.read_text("utf-8")}
     with opened(url, policy, headers) as answer:
         stated = answer.headers.get("Content-Range", "")
-        status, rest = answer.status_code, answer.status_code == 206
+        status, partial = answer.status_code, answer.status_code == 206
         if status == 416 and stated == f"bytes */{have}":
             return  # the process was killed when it had the last byte
-        if status == 416 or (rest and not stated.startswith(f"bytes {have}-")):
+        if status == 416 or (partial and not stated.startswith(f"bytes {have}-")):
             version.unlink(missing_ok=True)
             raise Busy(f"HTTP {status}, not the rest of the file")
         refuse(answer, url)
-        if not rest:
+        if not partial:
             version.unlink(missing_ok=True)
             part.write_bytes(b"")  # before the new version has a name
             tag, coding = (answer.headers.get(name, "") for name in ("ETag", "Content-Encoding"))
@@ -376,11 +376,11 @@ def find(mirror: Path, url: str) -> Path:
 
     Raises UserError if there is none.
     """
-    wanted = [mirror / place for place in places(url) if ".." not in place.split("/")]
-    for path in wanted:
+    paths = [mirror / path for path in places(url) if ".." not in path.split("/")]
+    for path in paths:
         if os.path.isfile(path):  # noqa: PTH113 - False for names that are too long, no error
             return path
     raise UserError(
-        f"{url}: not in the mirror, there is no file {wanted[0] if wanted else mirror}; bring it "
+        f"{url}: not in the mirror, there is no file {paths[0] if paths else mirror}; bring it "
         f"there ({PAGE} has the names), or fetch without --mirror"
     )

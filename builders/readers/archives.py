@@ -33,8 +33,8 @@ def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[di
         Texts; empty where the file has no value, ISO 8601 where it has a date.
     """
     with path.open("rb") as file:
-        if said := web_page(file.read(256)):
-            raise ValueError(said)
+        if wrong := web_page(file.read(256)):
+            raise ValueError(wrong)
         if kind in ("csv", "jsonl"):
             size = file.seek(0, io.SEEK_END)
             file.seek(max(size - 1, 0))
@@ -147,6 +147,6 @@ def _object(body: bytes, where: str, columns: list[str]) -> dict[str, Any]:
     return record
 
 
-def _have(columns: list[str], there: Any, where: str) -> None:
-    if lacking := sorted(set(columns) - set(there)):
-        raise ValueError(f"{where}no column {lacking[0]!r}; there are {', '.join(sorted(there))}")
+def _have(columns: list[str], present: Any, where: str) -> None:
+    if absent := sorted(set(columns) - set(present)):
+        raise ValueError(f"{where}no column {absent[0]!r}; there are {', '.join(sorted(present))}")

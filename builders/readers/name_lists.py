@@ -58,11 +58,11 @@ class List(Section):
         if self.format == "flat" and not self.country:
             raise ValueError(f"{self.name}: a flat list needs a country ({NOWHERE}: none)")
         if self.format == "table":
-            lacking = [key for key in ("name", "rank") if key not in self.columns]
-            lacking += ["kind"] if not self.kind and "kind" not in self.columns else []
-            lacking += ["country"] if not self.country and "country" not in self.columns else []
-            if lacking:
-                raise ValueError(f"{self.name}: columns lack {', '.join(lacking)}")
+            absent = [key for key in ("name", "rank") if key not in self.columns]
+            absent += ["kind"] if not self.kind and "kind" not in self.columns else []
+            absent += ["country"] if not self.country and "country" not in self.columns else []
+            if absent:
+                raise ValueError(f"{self.name}: columns lack {', '.join(absent)}")
         return self
 
     def path(self) -> str:

@@ -64,13 +64,13 @@ def entries(text: str, items: Mapping[str, str]) -> Iterator[Entry]:
     except ValueError:
         tree = [parsed(line) for line in text.splitlines() if line.strip()]
     genders = {**GENDER, **items}
-    found = list(_people(tree, {word.lower(): word for word in genders}, "", "", named=False))
-    if not found:
+    people = list(_people(tree, {word.lower(): word for word in genders}, "", "", named=False))
+    if not people:
         raise ValueError(
             "no name with a language and a gender found; write it as CSV with the columns "
             f"language (a code), name, gender ({', '.join(sorted(set(GENDER.values())))})"
         )
-    for language, name, word in found:
+    for language, name, word in people:
         yield language, name, genders[word], word
 
 
@@ -82,8 +82,8 @@ def _people(
         yield language, normal(node), gender
     elif isinstance(node, list):
         pair = language and len(node) == 2 and all(isinstance(of, str) for of in node)
-        if pair and (told := _known(genders, node[1:])):  # a name and its gender
-            node, gender, named = node[:1], told, True
+        if pair and (words := _known(genders, node[1:])):  # a name and its gender
+            node, gender, named = node[:1], words, True
         for inner in node:
             yield from _people(inner, genders, language, gender, named=named)
     elif isinstance(node, dict):
@@ -96,13 +96,13 @@ def _people(
         gender = _known(genders, [node[key] for key in tells]) or gender
         record = tells or any(of & NAME for of in keys.values())
         for key, inner in node.items():
-            sex, whole = genders.get(str(key).strip().lower()), len(keys[key]) == 1
-            of = _known(LANGUAGE, sorted(keys[key])) if whole or keys[key] & NAME else ""
+            sex, single = genders.get(str(key).strip().lower()), len(keys[key]) == 1
+            of = _known(LANGUAGE, sorted(keys[key])) if single or keys[key] & NAME else ""
             if not (of or sex or record) and isinstance(inner, str) and _known(genders, [inner]):
                 yield from _people(key, genders, language, _known(genders, [inner]), named=True)
             elif key not in tells:
-                own = bool(of or sex or keys[key] & NAME) or (named and not record)
-                yield from _people(inner, genders, of or language, sex or gender, named=own)
+                is_name = bool(of or sex or keys[key] & NAME) or (named and not record)
+                yield from _people(inner, genders, of or language, sex or gender, named=is_name)
 
 
 def _rows(node: dict[str, Any]) -> list[dict[str, Any]]:
@@ -120,8 +120,8 @@ def _rows(node: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=False)) for row in zip(*columns.values(), strict=False)]
 
 
-def _known(of: dict[str, str], told: list[Any]) -> str:
+def _known(of: dict[str, str], words: list[Any]) -> str:
     """Return what the first of some values tells; a list counts as its values."""
-    flat = (each for value in told for each in (value if isinstance(value, list) else [value]))
-    texts = (str(each).rsplit("/", 1)[-1].strip().lower() for each in flat)
+    flat = (entry for value in words for entry in (value if isinstance(value, list) else [value]))
+    texts = (str(entry).rsplit("/", 1)[-1].strip().lower() for entry in flat)
     return next((of[text] for text in texts if text in of), "")

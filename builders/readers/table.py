@@ -84,8 +84,8 @@ def decoded(body: bytes, *, whole: bool = False) -> str:
     Raises ValueError if it is not UTF-8, a web page, or cut short.
     """
     text = text_of(body)
-    if said := web_page(body):
-        raise ValueError(said)
+    if wrong := web_page(body):
+        raise ValueError(wrong)
     if whole and not text.endswith("\n"):
         raise ValueError("cut short: no line break at its end")
     return text
@@ -137,14 +137,14 @@ def records(
     # a quote that is never closed is half a file
     rows = table_rows(text, delimiter=delimiter, quoting=quoting, strict=strict and quoted)
     head = head or next(rows, (0, []))[1]
-    if lacking := sorted(set(columns.values()) - set(head)):
-        raise ValueError(f"line 1: no column {', '.join(lacking)}")
-    wanted = {name: head.index(column) for name, column in columns.items()}
+    if absent := sorted(set(columns.values()) - set(head)):
+        raise ValueError(f"line 1: no column {', '.join(absent)}")
+    indices = {name: head.index(column) for name, column in columns.items()}
     for line, row in rows:
         if row and len(row) != len(head):
             raise ValueError(f"line {line}: {len(row)} fields, not {len(head)}")
         if row:
-            yield line, {name: row[place] for name, place in wanted.items()}
+            yield line, {name: row[place] for name, place in indices.items()}
 
 
 def json_lines(
@@ -159,10 +159,10 @@ def json_lines(
             row = parsed(line)
         except ValueError as error:
             raise ValueError(f"line {number}: not JSON") from error
-        wanted = columns[needed]
-        if not isinstance(row, dict) or not isinstance(row.get(wanted), str):
-            raise ValueError(f"line {number}: no object with a text {wanted!r}")  # noqa: TRY004
-        yield number, {name: row.get(column) for name, column in columns.items()}
+        column = columns[needed]
+        if not isinstance(row, dict) or not isinstance(row.get(column), str):
+            raise ValueError(f"line {number}: no object with a text {column!r}")  # noqa: TRY004
+        yield number, {name: row.get(key) for name, key in columns.items()}
 
 
 def bindings(body: bytes) -> list[Binding]:

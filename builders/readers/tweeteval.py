@@ -22,23 +22,24 @@ def tweeteval(
     ``whole``: whether the files must end with a line break.
     """
     bodies = {"mapping": mapping, "texts": texts, "labels": labels}
-    found = {}
-    for what, body in bodies.items():
+    parts = {}
+    for name, body in bodies.items():
         try:
-            found[what] = lines(body, whole=whole)
+            parts[name] = lines(body, whole=whole)
         except ValueError as error:
-            raise ValueError(f"{what}: {error}") from error
+            raise ValueError(f"{name}: {error}") from error
     names = {}
-    for number, line in enumerate(found["mapping"], start=1):
+    for number, line in enumerate(parts["mapping"], start=1):
         key, tab, name = line.partition("\t")
         if not tab or not key.strip().isdecimal() or not name.strip():
             raise ValueError(f"mapping, line {number}: not a number, a tab and a name")
         names[key.strip()] = name.strip()
-    if len(found["texts"]) != len(found["labels"]):
-        raise ValueError(f"{len(found['texts'])} texts, but {len(found['labels'])} labels")
-    for at, (text, key) in enumerate(zip(found["texts"], found["labels"], strict=True), start=1):
+    if len(parts["texts"]) != len(parts["labels"]):
+        raise ValueError(f"{len(parts['texts'])} texts, but {len(parts['labels'])} labels")
+    pairs = zip(parts["texts"], parts["labels"], strict=True)
+    for number, (text, key) in enumerate(pairs, start=1):
         if key.strip() not in names:
-            raise ValueError(f"labels, line {at}: {key!r} is not in the mapping")
+            raise ValueError(f"labels, line {number}: {key!r} is not in the mapping")
         yield text, names[key.strip()]
 
 
@@ -54,7 +55,7 @@ def normal(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def _characters(found: re.Match[str]) -> str:
+def _characters(match: re.Match[str]) -> str:
     """Resolve a run of escapes as one, since a pair of surrogates is one character."""
-    units = bytes.fromhex(found[0].replace("\\u", ""))
+    units = bytes.fromhex(match[0].replace("\\u", ""))
     return units.decode("utf-16-be", "replace")

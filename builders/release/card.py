@@ -65,8 +65,8 @@ def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[s
     front = _front(facts, adult=bool(warning))
     prose = known.without_datasheet(facts.prose).strip()
     if warning:
-        title, _, rest = prose.partition("\n")
-        prose = f"{title}\n\n> **Content warning.** {warning}\n{rest}".strip()
+        title, _, body = prose.partition("\n")
+        prose = f"{title}\n\n> **Content warning.** {warning}\n{body}".strip()
     extra = [origin.recorded] if origin.recorded else []
     dataset = folder.name if folder.parent == parquet.DATASETS else ""
     if dataset in DATASETS:
@@ -129,11 +129,11 @@ def _front(facts: Facts, *, adult: bool) -> dict[str, Any]:
     if adult:
         front["tags"] = list(dict.fromkeys([*front.get("tags", ()), ADULT]))
     if languages := front.get("language"):
-        there = {name.rpartition("-")[2] for name in facts.rows}
-        if there <= set(languages):  # configs are named for their languages: only those built
-            front["language"] = languages = [code for code in languages if code in there]
+        built = {name.rpartition("-")[2] for name in facts.rows}
+        if built <= set(languages):  # configs are named for their languages: only those built
+            front["language"] = languages = [code for code in languages if code in built]
         many = len(languages) > 1 or "mul" in languages
         front.setdefault("multilinguality", ["multilingual" if many else "monolingual"])
-    place = bisect([10**power for power in range(3, 13)], sum(facts.rows.values()))
-    front["size_categories"] = [SIZES[place]]
+    index = bisect([10**power for power in range(3, 13)], sum(facts.rows.values()))
+    front["size_categories"] = [SIZES[index]]
     return front | front_matter.entries(facts.built.schemas, facts.built.files)

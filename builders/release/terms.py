@@ -62,8 +62,8 @@ class Release:
     @property
     def card(self) -> str:
         """The card's text."""
-        there = self.files[CARD]
-        return there.decode() if isinstance(there, bytes) else there.read_text(encoding="utf-8")
+        body = self.files[CARD]
+        return body.decode() if isinstance(body, bytes) else body.read_text(encoding="utf-8")
 
 
 def folder_of(named: str, kinds: Collection[str] = tuple(DEPTHS)) -> Path:
@@ -208,29 +208,30 @@ def _datasets(folder: Path) -> set[str]:
     return datasets
 
 
-def _allowed(part: Path, front: dict[str, Any], folder: Path, known: Mapping[str, str]) -> None:
+def _allowed(part: Path, front: dict[str, Any], folder: Path, spdx: Mapping[str, str]) -> None:
     """Refuse one part of a folder if its card, sources, manifests or rows forbid publishing it.
 
-    A licence that is no open one by its SPDX id, or by ``known``, forbids it too.
+    A licence that is no open one by its SPDX id, or by ``spdx``, forbids it too.
     """
     tree = read() if part.parts[1] == "datasets" else {}
     entries = [(tree.get(top) or {}).get(part.name) or {} for top in ("datasets", "derived")]
     named = [n for e in entries for n in (e.get("snapshot"), *(e.get("snapshots") or {}).values())]
     paths = [path for n in named if n and (path := Path(n) / MANIFEST).is_file()]
     manifests = {path: json.loads(path.read_text(encoding="utf-8")) for path in paths}
-    every = (*front_matter.read(part / FACTS).origin.sources, *manifests.values())
-    stated = [str(facts.get("licence")) for facts in every if not _ours(facts)]
+    facts_of = (*front_matter.read(part / FACTS).origin.sources, *manifests.values())
+    stated = [str(facts.get("licence")) for facts in facts_of if not _ours(facts)]
     card = f"{front.get('license') or ''} {front.get('license_name') or ''}".strip()
     texts = (card, *stated)
     wrong = [f"its licence forbids redistribution ({t})" for t in texts if FORBIDS.search(t)]
     closed = (path for path, facts in manifests.items() if _is_forbidden(facts))
     wrong += [f"{path} has redistribute: false" for path in closed]
-    each = (known.get(one, one) for text in stated for one in split_licences(known.get(text, text)))
+    words = [word for text in stated for word in split_licences(spdx.get(text, text))]
+    licences = (spdx.get(word, word) for word in words)
     wrong += [
         f"the licence of a source, {licence!r}, is no SPDX id of an open licence (if it stands for "
         "one, write into params.yaml: publish: "
         f"{{licences: {{{json.dumps(licence, ensure_ascii=False)}: SPDX-ID}}}})"
-        for licence in each
+        for licence in licences
         if not is_open(licence)
     ]
     if not wrong and (number := _closed_rows(part)):
