@@ -49,10 +49,12 @@ def reading(where: object, advice: str) -> Iterator[None]:
 
 
 def unwritten(error: BaseException) -> str:
-    """Return what to do about a disk that is full or cannot be written, "" if it is not that.
+    """Return advice on a disk that is full or cannot be written, "" for an error of another kind.
 
     Libraries put the system's own words into errors of other kinds.
     """
+    if isinstance(error, PermissionError):
+        return f"{error.filename}: may not be read or written; change its permissions"
     cause: BaseException | None = error
     while cause is not None:
         words = FULL.search(str(cause))
@@ -65,7 +67,7 @@ def unwritten(error: BaseException) -> str:
 
 
 def lacking(error: ModuleNotFoundError) -> str:
-    """Return what to install for a module that is not there, or "" where it is one of ours.
+    """Return advice to install a missing module, or "" where it is one of ours.
 
     Extras have what not every use needs; ``pip install 'plumbline[EXTRA]'`` adds one.
     """

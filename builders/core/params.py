@@ -34,7 +34,7 @@ BOOL = "tag:yaml.org,2002:bool"
 
 
 def yaml_of(text: str | bytes) -> Any:
-    """Return what YAML that the project or DVC wrote holds: cards, locks, pipelines.
+    """Parse YAML that the project or DVC wrote: cards, locks, pipelines.
 
     Tags that would make objects of classes are an error.
 
@@ -135,7 +135,7 @@ def parse(path: Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=128)
 def _loaded(text: str) -> Any:
-    """Return what a text says: commands read the same files for every section and model."""
+    """Parse a text once: commands read the same files for every section and model."""
     return yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
 
 

@@ -140,7 +140,7 @@ def _is_list(path: Path) -> bool:
 
 
 def removed() -> Removed:
-    """Return what the removal list names.
+    """Return the entries of the removal list.
 
     A line names one thing, before any comma or semicolon; what follows ``#`` is a remark.
 
@@ -205,7 +205,7 @@ def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Rej
 
 
 def held(folder: Path, gone: Removed) -> int:
-    """Return how many rows of a folder's parquet files hold something that is to be left out."""
+    """Return the number of rows of a folder's parquet files with an entry of the list."""
     import polars as pl
 
     rows = 0

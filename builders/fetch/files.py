@@ -151,7 +151,7 @@ def licences(declared: Iterable[tuple[str, Any]]) -> str:
 
 
 def citations(declared: Iterable[tuple[str, Any]]) -> str:
-    """Return what to cite for each of some files, by name."""
+    """Return the citation of each of some files, by name."""
     return joined(f"{name}: {own.citation}" for name, own in declared)
 
 

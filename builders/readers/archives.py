@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from plumbline.builders.core.snapshot import READ, within
+from plumbline.builders.readers import table
 from plumbline.builders.readers.table import parsed, web_page
 
 Format = Literal["parquet", "csv", "jsonl", "jsons"]
@@ -68,16 +69,10 @@ def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
     before = csv.field_size_limit(READ)  # an article is longer than the usual cell
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            _have(columns, reader.fieldnames or [], "")
-            for record in reader:
-                if None in record or None in record.values():
-                    raise ValueError(f"line {reader.line_num}: not as many cells as its head")
+            for _, record in table.records(file, dict(zip(columns, columns, strict=True))):
                 yield record
     except UnicodeDecodeError as error:
         raise ValueError("not UTF-8") from error
-    except csv.Error as error:
-        raise ValueError(f"after line {reader.line_num}: {error}") from error
     finally:
         csv.field_size_limit(before)
 

@@ -64,7 +64,7 @@ class Terms(Shared):
 
 
 def declared(snapshot: Snapshot, model: type[P], *keys: str, hint: str = "") -> list[P]:
-    """Return what a manifest declares under some keys of its request: an entry, or a list of them.
+    """Return the entry, or the list of them, under some keys of the request in a manifest.
 
     Raises UserError, with a hint, if there is none, or none that can be read.
     """

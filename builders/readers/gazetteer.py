@@ -103,5 +103,5 @@ def plain(name: str) -> str:
 
 
 def fold(name: str) -> str:
-    """Return what a name is looked up by: without marks, case and kind of apostrophe."""
+    """Return a name as it is looked up: without marks, case and kind of apostrophe."""
     return plain(name).casefold().replace("’", "'")

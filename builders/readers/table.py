@@ -11,7 +11,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 ITEM = re.compile(r"http://www\.wikidata\.org/entity/(Q[1-9][0-9]{0,17})")
 Binding = dict[str, dict[str, str]]
@@ -66,9 +66,9 @@ def _repaired(value: Any) -> Any:
     return [_repaired(item) for item in value] if isinstance(value, list) else value
 
 
-def table_rows(text: str, **dialect: Any) -> Iterator[tuple[int, list[str]]]:
+def table_rows(text: str | IO[str], **dialect: Any) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a delimited table, each with the number of its last line."""
-    rows = csv.reader(io.StringIO(text, newline=""), **dialect)
+    rows = csv.reader(io.StringIO(text, newline="") if isinstance(text, str) else text, **dialect)
     try:
         for row in rows:
             yield rows.line_num, row
@@ -116,7 +116,7 @@ def table(
 
 
 def records(
-    text: str,
+    text: str | IO[str],
     columns: Mapping[Any, str],
     delimiter: str = ",",
     head: Sequence[str] = (),

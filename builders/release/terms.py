@@ -35,7 +35,7 @@ WAYS = {
 # Names of sources that builds, probes and analyses give to what is judged itself; a model's card is
 # its own, and what snapshots come from has other names.
 OURS = re.compile(r"(dataset|made by|model) .+|tables")
-# Of the Hub's licences, those under which nobody knows yet who may have the data.
+# Licences of the Hub under which nobody knows yet who may have the data.
 CLOSED = ("other", "unknown", "")
 FORBIDS = re.compile(
     r"not (to )?(be )?(redistributed|published|passed on|shared)|no[- ]redistribution"

@@ -128,7 +128,7 @@ def compare(before: Config, after: Config) -> Tree:
 
 
 def compare_estimates(names: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame) -> Tree:
-    """Return how many estimates changed, and those that left each other's interval.
+    """Count the estimates that changed, and list those that left each other's interval.
 
     An estimate is one of these if each value is outside of the other version's interval, to which
     the ends belong. One that lacks a value or an end in either version is not judged.

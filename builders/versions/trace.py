@@ -82,7 +82,7 @@ def trace(named: str) -> Trace:
 
 
 def read_node(path: str, sha256: str, stages: Mapping[str, Stage]) -> Node:
-    """Return what is known of an input.
+    """Return an input with all that is stated about it.
 
     ``sha256``: what was read.
     ``stages``: of the locks, by the paths of their outputs.
