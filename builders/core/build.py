@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from plumbline.builders.core import front_matter, parquet, private
-from plumbline.builders.core.errors import UserError, unwritten
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import Snapshot, manifest_digests
 
@@ -57,10 +57,8 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
         partial = parquet.partial(folder)
         front_matter.write(partial, {c: module.SCHEMA.config(c) for c in counts.rows}, origin)
         parquet.finish(folder)
-    except BaseException as error:
+    except BaseException:
         shutil.rmtree(parquet.partial(folder), ignore_errors=True)
-        if isinstance(error, OSError) and (reason := unwritten(error)):
-            raise UserError(reason) from error
         raise
     return counts
 

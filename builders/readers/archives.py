@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from plumbline.builders.core.snapshot import READ, within
-from plumbline.builders.readers import table
 from plumbline.builders.readers.table import parsed, web_page
+from plumbline.builders.readers.table import records as table_records
 
 Format = Literal["parquet", "csv", "jsonl", "jsons"]
 ENDINGS = {"parquet": "parquet", "csv": "csv", "jsonl": "jsonl", "jsons": "zip"}
@@ -69,7 +69,7 @@ def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
     before = csv.field_size_limit(READ)  # an article is longer than the usual cell
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            for _, record in table.records(file, dict(zip(columns, columns, strict=True))):
+            for _, record in table_records(file, dict(zip(columns, columns, strict=True))):
                 yield record
     except UnicodeDecodeError as error:
         raise ValueError("not UTF-8") from error
