@@ -224,8 +224,8 @@ def serving(*triples: Path) -> Iterator[str]:
             f"oxigraph`, or name an endpoint of your own and fetch without --mirror ({PAGE})"
         )
     with tempfile.TemporaryDirectory() as folder:
-        at = ["--location", folder]
-        load = [engine, "load", *at, "--file", *map(str, triples)]
+        location = ["--location", folder]
+        load = [engine, "load", *location, "--file", *map(str, triples)]
         loaded = subprocess.run(load, check=False, capture_output=True, text=True)  # noqa: S603
         if loaded.returncode:
             reason = " ".join(loaded.stderr.split())[-200:]
@@ -234,7 +234,7 @@ def serving(*triples: Path) -> Iterator[str]:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        serve = [engine, "serve", *at, "--bind", f"127.0.0.1:{port}"]
+        serve = [engine, "serve", *location, "--bind", f"127.0.0.1:{port}"]
         quiet = subprocess.DEVNULL
         with subprocess.Popen(serve, stdout=quiet, stderr=quiet) as server:  # noqa: S603
             try:

@@ -57,9 +57,9 @@ def parquet_rows(file: Path | IO[bytes], columns: list[str]) -> Iterator[dict[st
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(file) as found:
-            _have(columns, found.schema_arrow.names, "")
-            for batch in found.iter_batches(BATCH, columns=list(dict.fromkeys(columns))):
+        with pq.ParquetFile(file) as parquet:
+            _have(columns, parquet.schema_arrow.names, "")
+            for batch in parquet.iter_batches(BATCH, columns=list(dict.fromkeys(columns))):
                 yield from batch.to_pylist()
     except (pa.ArrowException, OSError) as error:
         raise ValueError("not a whole parquet file") from error
@@ -105,8 +105,8 @@ def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:
     with _opened(io.BytesIO(body)) as archive:
         names = [n for n in archive.namelist() if n == name]
         if ending:
-            own = (n for n in archive.namelist() if "__MACOSX" not in n)
-            names = [n for n in own if n.endswith(name)]
+            members = (n for n in archive.namelist() if "__MACOSX" not in n)
+            names = [n for n in members if n.endswith(name)]
         if len(names) != 1:
             raise ValueError(f"{len(names) or 'no'} {name!r} in the archive")
         return _member(archive, names[0])

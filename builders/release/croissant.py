@@ -92,7 +92,7 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
 def published(described: dict[str, Any], address: str, repository: str, version: str) -> str:
     """Return a description with the addresses of a repository of the Hub, at a version's tag."""
     url = f"{address.rstrip('/')}/datasets/{repository}"
-    whole = _node(
+    repository_node = _node(
         "FileObject",
         "repository",
         description="The repository on the Hub, at the tag of this version.",
@@ -107,7 +107,7 @@ def published(described: dict[str, Any], address: str, repository: str, version:
         if entry["@type"] == "cr:FileSet"
         else entry | {"contentUrl": f"{url}/resolve/{version}/{entry['@id']}"}
         for entry in entries
-    ] + [whole] * sets
+    ] + [repository_node] * sets
     return text(described | {"distribution": distribution, "url": url, "version": version})
 
 
@@ -118,9 +118,9 @@ def text(description: dict[str, Any]) -> str:
 
 def named(folder: Path) -> str:
     """Return the name of a folder, with its model where each has a folder."""
-    own = folder.name.removeprefix(".").removesuffix(".partial")
+    label = folder.name.removeprefix(".").removesuffix(".partial")
     name, kind = folder.parent.name, folder.parent.parent.name
-    return f"{name}-{own}" if kind in {"outputs", "tables"} else own
+    return f"{name}-{label}" if kind in {"outputs", "tables"} else label
 
 
 def _node(kind: str, identity: str, name: str = "", **more: Any) -> dict[str, Any]:
@@ -170,8 +170,8 @@ def _licence(front: dict[str, Any]) -> Any:
     if stated in names or stated.startswith("cc"):  # all of Creative Commons, in capitals
         return f"https://spdx.org/licenses/{names.get(stated, stated.upper())}.html"
     link = front.get("license_link")
-    own = {"@type": "sc:CreativeWork", "name": str(front.get("license_name") or stated)}
-    return own | ({"url": link} if link else {})
+    label = {"@type": "sc:CreativeWork", "name": str(front.get("license_name") or stated)}
+    return label | ({"url": link} if link else {})
 
 
 def _entity(source: dict[str, Any]) -> dict[str, Any]:

@@ -164,7 +164,7 @@ def _checkpoint(folder: Path) -> dict[str, Path | bytes]:
     facts = next((e for e in entries if e["name"] == folder.name), None)
     if facts is None:
         raise UserError(f"{path}: no checkpoint {folder.name!r} in it; run `make repro` first")
-    found: dict[str, Path | bytes] = {name: folder / name for name in sorted(facts["files"])}
+    files: dict[str, Path | bytes] = {name: folder / name for name in sorted(facts["files"])}
     for name, sha256 in facts["files"].items():
         if not (folder / name).is_file() or digest(folder / name) != sha256:
             raise UserError(f"{folder / name}: not the file of {path}; `dvc checkout` the model")
@@ -177,7 +177,7 @@ def _checkpoint(folder: Path) -> dict[str, Path | bytes]:
         facts=facts,
         contact=publishing().contact,
     )
-    return found | {CARD: text.encode()}
+    return files | {CARD: text.encode()}
 
 
 def _nobody_removed(folder: Path) -> None:
