@@ -20,12 +20,12 @@ def _builder(dataset: str) -> ModuleType:
     return importlib.import_module(f"plumbline.builders.datasets.{dataset}.build")
 
 
-def build(given: Namespace) -> None:
+def build(options: Namespace) -> None:
     """Build one dataset from the snapshot that params.yaml names."""
     from plumbline.builders.core.build import build as build_dataset
     from plumbline.builders.core.progress import warn
 
-    name = given.command
+    name = options.command
     counts = build_dataset(name, _builder(name))
     rejected: Counter[str] = Counter()
     for (config, reason), number in sorted(counts.rejects.items()):
@@ -36,7 +36,7 @@ def build(given: Namespace) -> None:
         print(f"{name}/{config}: {counts.rows[config]:,} rows, {rejected[config]:,} rejected")
 
 
-def fetch(given: Namespace) -> None:
+def fetch(options: Namespace) -> None:
     """Fetch a snapshot of one source and put it under DVC, with its provenance."""
     from plumbline.builders.core.errors import UserError
     from plumbline.builders.core.params import check
@@ -44,35 +44,35 @@ def fetch(given: Namespace) -> None:
     from plumbline.builders.dvc.track import track
     from plumbline.builders.fetch.http import Politeness, Reading
 
-    source, day = given.source, given.date
+    source, day = options.source, options.date
     try:
-        whole = date.fromisoformat(day).isoformat() == day
+        is_date = date.fromisoformat(day).isoformat() == day
     except ValueError:
-        whole = False
-    if not whole:
+        is_date = False
+    if not is_date:
         raise UserError(f"--date {day}: not a date; write it as YYYY-MM-DD")
     client = importlib.import_module(client_of(source))
-    found = check({f"sources.{source}": client.Params, "sources.politeness": Politeness})
-    politeness = found.pop("sources.politeness")
-    if given.mirror:
-        if not given.mirror.is_dir():
-            raise UserError(f"--mirror {given.mirror}: no such folder")
-        politeness = Reading(mirror=given.mirror)
+    sections = check({f"sources.{source}": client.Params, "sources.politeness": Politeness})
+    politeness = sections.pop("sources.politeness")
+    if options.mirror:
+        if not options.mirror.is_dir():
+            raise UserError(f"--mirror {options.mirror}: no such folder")
+        politeness = Reading(mirror=options.mirror)
     into = Path("data/raw") / source / day
     with lock_folder(into):
-        client.fetch(*found.values(), politeness, into)
+        client.fetch(*sections.values(), politeness, into)
         track(into)
     print(f"{into}: whole. To use it, put this line under the dataset in params.yaml:")
     print(f"    snapshot: {into}")
 
 
-def prune(given: Namespace) -> None:
+def prune(options: Namespace) -> None:
     """List, or remove, results under data/ that no stage makes any more."""
     from plumbline.builders.dvc.track import remove, stale
 
     for path in stale():
-        print(("removed " if given.remove else "stale: ") + str(path))
-        if given.remove:
+        print(("removed " if options.remove else "stale: ") + str(path))
+        if options.remove:
             remove(path)
 
 
@@ -92,40 +92,40 @@ def removed(_: Namespace) -> None:
     private.note_matched(gone)
 
 
-def publish(given: Namespace) -> None:
+def publish(options: Namespace) -> None:
     """Publish a folder on the Hugging Face Hub, or print what would be published."""
     from plumbline.builders.release.publish import publish as publish_folder
 
-    publish_folder(given.folder, given.repo, given.version, dry=given.dry_run)
+    publish_folder(options.folder, options.repo, options.version, dry=options.dry_run)
 
 
-def cards(given: Namespace) -> None:
+def cards(options: Namespace) -> None:
     """Write the cards of datasets, of all that are built where none are named."""
     from plumbline.builders.release.card import write_all
 
-    write_all(given.names)
+    write_all(options.names)
 
 
-def trace(given: Namespace) -> None:
+def trace(options: Namespace) -> None:
     """Print where a file or a row comes from."""
     from plumbline.builders.versions.trace import as_json, as_text
     from plumbline.builders.versions.trace import trace as traced
 
-    chain = traced(given.named)
-    print(as_json(chain) if given.json else "\n".join(as_text(chain)))
+    chain = traced(options.named)
+    print(as_json(chain) if options.json else "\n".join(as_text(chain)))
 
 
-def diff(given: Namespace) -> int:
+def diff(options: Namespace) -> int:
     """Print what differs between two versions of a folder; 1 with --exit-code, if any does."""
     from plumbline.builders.versions.diff import LIMIT, as_json, as_text
     from plumbline.builders.versions.diff import diff as differences
 
-    tree = differences(given.name, given.rev1, given.rev2, tuple(given.config))
-    if given.json:
+    tree = differences(options.name, options.rev1, options.rev2, tuple(options.config))
+    if options.json:
         print(as_json(tree))
     else:
-        print("\n".join(as_text(tree, None if given.all else LIMIT)))
-    return int(given.exit_code and tree["differs"])
+        print("\n".join(as_text(tree, None if options.all else LIMIT)))
+    return int(options.exit_code and tree["differs"])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -195,8 +195,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status (``docs/failures.md``)."""
-    given = _parser().parse_args(arguments)
-    return cli.run(given, lambda: given.run(given))
+    options = _parser().parse_args(arguments)
+    return cli.run(options, lambda: options.run(options))
 
 
 if __name__ == "__main__":

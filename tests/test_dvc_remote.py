@@ -35,7 +35,6 @@ stages:
 """
 OUTS = ("datasets/social_groups", "count.txt")
 SECRET = "b8f1-known-to-nobody"
-KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing"}
 
 
 @pytest.fixture
@@ -63,31 +62,23 @@ def client(address):
     )
 
 
-def run(folder, *words, keys=KEYS):
+def run(folder, *words, status=0):
     """Run a command as a person with keys in the environment would; return what it prints."""
-    environment = (
-        os.environ
-        | keys
-        | {
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONPATH": str(TOP),
-            "HOME": str(folder.parent),  # no configuration of whoever runs the tests
-            "GIT_AUTHOR_NAME": "A",
-            "GIT_AUTHOR_EMAIL": "a@example.org",
-            "GIT_COMMITTER_NAME": "A",
-            "GIT_COMMITTER_EMAIL": "a@example.org",
-        }
-    )
+    environment = os.environ | {
+        "AWS_ACCESS_KEY_ID": "testing",
+        "AWS_SECRET_ACCESS_KEY": "testing",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(TOP),
+        "HOME": str(folder.parent),  # no configuration of whoever runs the tests
+        **{f"GIT_{who}_NAME": "A" for who in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{who}_EMAIL": "a@example.org" for who in ("AUTHOR", "COMMITTER")},
+    }
     if words[0] == "dvc":
         words = (sys.executable, "-m", *words)
-    return subprocess.run(
+    done = subprocess.run(
         words, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
     )
-
-
-def good(folder, *words, keys=KEYS):
-    done = run(folder, *words, keys=keys)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
@@ -103,10 +94,10 @@ def ready(once):
         samples = Path("data/samples/social_groups")
         shutil.copytree(TOP / samples, here / samples)
         (here / "dvc.yaml").write_text(STAGES, encoding="utf-8")
-        good(here, "git", "init", "--quiet", "--initial-branch", "main")
-        good(here, "dvc", "init", "--quiet")
+        run(here, "git", "init", "--quiet", "--initial-branch", "main")
+        run(here, "dvc", "init", "--quiet")
         (here / ".dvc" / "config").write_text("[core]\n    analytics = false\n", "utf-8")
-        good(here, "dvc", "repro", "--quiet")
+        run(here, "dvc", "repro", "--quiet")
 
     return once("held", make)
 
@@ -118,9 +109,9 @@ def first(ready, tmp_path):
 
 def clone(first):
     """Commit what there is, and return another person's clone of it."""
-    good(first, "git", "add", "--all")
-    good(first, "git", "commit", "--quiet", "--message", "Built")
-    good(first.parent, "git", "clone", "--quiet", "first", "second")
+    run(first, "git", "add", "--all")
+    run(first, "git", "commit", "--quiet", "--message", "Built")
+    run(first.parent, "git", "clone", "--quiet", "first", "second")
     return first.parent / "second"
 
 
@@ -131,27 +122,27 @@ def files(folder):
 
 
 def test_push_and_pull_through_s3(first, store):
-    good(first, "dvc", "remote", "add", "--default", "study", WHERE)
-    good(first, "dvc", "remote", "modify", "--local", "study", "endpointurl", store)
+    run(first, "dvc", "remote", "add", "--default", "study", WHERE)
+    run(first, "dvc", "remote", "modify", "--local", "study", "endpointurl", store)
     for key, value in (("access_key_id", "somebody"), ("secret_access_key", SECRET)):
-        good(first, "dvc", "remote", "modify", "--local", "study", key, value)
-    good(first, "dvc", "push")
+        run(first, "dvc", "remote", "modify", "--local", "study", key, value)
+    run(first, "dvc", "push")
     there = client(store).list_objects_v2(Bucket=BUCKET)["Contents"]
     assert all(entry["Key"].startswith("plumbline/files/md5/") for entry in there)
 
     other = clone(first)
     assert WHERE in (other / ".dvc" / "config").read_text(encoding="utf-8")
     for own in (SECRET, store):  # of one person: neither is committed
-        assert run(other, "git", "grep", "--quiet", own).returncode == 1
+        run(other, "git", "grep", "--quiet", own, status=1)
     assert files(other) == {}
-    good(other, "dvc", "remote", "modify", "--local", "study", "endpointurl", store)
-    good(other, "dvc", "pull", "data/count.txt")
+    run(other, "dvc", "remote", "modify", "--local", "study", "endpointurl", store)
+    run(other, "dvc", "pull", "data/count.txt")
     assert list(files(other)) == [Path("count.txt")]
-    good(other, "dvc", "pull")
+    run(other, "dvc", "pull")
     assert files(other) == files(first)
     assert Path("datasets/social_groups/en.parquet") in files(other)
-    assert "Data and pipelines are up to date." in good(other, "dvc", "status")
-    said = good(other, "dvc", "repro")
+    assert "Data and pipelines are up to date." in run(other, "dvc", "status")
+    said = run(other, "dvc", "repro")
     assert "Running stage" not in said
     assert "Data and pipelines are up to date." in said
-    assert good(other, "git", "status", "--porcelain") == ""
+    assert run(other, "git", "status", "--porcelain") == ""

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from plumbline.builders.core import front_matter, parquet, private
-from plumbline.builders.core.errors import UserError, unwritten
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import Snapshot, manifest_digests
 
@@ -25,8 +25,8 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
     Raises UserError if params, snapshot or removal list are wrong, an input is not validated, or
     nothing is left of a config.
     """
-    inputs, several = getattr(module, "INPUTS", ()), getattr(module, "SOURCES", ())
-    params: Any = section(f"{SECTION[bool(inputs or several)]}.{name}", module.Params)
+    inputs, snapshot_sources = getattr(module, "INPUTS", ()), getattr(module, "SOURCES", ())
+    params: Any = section(f"{SECTION[bool(inputs or snapshot_sources)]}.{name}", module.Params)
     folder = parquet.DATASETS / name
     made_of: Any  # what the module builds from
     if inputs:
@@ -34,19 +34,19 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
         sources = [front_matter.source(made_of[d], f"dataset {d}") for d in inputs]
         read = {path.as_posix(): parquet.fingerprint(path) for path in made_of.values()}
     else:
-        named = {s: getattr(params.snapshots, s) for s in several}
+        named = {s: getattr(params.snapshots, s) for s in snapshot_sources}
         named = named or {getattr(module, "SOURCE", name): params.snapshot}
         snapshots = {source: _opened(name, source, where) for source, where in named.items()}
         sources = [snapshot.manifest for snapshot in snapshots.values()]
         read = manifest_digests(snapshots.values())
-        made_of = snapshots if several else next(iter(snapshots.values()))
+        made_of = snapshots if snapshot_sources else next(iter(snapshots.values()))
     try:
         rows, gone = module.build(made_of, params), private.removed()
         rows = private.without(rows, gone) if gone.places else rows
         counts = parquet.write(rows, module.SCHEMA, folder, read)
         empty = [config for config in params.required_configs() if not counts.rows[config]]
         if empty or not counts.rows:
-            where = getattr(params, "snapshot", " and ".join(inputs or several))
+            where = getattr(params, "snapshot", " and ".join(inputs or snapshot_sources))
             raise UserError(  # noqa: TRY301
                 f"{where}: no row of {name} for {', '.join(empty) or 'anything'}; was the snapshot "
                 "fetched with these?"
@@ -57,10 +57,8 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
         partial = parquet.partial(folder)
         front_matter.write(partial, {c: module.SCHEMA.config(c) for c in counts.rows}, origin)
         parquet.finish(folder)
-    except BaseException as error:
+    except BaseException:
         shutil.rmtree(parquet.partial(folder), ignore_errors=True)
-        if isinstance(error, OSError) and (said := unwritten(error)):
-            raise UserError(said) from error
         raise
     return counts
 

@@ -22,8 +22,8 @@ def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = 
     """Give a program and each of its commands the options for messages."""
     from argparse import SUPPRESS
 
-    for one in (parser, *dict((commands and commands.choices) or {}).values()):
-        about = one.add_argument_group("messages")
+    for command in (parser, *dict((commands and commands.choices) or {}).values()):
+        about = command.add_argument_group("messages")
         about.add_argument(
             "--traceback",
             action="store_true",
@@ -32,13 +32,13 @@ def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = 
         )
 
 
-def run(given: argparse.Namespace, do: Callable[[], int | None]) -> int:
+def run(arguments: argparse.Namespace, do: Callable[[], int | None]) -> int:
     """Run a command and return its exit status (``docs/failures.md``), or what it returns.
 
     A :class:`UserError` becomes one line on standard error; so does a fault in the program, since
     where it came from is of use to its authors alone.
     """
-    if getattr(given, "traceback", False):
+    if getattr(arguments, "traceback", False):
         os.environ[TRACEBACK] = "1"
     status = FINE
     try:
@@ -49,18 +49,18 @@ def run(given: argparse.Namespace, do: Callable[[], int | None]) -> int:
     except UserError as problem:
         return _tell(WRONG, str(problem))
     except ModuleNotFoundError as error:
-        return _fault(error) if not (said := lacking(error)) else _tell(WRONG, said)
+        return _fault(error) if not (reason := lacking(error)) else _tell(WRONG, reason)
     except KeyboardInterrupt:
         return _tell(STOPPED, "stopped; run the same command again to continue")
     except Exception as error:  # noqa: BLE001
-        return _tell(WRONG, said) if (said := unwritten(error)) else _fault(error)
+        return _tell(WRONG, reason) if (reason := unwritten(error)) else _fault(error)
     return status
 
 
 def _fault(error: Exception) -> int:
-    said = " ".join(str(error).split())[:300]
+    reason = " ".join(str(error).split())[:300]
     last = traceback.extract_tb(error.__traceback__)[-1]
-    text = f"{type(error).__name__}{': ' + said if said else ''}"
+    text = f"{type(error).__name__}{': ' + reason if reason else ''}"
     text += f" ({Path(last.filename).name}:{last.lineno}); please report it"
     again = "" if os.environ.get(TRACEBACK) else " with what --traceback shows"
     return _tell(FAULT, f"a fault in the program, {text}{again}")

@@ -26,7 +26,7 @@ SECRET = re.compile(  # of others, in params
     r"|[?&;](?:[\w-]*token|api[_-]?key|key|auth|password|passwd|pwd|secret|sig|[\w-]*signature)=[^&{]"
     r"|\b(?:hf_|sk-|gh[opusr]_|github_pat_|glpat-)[\w-]{16,}"
 )
-kept: set[str] = set()
+secrets: set[str] = set()
 
 
 class UserError(Exception):
@@ -40,19 +40,21 @@ class UserError(Exception):
 
 
 @contextmanager
-def reading(where: object, then: str) -> Iterator[None]:
+def reading(where: object, advice: str) -> Iterator[None]:
     """Make a UserError of what is wrong with a file; ``then`` is what a user may do."""
     try:
         yield
     except (ValueError, OSError) as error:
-        raise UserError(f"{where}: {error}; {then}") from error
+        raise UserError(f"{where}: {error}; {advice}") from error
 
 
 def unwritten(error: BaseException) -> str:
-    """Return what to do about a disk that is full or cannot be written, "" if it is not that.
+    """Return advice on a disk that is full or cannot be written, "" for an error of another kind.
 
     Libraries put the system's own words into errors of other kinds.
     """
+    if isinstance(error, PermissionError):
+        return f"{error.filename}: may not be read or written; change its permissions"
     cause: BaseException | None = error
     while cause is not None:
         words = FULL.search(str(cause))
@@ -65,7 +67,7 @@ def unwritten(error: BaseException) -> str:
 
 
 def lacking(error: ModuleNotFoundError) -> str:
-    """Return what to install for a module that is not there, or "" where it is one of ours.
+    """Return advice to install a missing module, or "" where it is one of ours.
 
     Extras have what not every use needs; ``pip install 'plumbline[EXTRA]'`` adds one.
     """
@@ -98,12 +100,12 @@ def optional_library() -> Iterator[None]:
 def keep(secret: str | None) -> None:
     """Register a secret, to be masked from then on."""
     if secret and len(secret) >= SHORTEST:
-        kept.add(secret)
+        secrets.add(secret)
 
 
 def mask(text: str, own: str = "") -> str:
     """Return a text without the registered secrets, and without that of the caller."""
-    for secret in sorted({*kept, own} - {""}, key=len, reverse=True):
+    for secret in sorted({*secrets, own} - {""}, key=len, reverse=True):
         text = text.replace(secret, "[secret]")
     return text
 

@@ -84,7 +84,7 @@ def read(path: Path) -> Built:
     """Read a ``build.json``."""
     facts = json.loads(path.read_text(encoding="utf-8"))
     schemas = [Schema.of(tree) for tree in facts["schemas"]]
-    by_config = {config: schemas[place] for config, place in facts["configs"].items()}
+    by_config = {config: schemas[index] for config, index in facts["configs"].items()}
     stated = (facts["sources"], facts["command"], facts["version"], facts.get("recorded", ""))
     return Built(by_config, Origin(*stated), facts["files"])
 

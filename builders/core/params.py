@@ -34,7 +34,7 @@ BOOL = "tag:yaml.org,2002:bool"
 
 
 def yaml_of(text: str | bytes) -> Any:
-    """Return what YAML that the project or DVC wrote holds: cards, locks, pipelines.
+    """Parse YAML that the project or DVC wrote: cards, locks, pipelines.
 
     Tags that would make objects of classes are an error.
 
@@ -50,13 +50,13 @@ class Reader(LOADER):  # type: ignore[misc,valid-type]
         """Return a mapping; of a key that appears twice one value would be lost."""
         names = [key.value for key, _ in node.value if isinstance(key.value, str)]
         if twice := next((name for name in names if names.count(name) > 1), None):
-            said = f"{twice!r} appears twice"
-            raise yaml.constructor.ConstructorError(None, None, said, node.start_mark)
+            reason = f"{twice!r} appears twice"
+            raise yaml.constructor.ConstructorError(None, None, reason, node.start_mark)
         return super().construct_mapping(node, deep)
 
     yaml_implicit_resolvers = {  # noqa: RUF012
-        first: [(tag, form) for tag, form in known if tag != BOOL]
-        for first, known in LOADER.yaml_implicit_resolvers.items()
+        first: [(tag, form) for tag, form in resolvers if tag != BOOL]
+        for first, resolvers in LOADER.yaml_implicit_resolvers.items()
     }
 
 
@@ -92,7 +92,7 @@ P = TypeVar("P", bound=Params)
 def files(path: Path = FILE) -> list[Path]:
     """Return a params file and those beside it, in the order in which they are read."""
     top = path.parent
-    return [path, *(found for pattern in BESIDE for found in sorted(top.glob(pattern)))]
+    return [path, *(file for pattern in BESIDE for file in sorted(top.glob(pattern)))]
 
 
 def read(path: Path = FILE) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def parse(path: Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=128)
 def _loaded(text: str) -> Any:
-    """Return what a text says: commands read the same files for every section and model."""
+    """Parse a text once: commands read the same files for every section and model."""
     return yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
 
 
@@ -162,12 +162,12 @@ def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Pa
         One message that lists every problem of every section.
     """
     tree = read(path)
-    found: dict[str, Params] = {}
+    sections: dict[str, Params] = {}
     problems: list[str] = []
     for key, model in schema.items():
         try:
             node = _descend(tree, key)
-            found[key] = model.model_validate(node)
+            sections[key] = model.model_validate(node)
         except KeyError as error:
             problems.append(f"{key}: missing (no key {error.args[0]!r})")
         except ValidationError as error:
@@ -177,14 +177,14 @@ def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Pa
     if problems:
         lines = "\n  ".join(problems)
         raise UserError(f"{path}: {len(problems)} problem(s) to mend:\n  {lines}")
-    return found
+    return sections
 
 
 def section(key: str, model: type[P], path: Path = FILE) -> P:
     """Validate and return one section; see :func:`check`."""
-    found = check({key: model}, path)[key]
-    assert isinstance(found, model)
-    return found
+    params = check({key: model}, path)[key]
+    assert isinstance(params, model)
+    return params
 
 
 def entry(key: str) -> Any:

@@ -241,12 +241,12 @@ def configs(folder: Path) -> list[str]:
 
     Raises UserError if the dataset has not been built.
     """
-    found = sorted(p.stem for p in folder.glob("*.parquet") if p.name != REJECTS)
-    if not found:
+    names = sorted(p.stem for p in folder.glob("*.parquet") if p.name != REJECTS)
+    if not names:
         raise UserError(
             f"{folder}: no dataset there; build it with `make repro STAGE=build@{folder.name}`"
         )
-    return found
+    return names
 
 
 def stream(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
@@ -260,12 +260,12 @@ def stream(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 
 def fingerprint(folder: Path) -> str:
     """Return one sha256 over the names and bytes of all parquet files in a folder."""
-    whole = hashlib.sha256()
+    total = hashlib.sha256()
     for path in sorted(folder.rglob("*.parquet")):
         name = path.relative_to(folder).as_posix().encode()
         with path.open("rb") as file:
-            whole.update(name + hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest()
+            total.update(name + hashlib.file_digest(file, "sha256").digest())
+    return total.hexdigest()
 
 
 def stage_of(name: str) -> str:

@@ -140,7 +140,7 @@ def _is_list(path: Path) -> bool:
 
 
 def removed() -> Removed:
-    """Return what the removal list names.
+    """Return the entries of the removal list.
 
     A line names one thing, before any comma or semicolon; what follows ``#`` is a remark.
 
@@ -170,11 +170,11 @@ def removed() -> Removed:
 
 def note_matched(gone: Removed) -> set[str]:
     """Return the entries that a dataset has or had, and write them to a file."""
-    known = set(MATCHED.read_text("utf-8").splitlines()) if MATCHED.exists() else set()
-    if gone.hits - known:
-        lines = sorted((known | gone.hits) & gone.places.keys())
+    matched = set(MATCHED.read_text("utf-8").splitlines()) if MATCHED.exists() else set()
+    if gone.hits - matched:
+        lines = sorted((matched | gone.hits) & gone.places.keys())
         write_bytes(MATCHED, "".join(f"{line}\n" for line in lines).encode())
-    return known | gone.hits
+    return matched | gone.hits
 
 
 def warn_unmatched() -> None:
@@ -205,7 +205,7 @@ def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Rej
 
 
 def held(folder: Path, gone: Removed) -> int:
-    """Return how many rows of a folder's parquet files hold something that is to be left out."""
+    """Return the number of rows of a folder's parquet files with an entry of the list."""
     import polars as pl
 
     rows = 0
@@ -214,9 +214,9 @@ def held(folder: Path, gone: Removed) -> int:
         for name in frame.select(pl.selectors.by_dtype(pl.String, pl.List(pl.String))).columns:
             listed = frame.schema[name] == pl.List(pl.String)
             cells = frame[name].explode() if listed else frame[name]
-            found = [cell for cell in cells.drop_nulls().unique() if gone.has(cell)]
+            listed_cells = [cell for cell in cells.drop_nulls().unique() if gone.has(cell)]
             inner = pl.element() if listed else pl.col(name)
-            hit = inner.is_in(found)
+            hit = inner.is_in(listed_cells)
             hits.append(pl.col(name).list.eval(hit).list.any() if listed else hit)
         rows += frame.filter(pl.any_horizontal(hits)).height
     return rows

@@ -32,9 +32,9 @@ class Bar(tqdm):  # type: ignore[type-arg]
 
 
 @contextmanager
-def during(what: str) -> Iterator[None]:
+def during(task: str) -> Iterator[None]:
     """Name on a terminal what is being done, where it cannot be counted."""
-    with Bar(desc=what, bar_format="{desc}", unit="", delay=0, leave=False):
+    with Bar(desc=task, bar_format="{desc}", unit="", delay=0, leave=False):
         yield
 
 
@@ -60,7 +60,7 @@ def each(
 
     spawn, options = get_context("spawn"), (dict(environment),)
     with ProcessPoolExecutor(number, spawn, initializer=_begin, initargs=options) as pool:
-        places = {pool.submit(function, *given): n for n, given in enumerate(arguments)}
+        places = {pool.submit(function, *values): n for n, values in enumerate(arguments)}
         try:
             for done in as_completed(places):
                 yield places[done], done.result()

@@ -100,15 +100,8 @@ def write_gzip(path: Path, body: bytes) -> None:
     write_bytes(path, gzip.compress(body, compresslevel=6, mtime=0))
 
 
-def sweep(folder: Path, *kinds: str) -> None:
-    """Remove the temporary files that a killed process left."""
-    for path in [path for kind in kinds or LEFT[:1] for path in folder.rglob(kind)]:
-        path.unlink()
-
-
 def resume(folder: Path) -> None:
-    """Remove what a fetch must not build on: half-written files, and files edited since."""
-    sweep(folder)
+    """Remove the files of a snapshot that were edited since, or a manifest that is none."""
     path = folder / MANIFEST
     if not path.is_file():
         return
@@ -172,7 +165,8 @@ def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
 
     Files whose name begins with a dot belong to the fetch, not to the snapshot.
     """
-    sweep(folder, *LEFT)
+    for path in [path for kind in LEFT for path in folder.rglob(kind)]:
+        path.unlink()
     files = sorted(p for p in folder.rglob("[!.]*") if p.is_file() and p.name != MANIFEST)
     facts = facts | {"files": {p.relative_to(folder).as_posix(): digest(p) for p in files}}
     missing = [key for key in REQUIRED if not facts.get(key) and key != "counts"]

@@ -72,7 +72,7 @@ def _stages(lock: Path) -> list[Stage]:
 
 
 def items(folder: Path, entries: list[dict[str, Any]] | None) -> tuple[Item, ...]:
-    """Return what DVC lists, with its paths, relative to a folder, as paths from the top."""
+    """Return the entries of a list of DVC's; their paths, relative to a folder, from the top."""
     paths = [Path(os.path.normpath(folder / entry["path"])) for entry in entries or ()]
     return tuple(
         Item(path.as_posix(), str(entry.get("md5") or ""))

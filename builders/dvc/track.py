@@ -35,8 +35,8 @@ def track(folder: Path) -> None:
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     for path in sorted(folder.rglob(".*")):
         remove(path)
-    there = (p for p in sorted(folder.rglob("*")) if p.is_symlink() or not p.is_dir())
-    inside = [path.relative_to(folder).as_posix() for path in there]
+    paths = (p for p in sorted(folder.rglob("*")) if p.is_symlink() or not p.is_dir())
+    inside = [path.relative_to(folder).as_posix() for path in paths]
     if others := sorted({*inside} - {*manifest["files"], MANIFEST}):
         raise UserError(
             f"{folder}: holds {', '.join(others[:5])}, which its manifest does not name; take them "
@@ -101,14 +101,14 @@ def stale() -> list[Path]:
     graph = _dvc("dag", "--outs", "--full", "--dot")
     made = {Path(part) for part in graph.split('"') if part.startswith("data/")}
     keep = {parent for path in made for parent in [path, *path.parents]}
-    found = []
+    idle = []
     for root in MADE:
         for path in sorted(Path(root).rglob("*")):
             if path.name == ".gitignore" or path in keep:
                 continue
-            if not any(parent in made or parent in found for parent in path.parents):
-                found.append(path)
-    return found
+            if not any(parent in made or parent in idle for parent in path.parents):
+                idle.append(path)
+    return idle
 
 
 def remove(path: Path) -> None:
@@ -123,8 +123,8 @@ def _dvc(*arguments: str) -> str:
     command = [sys.executable, "-m", "dvc", *arguments]
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
     if done.returncode:
-        said = " ".join(f"{done.stdout} {done.stderr}".split())[-300:]
-        raise UserError(f"dvc {arguments[0]} failed: {said}; run it by hand to see more")
+        output = " ".join(f"{done.stdout} {done.stderr}".split())[-300:]
+        raise UserError(f"dvc {arguments[0]} failed: {output}; run it by hand to see more")
     return done.stdout
 
 

@@ -81,10 +81,10 @@ class Fetch:
         try:
             number = sum(1 for _ in reader(*bodies))
         except ValueError as error:
-            said = "not UTF-8" if isinstance(error, UnicodeDecodeError) else error
+            wrong = "not UTF-8" if isinstance(error, UnicodeDecodeError) else error
             places = ", ".join(files.values())
             raise UserError(
-                f"{places}: {said}; mend it, or how it is declared {self.where}"
+                f"{places}: {wrong}; mend it, or how it is declared {self.where}"
             ) from error
         for path, body in zip(files, bodies, strict=True):
             if not (self.into / path).exists():
@@ -108,19 +108,19 @@ class Fetch:
 
     def large(self, path: str, place: str, wrong: Callable[[Path], str | None]) -> Path:
         """Download or copy a file that need not fit into memory; return where it is."""
-        kept, own = self.into / path, Path(place)
-        if kept.exists():
-            return kept
+        copy, own = self.into / path, Path(place)
+        if copy.exists():
+            return copy
         if re.match(ADDRESS, place):
-            download(place, self.politeness, kept, wrong)
-            return kept
+            download(place, self.politeness, copy, wrong)
+            return copy
         if not own.is_file():
             raise UserError(f"{own}: no such file; name yours {self.where}")
-        if said := wrong(own):
-            raise UserError(f"{own}: {said}; mend it, or how it is declared {self.where}")
-        with writing(kept) as part:
+        if reason := wrong(own):
+            raise UserError(f"{own}: {reason}; mend it, or how it is declared {self.where}")
+        with writing(copy) as part:
             shutil.copyfile(own, part)
-        return kept
+        return copy
 
     def close(
         self,
@@ -151,7 +151,7 @@ def licences(declared: Iterable[tuple[str, Any]]) -> str:
 
 
 def citations(declared: Iterable[tuple[str, Any]]) -> str:
-    """Return what to cite for each of some files, by name."""
+    """Return the citation of each of some files, by name."""
     return joined(f"{name}: {own.citation}" for name, own in declared)
 
 

@@ -105,7 +105,7 @@ def retry_after(value: str | None) -> float | None:
 
 def patiently(
     ask: Callable[[], T],
-    what: str,
+    request: str,
     policy: Politeness,
     slow_attempts: int | None = None,
     heard: float | None = None,
@@ -116,7 +116,7 @@ def patiently(
     ----------
     ask
         Raises :class:`Busy` where another attempt may succeed.
-    what
+    request
         The request in words, for messages.
     slow_attempts
         After this number of timeouts, or when no attempt is left, :class:`Slow` is raised to the
@@ -138,18 +138,18 @@ def patiently(
             reason, wait = str(error), error.wait_s or 0
             if heard is not None and time.monotonic() - heard > policy.give_up_s:
                 silent = f"no complete response for {policy.give_up_s:g} s ({reason})"
-                raise UserError(f"{what}: {silent}; {later}") from error
+                raise UserError(f"{request}: {silent}; {later}") from error
             slow += isinstance(error, Slow)
             last = slow_attempts and (slow >= slow_attempts or attempt == policy.attempts)
             if isinstance(error, Slow) and last:
                 raise
         if wait > policy.longest_wait_s:
-            raise UserError(f"{what}: {reason}, and asks to wait {wait:.0f} s; {later}")
+            raise UserError(f"{request}: {reason}, and asks to wait {wait:.0f} s; {later}")
         if attempt < policy.attempts:
             jitter = random.uniform(1, 1.25)  # noqa: S311 - spreads clients, guards nothing
             pause = min(policy.backoff_s * 2 ** (attempt - 1) * jitter, policy.longest_wait_s)
             time.sleep(max(wait, pause))
-    raise UserError(f"{what}: gave up after {policy.attempts} attempts ({reason}); {later}")
+    raise UserError(f"{request}: gave up after {policy.attempts} attempts ({reason}); {later}")
 
 
 def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> bytes:
@@ -254,7 +254,7 @@ def _decoded(body: bytes, coding: str) -> bytes:
         raise Busy("the compressed body was cut") from error
 
 
-def refuse(answer: requests.Response, what: str, hint: str = HINT) -> None:
+def refuse(answer: requests.Response, request: str, hint: str = HINT) -> None:
     """Raise what a status of 400 or more means.
 
     ``hint``: what a user may do about a refusal.
@@ -283,7 +283,7 @@ def refuse(answer: requests.Response, what: str, hint: str = HINT) -> None:
     if status >= 500:
         raise Busy(f"HTTP {status}", wait)
     reason = "" if text[:1] in ("", "<") else f" ({text[:200]})"
-    raise UserError(f"{what}: HTTP {status}{reason}; {hint}")
+    raise UserError(f"{request}: HTTP {status}{reason}; {hint}")
 
 
 def download(
@@ -301,11 +301,11 @@ def download(
     Raises UserError on a status that no retry mends, a wrong file, or when all attempts failed.
     """
     if mirror := mirror_of(policy):
-        own = find(mirror, url)
-        if wrong := expect(own):
+        source = find(mirror, url)
+        if wrong := expect(source):
             raise _wrong(url, policy, wrong)
         with writing(path) as copy:
-            shutil.copyfile(own, copy)
+            shutil.copyfile(source, copy)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     part, version = path.with_name(f".part-{path.name}"), path.with_name(f".version-{path.name}")
@@ -328,14 +328,14 @@ def _download_rest(url: str, policy: Politeness, part: Path, version: Path) -> N
         headers |= {"Range": f"bytes={have}-", "If-Range": version.read_text("utf-8")}
     with opened(url, policy, headers) as answer:
         stated = answer.headers.get("Content-Range", "")
-        status, rest = answer.status_code, answer.status_code == 206
+        status, partial = answer.status_code, answer.status_code == 206
         if status == 416 and stated == f"bytes */{have}":
             return  # the process was killed when it had the last byte
-        if status == 416 or (rest and not stated.startswith(f"bytes {have}-")):
+        if status == 416 or (partial and not stated.startswith(f"bytes {have}-")):
             version.unlink(missing_ok=True)
             raise Busy(f"HTTP {status}, not the rest of the file")
         refuse(answer, url)
-        if not rest:
+        if not partial:
             version.unlink(missing_ok=True)
             part.write_bytes(b"")  # before the new version has a name
             tag, coding = (answer.headers.get(name, "") for name in ("ETag", "Content-Encoding"))
@@ -376,11 +376,11 @@ def find(mirror: Path, url: str) -> Path:
 
     Raises UserError if there is none.
     """
-    wanted = [mirror / place for place in places(url) if ".." not in place.split("/")]
-    for path in wanted:
+    paths = [mirror / path for path in places(url) if ".." not in path.split("/")]
+    for path in paths:
         if os.path.isfile(path):  # noqa: PTH113 - False for names that are too long, no error
             return path
     raise UserError(
-        f"{url}: not in the mirror, there is no file {wanted[0] if wanted else mirror}; bring it "
+        f"{url}: not in the mirror, there is no file {paths[0] if paths else mirror}; bring it "
         f"there ({PAGE} has the names), or fetch without --mirror"
     )

@@ -23,7 +23,7 @@ from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import whole, write_gzip
@@ -42,7 +42,6 @@ from plumbline.builders.readers.table import Binding, bindings, item
 TRIPLES = (".nt", ".ttl", ".nt.gz", ".ttl.gz")
 STARTING_S = 60.0  # longest time in which the engine must answer
 ITEM = "<http://www.wikidata.org/entity/{}>"
-RESULTS = "application/sparql-results+json"
 HINT = "is sources.wikidata.endpoint the address of a SPARQL 1.1 endpoint?"
 PREFIXES = """\
 PREFIX wd: <http://www.wikidata.org/entity/>
@@ -145,9 +144,9 @@ class Endpoint:
         """
         if self._path(name).exists():
             return
-        what = f"{self.endpoint} ({name})"
+        request = f"{self.endpoint} ({name})"
         ask = partial(self._ask, query, ids)
-        body = patiently(ask, what, self.politeness, slow_attempts, self._heard)
+        body = patiently(ask, request, self.politeness, slow_attempts, self._heard)
         self._heard = time.monotonic()
         write_gzip(self._path(name), body)
 
@@ -158,8 +157,8 @@ class Endpoint:
 
     def items(self, prefix: str) -> list[str]:
         """Return the sorted, distinct ids in the saved answers."""
-        found = {item(row) for row in self.rows(prefix)}
-        return sorted(found, key=lambda qid: int(qid[1:]))
+        people = {item(row) for row in self.rows(prefix)}
+        return sorted(people, key=lambda qid: int(qid[1:]))
 
     def forget(self, folder: str) -> None:
         """Remove the answers of a folder, or the one of that name: they are asked for anew."""
@@ -173,17 +172,28 @@ class Endpoint:
         """Return one answer, if it is one whole result of what was asked, whatever its status."""
         body, rows = self._answer(query, ids)
         _, counted = self._answer(COUNT % query.partition(" ORDER BY ")[0])
-        told = counted[0]["count"]["value"] if len(counted) == 1 else ""
-        if not re.fullmatch("[0-9]{1,15}", told):
+        number = counted[0]["count"]["value"] if len(counted) == 1 else ""
+        if not re.fullmatch("[0-9]{1,15}", number):
             raise Busy("answered with no number where it was to count rows")
-        if int(told) > len(rows):
-            raise Slow(f"the answer has {len(rows):,} rows of the {int(told):,} that are counted")
+        if int(number) > len(rows):
+            raise Slow(f"the answer has {len(rows):,} rows of the {int(number):,} that are counted")
         return body
 
     def _answer(self, query: str, ids: Sequence[str] = ()) -> tuple[bytes, list[Binding]]:
-        asked = {"form": {"query": PREFIXES + query}, "headers": {"Accept": RESULTS}, "hint": HINT}
-        body = receive(self.endpoint, self.politeness, **asked).body
-        return body, _whole(body, query, ids)
+        form, headers = _request(self.endpoint, PREFIXES + query)
+        answer = receive(self.endpoint, self.politeness, form=form, headers=headers, hint=HINT)
+        return answer.body, _whole(answer.body, query, ids)
+
+
+def _request(endpoint: str, query: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return a query's form and headers by the SPARQL protocol, for :func:`receive`."""
+    from SPARQLWrapper import JSON, POST, SPARQLWrapper
+
+    wrapper = SPARQLWrapper(endpoint, returnFormat=JSON)
+    wrapper.setMethod(POST)
+    wrapper.setQuery(query)
+    request: Any = wrapper._createRequest()  # noqa: SLF001 - its query() has no size limit
+    return dict(parse_qsl(request.data.decode())), {"Accept": request.get_header("Accept")}
 
 
 @contextmanager
@@ -224,8 +234,8 @@ def serving(*triples: Path) -> Iterator[str]:
             f"oxigraph`, or name an endpoint of your own and fetch without --mirror ({PAGE})"
         )
     with tempfile.TemporaryDirectory() as folder:
-        at = ["--location", folder]
-        load = [engine, "load", *at, "--file", *map(str, triples)]
+        location = ["--location", folder]
+        load = [engine, "load", *location, "--file", *map(str, triples)]
         loaded = subprocess.run(load, check=False, capture_output=True, text=True)  # noqa: S603
         if loaded.returncode:
             reason = " ".join(loaded.stderr.split())[-200:]
@@ -234,7 +244,7 @@ def serving(*triples: Path) -> Iterator[str]:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        serve = [engine, "serve", *at, "--bind", f"127.0.0.1:{port}"]
+        serve = [engine, "serve", *location, "--bind", f"127.0.0.1:{port}"]
         quiet = subprocess.DEVNULL
         with subprocess.Popen(serve, stdout=quiet, stderr=quiet) as server:  # noqa: S603
             try:
@@ -262,24 +272,24 @@ def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
 
     Queries here have no OPTIONAL: every row has everything that is asked for.
     """
-    wanted = set(re.findall(r"\?(\w+)", re.sub(r"\(.*? AS ", "", query.partition(" WHERE ")[0])))
+    variables = set(re.findall(r"\?(\w+)", re.sub(r"\(.*? AS ", "", query.partition(" WHERE ")[0])))
     try:
         rows = bindings(body)
-        if any(row.keys() != wanted for row in rows):
-            raise ValueError(f"a row without {', '.join(sorted(wanted))}")  # noqa: TRY301
-        if "label" in wanted and not all("xml:lang" in row["label"] for row in rows):
+        if any(row.keys() != variables for row in rows):
+            raise ValueError(f"a row without {', '.join(sorted(variables))}")  # noqa: TRY301
+        if "label" in variables and not all("xml:lang" in row["label"] for row in rows):
             raise ValueError("a label without a language")  # noqa: TRY301
-        there = {item(row) for row in rows} if "item" in wanted else set()
+        answered = {item(row) for row in rows} if "item" in variables else set()
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         begins = body.lstrip()[:1]
         if begins == b"{":
             raise Slow("the answer stops in the middle") from error
         page = "a web page instead of results; is the endpoint's address right?"
-        what = page if begins == b"<" else "something that is not JSON"
-        raise Busy(f"answered {what}") from error
+        content = page if begins == b"<" else "something that is not JSON"
+        raise Busy(f"answered {content}") from error
     except ValueError as error:
         raise Busy(f"answered JSON, but no query results of what was asked ({error})") from error
-    if ids and (strange := sorted(there - set(ids))[:3]):
+    if ids and (strange := sorted(answered - set(ids))[:3]):
         raise Busy(f"answered about {', '.join(strange)}, which were not asked for")
     return rows
 
@@ -287,12 +297,12 @@ def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
 def ranges(first: date, last: date, days: int) -> list[Born]:
     """Cut the days from the first to the last, both included, into ranges of so many days."""
     end = last + timedelta(days=1)
-    found = []
+    parts = []
     while first < end:
         stop = first + timedelta(days=min(days, (end - first).days))
-        found.append(Born(first, stop))
+        parts.append(Born(first, stop))
         first = stop
-    return found
+    return parts
 
 
 def batches(ids: Sequence[str], size: int) -> list[Batch]:

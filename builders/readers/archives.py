@@ -15,6 +15,7 @@ from typing import IO, Any, Literal
 
 from plumbline.builders.core.snapshot import READ, within
 from plumbline.builders.readers.table import parsed, web_page
+from plumbline.builders.readers.table import records as table_records
 
 Format = Literal["parquet", "csv", "jsonl", "jsons"]
 ENDINGS = {"parquet": "parquet", "csv": "csv", "jsonl": "jsonl", "jsons": "zip"}
@@ -33,8 +34,8 @@ def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[di
         Texts; empty where the file has no value, ISO 8601 where it has a date.
     """
     with path.open("rb") as file:
-        if said := web_page(file.read(256)):
-            raise ValueError(said)
+        if wrong := web_page(file.read(256)):
+            raise ValueError(wrong)
         if kind in ("csv", "jsonl"):
             size = file.seek(0, io.SEEK_END)
             file.seek(max(size - 1, 0))
@@ -56,9 +57,9 @@ def parquet_rows(file: Path | IO[bytes], columns: list[str]) -> Iterator[dict[st
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(file) as found:
-            _have(columns, found.schema_arrow.names, "")
-            for batch in found.iter_batches(BATCH, columns=list(dict.fromkeys(columns))):
+        with pq.ParquetFile(file) as parquet:
+            _have(columns, parquet.schema_arrow.names, "")
+            for batch in parquet.iter_batches(BATCH, columns=list(dict.fromkeys(columns))):
                 yield from batch.to_pylist()
     except (pa.ArrowException, OSError) as error:
         raise ValueError("not a whole parquet file") from error
@@ -68,16 +69,10 @@ def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
     before = csv.field_size_limit(READ)  # an article is longer than the usual cell
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            _have(columns, reader.fieldnames or [], "")
-            for record in reader:
-                if None in record or None in record.values():
-                    raise ValueError(f"line {reader.line_num}: not as many cells as its head")
+            for _, record in table_records(file, dict(zip(columns, columns, strict=True))):
                 yield record
     except UnicodeDecodeError as error:
         raise ValueError("not UTF-8") from error
-    except csv.Error as error:
-        raise ValueError(f"after line {reader.line_num}: {error}") from error
     finally:
         csv.field_size_limit(before)
 
@@ -110,8 +105,8 @@ def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:
     with _opened(io.BytesIO(body)) as archive:
         names = [n for n in archive.namelist() if n == name]
         if ending:
-            own = (n for n in archive.namelist() if "__MACOSX" not in n)
-            names = [n for n in own if n.endswith(name)]
+            members = (n for n in archive.namelist() if "__MACOSX" not in n)
+            names = [n for n in members if n.endswith(name)]
         if len(names) != 1:
             raise ValueError(f"{len(names) or 'no'} {name!r} in the archive")
         return _member(archive, names[0])
@@ -147,6 +142,6 @@ def _object(body: bytes, where: str, columns: list[str]) -> dict[str, Any]:
     return record
 
 
-def _have(columns: list[str], there: Any, where: str) -> None:
-    if lacking := sorted(set(columns) - set(there)):
-        raise ValueError(f"{where}no column {lacking[0]!r}; there are {', '.join(sorted(there))}")
+def _have(columns: list[str], present: Any, where: str) -> None:
+    if absent := sorted(set(columns) - set(present)):
+        raise ValueError(f"{where}no column {absent[0]!r}; there are {', '.join(sorted(present))}")

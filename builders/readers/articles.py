@@ -65,8 +65,8 @@ class Corpus(Terms):
 
     def articles(self, file: Path) -> Iterator[Article]:
         """Yield the articles of its file."""
-        wanted = {n: c for n, c in self.columns.model_dump().items() if c is not None}
-        for record in records(file, self.format, wanted):
+        columns = {n: c for n, c in self.columns.model_dump().items() if c is not None}
+        for record in records(file, self.format, columns):
             made = hash64(f"{record['outlet']}\n{record['text']}")
             own = record.get("article") or f"{made:016x}"
             yield Article(
@@ -81,8 +81,8 @@ class Corpus(Terms):
 
 def corpora_of(snapshot: Snapshot, language: str) -> list[Corpus]:
     """Return the corpora of a language as the snapshot's manifest declares them."""
-    found = declared(snapshot, Corpus, "corpora", language)
-    return sorted(found, key=lambda corpus: corpus.name)
+    corpora = declared(snapshot, Corpus, "corpora", language)
+    return sorted(corpora, key=lambda corpus: corpus.name)
 
 
 def every(
@@ -92,8 +92,8 @@ def every(
     for corpus in corpora:
         path = snapshot.folder / corpus.path(language)
         with reading(path, "fetch it again"):
-            for found in corpus.articles(path):
-                yield corpus, found
+            for article in corpus.articles(path):
+                yield corpus, article
 
 
 def paragraphs(text: str) -> list[str]:
@@ -120,8 +120,8 @@ def published(text: str, formats: list[str], until: date) -> date | None:
     """
     for layout in formats:
         try:
-            found = datetime.strptime(text.strip(), layout).date()  # noqa: DTZ007 - a day, no time
+            day = datetime.strptime(text.strip(), layout).date()  # noqa: DTZ007 - a day, no time
         except ValueError:
             continue
-        return found if EARLIEST <= found <= until else None
+        return day if EARLIEST <= day <= until else None
     return None

@@ -64,15 +64,15 @@ class Terms(Shared):
 
 
 def declared(snapshot: Snapshot, model: type[P], *keys: str, hint: str = "") -> list[P]:
-    """Return what a manifest declares under some keys of its request: an entry, or a list of them.
+    """Return the entry, or the list of them, under some keys of the request in a manifest.
 
     Raises UserError, with a hint, if there is none, or none that can be read.
     """
-    found: Any = snapshot.manifest.get("request")
+    value: Any = snapshot.manifest.get("request")
     try:
         for key in keys:
-            found = found[key]
-        return [model.model_validate(e) for e in (found if isinstance(found, list) else [found])]
+            value = value[key]
+        return [model.model_validate(e) for e in (value if isinstance(value, list) else [value])]
     except (KeyError, TypeError, ValidationError) as error:
         name = ".".join(keys)
         raise UserError(
@@ -82,10 +82,10 @@ def declared(snapshot: Snapshot, model: type[P], *keys: str, hint: str = "") -> 
 
 
 def read(
-    snapshot: Snapshot, name: str, reader: Callable[[bytes], Iterable[T]], then: str
+    snapshot: Snapshot, name: str, reader: Callable[[bytes], Iterable[T]], advice: str
 ) -> Iterator[T]:
     """Yield what a reader makes of a file of a snapshot, whose errors are Problems."""
-    with reading(snapshot.folder / name, then):
+    with reading(snapshot.folder / name, advice):
         yield from reader(snapshot.read(name))
 
 
@@ -103,10 +103,10 @@ def split_licences(stated: str) -> list[str]:
 
 def is_open(stated: str) -> bool:
     """Return whether all of what is stated are SPDX ids of open licences."""
-    return all(OPEN.fullmatch(one) for one in split_licences(stated))
+    return all(OPEN.fullmatch(licence) for licence in split_licences(stated))
 
 
 def exceeds(licence: str, stated: list[str]) -> bool:
     """Return whether a licence allows more than all of those that are stated do."""
     free = {name.lower() for name in (licence, *FREE)}
-    return any(one.lower() not in free for text in stated for one in split_licences(text))
+    return any(licence.lower() not in free for text in stated for licence in split_licences(text))

@@ -50,8 +50,8 @@ class Gazetteer:
 
     def common(self) -> frozenset[str]:
         """Return the first names, folded, that some country has in its lists."""
-        own = [names for country, names in self.by_country.items() if country != NOWHERE]
-        return frozenset(fold(n) for names in own for k in ("male", "female") for n in names[k])
+        lists = [names for country, names in self.by_country.items() if country != NOWHERE]
+        return frozenset(fold(n) for names in lists for k in ("male", "female") for n in names[k])
 
     def pool(self, country: str, kind: str, gender: str) -> tuple[str, ...]:
         """Return the names of a country and kind, last names in the gender's form."""
@@ -69,11 +69,11 @@ def load(folder: Path) -> Gazetteer:
         rows.sort(key=lambda row: (row["kind"], row["rank"]))
         named = [(KINDS[r["kind"]], r["name"], BEARERS[r["bearer"]], r["flags"]) for r in rows]
         words |= {fold(name) for k, name, _, flags in named if flags == ["word"] and k != "last"}
-        own = [(kind, name, bearer) for kind, name, bearer, flags in named if not flags]
-        usable += [(kind, name) for kind, name, _ in own]
-        by_country[country] = {kind: tuple(n for k, n, _ in own if k == kind) for kind in KINDS}
+        good = [(kind, name, bearer) for kind, name, bearer, flags in named if not flags]
+        usable += [(kind, name) for kind, name, _ in good]
+        by_country[country] = {kind: tuple(n for k, n, _ in good if k == kind) for kind in KINDS}
         for gender in ("male", "female"):
-            borne = (n for k, n, bearer in own if k == "last" and bearer in ("any", gender))
+            borne = (n for k, n, bearer in good if k == "last" and bearer in ("any", gender))
             by_country[country][f"last:{gender}"] = tuple(borne)
     spelled = {kind: frozenset(name for k, name in usable if k == kind) for kind in KINDS}
     votes = Counter((fold(name), kind) for kind, name in usable if kind != "last")
@@ -103,5 +103,5 @@ def plain(name: str) -> str:
 
 
 def fold(name: str) -> str:
-    """Return what a name is looked up by: without marks, case and kind of apostrophe."""
+    """Return a name as it is looked up: without marks, case and kind of apostrophe."""
     return plain(name).casefold().replace("’", "'")

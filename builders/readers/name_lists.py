@@ -58,11 +58,11 @@ class List(Section):
         if self.format == "flat" and not self.country:
             raise ValueError(f"{self.name}: a flat list needs a country ({NOWHERE}: none)")
         if self.format == "table":
-            lacking = [key for key in ("name", "rank") if key not in self.columns]
-            lacking += ["kind"] if not self.kind and "kind" not in self.columns else []
-            lacking += ["country"] if not self.country and "country" not in self.columns else []
-            if lacking:
-                raise ValueError(f"{self.name}: columns lack {', '.join(lacking)}")
+            absent = [key for key in ("name", "rank") if key not in self.columns]
+            absent += ["kind"] if not self.kind and "kind" not in self.columns else []
+            absent += ["country"] if not self.country and "country" not in self.columns else []
+            if absent:
+                raise ValueError(f"{self.name}: columns lack {', '.join(absent)}")
         return self
 
     def path(self) -> str:
@@ -86,11 +86,11 @@ class Listed(NamedTuple):
 def entries(entry: List, body: bytes) -> Iterator[Listed]:
     """Yield the entries of a list, in its order."""
     reader = {"table": _table, "nested": _nested, "by-kind": _by_kind, "flat": _flat}
-    found = reader[entry.format](entry, decoded(body))
-    if (first := next(found, None)) is None:
+    listed = reader[entry.format](entry, decoded(body))
+    if (first := next(listed, None)) is None:
         raise ValueError("no name in it")
     yield first
-    yield from found
+    yield from listed
 
 
 def _tree(text: str) -> dict[str, Any]:
@@ -124,40 +124,40 @@ def _nested(entry: List, text: str) -> Iterator[Listed]:
         for gender in ("male", "female"):
             kind = entry.kind or entry.kinds[gender]
             bearer = gender if kind == "last" else "any"
-            place = f"{country}/{gender}"
-            yield from _ranked(by_gender.get(gender, []), code, kind, bearer, place)
+            position = f"{country}/{gender}"
+            yield from _ranked(by_gender.get(gender, []), code, kind, bearer, position)
 
 
 def _table(entry: List, text: str) -> Iterator[Listed]:
     for line, row in records(text, entry.columns, strict=False):
-        at, found = f"line {line}", {key: value.strip() for key, value in row.items()}
-        kind = entry.kind or entry.kinds.get(found["kind"])
+        position, cells = f"line {line}", {key: value.strip() for key, value in row.items()}
+        kind = entry.kind or entry.kinds.get(cells["kind"])
         if kind is None:
             continue
-        if not found["rank"].isdecimal():
-            raise ValueError(f"{at}: rank {found['rank']!r} is no number")
-        country = entry.country or _code(entry, found["country"])
-        bearer = found.get("bearer") or "any"
+        if not cells["rank"].isdecimal():
+            raise ValueError(f"{position}: rank {cells['rank']!r} is no number")
+        country = entry.country or _code(entry, cells["country"])
+        bearer = cells.get("bearer") or "any"
         if bearer not in BEARERS:
-            raise ValueError(f"{at}: {bearer!r} is none of {', '.join(BEARERS)}")
-        count = found.get("count", "").replace(",", "")
+            raise ValueError(f"{position}: {bearer!r} is none of {', '.join(BEARERS)}")
+        count = cells.get("count", "").replace(",", "")
         yield Listed(
             country,
             kind,
             bearer,
-            int(found["rank"]),
-            normal(found["name"]),
-            normal(found.get("native", "")),
+            int(cells["rank"]),
+            normal(cells["name"]),
+            normal(cells.get("native", "")),
             int(count) if count.isdecimal() and int(count) else None,
-            at,
+            position,
         )
 
 
-def _ranked(names: Any, country: str, kind: Kind, bearer: str, place: str) -> Iterator[Listed]:
+def _ranked(names: Any, country: str, kind: Kind, bearer: str, position: str) -> Iterator[Listed]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{place}: not a list of names")
+        raise ValueError(f"{position}: not a list of names")
     for rank, name in enumerate(names, start=1):
-        yield Listed(country, kind, bearer, rank, normal(name), "", None, f"{place}/{rank}")
+        yield Listed(country, kind, bearer, rank, normal(name), "", None, f"{position}/{rank}")
 
 
 def normal(name: str) -> str:

@@ -64,13 +64,13 @@ def entries(text: str, items: Mapping[str, str]) -> Iterator[Entry]:
     except ValueError:
         tree = [parsed(line) for line in text.splitlines() if line.strip()]
     genders = {**GENDER, **items}
-    found = list(_people(tree, {word.lower(): word for word in genders}, "", "", named=False))
-    if not found:
+    people = list(_people(tree, {word.lower(): word for word in genders}, "", "", named=False))
+    if not people:
         raise ValueError(
             "no name with a language and a gender found; write it as CSV with the columns "
             f"language (a code), name, gender ({', '.join(sorted(set(GENDER.values())))})"
         )
-    for language, name, word in found:
+    for language, name, word in people:
         yield language, name, genders[word], word
 
 
@@ -81,28 +81,29 @@ def _people(
     if isinstance(node, str) and named and language and gender and normal(node):
         yield language, normal(node), gender
     elif isinstance(node, list):
-        pair = language and len(node) == 2 and all(isinstance(of, str) for of in node)
-        if pair and (told := _known(genders, node[1:])):  # a name and its gender
-            node, gender, named = node[:1], told, True
+        pair = language and len(node) == 2 and all(isinstance(part, str) for part in node)
+        if pair and (word := _known(genders, node[1:])):  # a name and its gender
+            node, gender, named = node[:1], word, True
         for inner in node:
             yield from _people(inner, genders, language, gender, named=named)
+    elif isinstance(node, dict) and (rows := _rows(node)):
+        yield from _people(rows, genders, language, gender, named=False)
     elif isinstance(node, dict):
-        if rows := _rows(node):
-            yield from _people(rows, genders, language, gender, named=False)
-            return
         keys = {key: {word.lower() for word in WORDS.findall(str(key))} for key in node}
-        tells = [key for key, of in keys.items() if of & TOLD and of <= TOLD | BESIDE]
-        language = _known(LANGUAGE, [node[key] for key in tells]) or language
-        gender = _known(genders, [node[key] for key in tells]) or gender
-        record = tells or any(of & NAME for of in keys.values())
+        telling = [k for k, words in keys.items() if words & TOLD and words <= TOLD | BESIDE]
+        language = _known(LANGUAGE, [node[key] for key in telling]) or language
+        gender = _known(genders, [node[key] for key in telling]) or gender
+        record = telling or any(words & NAME for words in keys.values())
         for key, inner in node.items():
-            sex, whole = genders.get(str(key).strip().lower()), len(keys[key]) == 1
-            of = _known(LANGUAGE, sorted(keys[key])) if whole or keys[key] & NAME else ""
-            if not (of or sex or record) and isinstance(inner, str) and _known(genders, [inner]):
-                yield from _people(key, genders, language, _known(genders, [inner]), named=True)
-            elif key not in tells:
-                own = bool(of or sex or keys[key] & NAME) or (named and not record)
-                yield from _people(inner, genders, of or language, sex or gender, named=own)
+            words, sex = keys[key], genders.get(str(key).strip().lower())
+            tongue = _known(LANGUAGE, sorted(words)) if len(words) == 1 or words & NAME else ""
+            value = _known(genders, [inner]) if isinstance(inner, str) else ""
+            if value and not (tongue or sex or record):  # a name, and as its value the gender
+                yield from _people(key, genders, language, value, named=True)
+            elif key not in telling:
+                is_name = bool(tongue or sex or words & NAME) or (named and not record)
+                inside = tongue or language, sex or gender
+                yield from _people(inner, genders, *inside, named=is_name)
 
 
 def _rows(node: dict[str, Any]) -> list[dict[str, Any]]:
@@ -111,17 +112,17 @@ def _rows(node: dict[str, Any]) -> list[dict[str, Any]]:
         names, rows = [str(name) for name in head], node["data"]
         return [dict(zip(names, row, strict=False)) for row in rows if isinstance(row, list)]
     columns = {
-        key: list(of.values()) if isinstance(of, dict) else of
-        for key, of in node.items()
-        if isinstance(of, dict | list)
+        key: list(cells.values()) if isinstance(cells, dict) else cells
+        for key, cells in node.items()
+        if isinstance(cells, dict | list)
     }
     if not (columns.keys() >= {"name", "gender"} and len(columns) == len(node)):
         return []
     return [dict(zip(columns, row, strict=False)) for row in zip(*columns.values(), strict=False)]
 
 
-def _known(of: dict[str, str], told: list[Any]) -> str:
-    """Return what the first of some values tells; a list counts as its values."""
-    flat = (each for value in told for each in (value if isinstance(value, list) else [value]))
-    texts = (str(each).rsplit("/", 1)[-1].strip().lower() for each in flat)
-    return next((of[text] for text in texts if text in of), "")
+def _known(meanings: dict[str, str], values: list[Any]) -> str:
+    """Look up the first of some values that is known; a list counts as its values."""
+    flat = (part for value in values for part in (value if isinstance(value, list) else [value]))
+    texts = (str(part).rsplit("/", 1)[-1].strip().lower() for part in flat)
+    return next((meanings[text] for text in texts if text in meanings), "")

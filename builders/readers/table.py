@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import ast
 import csv
+import html
 import io
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 ITEM = re.compile(r"http://www\.wikidata\.org/entity/(Q[1-9][0-9]{0,17})")
 Binding = dict[str, dict[str, str]]
+ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -66,9 +69,9 @@ def _repaired(value: Any) -> Any:
     return [_repaired(item) for item in value] if isinstance(value, list) else value
 
 
-def table_rows(text: str, **dialect: Any) -> Iterator[tuple[int, list[str]]]:
+def table_rows(text: str | IO[str], **dialect: Any) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a delimited table, each with the number of its last line."""
-    rows = csv.reader(io.StringIO(text, newline=""), **dialect)
+    rows = csv.reader(io.StringIO(text, newline="") if isinstance(text, str) else text, **dialect)
     try:
         for row in rows:
             yield rows.line_num, row
@@ -84,8 +87,8 @@ def decoded(body: bytes, *, whole: bool = False) -> str:
     Raises ValueError if it is not UTF-8, a web page, or cut short.
     """
     text = text_of(body)
-    if said := web_page(body):
-        raise ValueError(said)
+    if wrong := web_page(body):
+        raise ValueError(wrong)
     if whole and not text.endswith("\n"):
         raise ValueError("cut short: no line break at its end")
     return text
@@ -116,7 +119,7 @@ def table(
 
 
 def records(
-    text: str,
+    text: str | IO[str],
     columns: Mapping[Any, str],
     delimiter: str = ",",
     head: Sequence[str] = (),
@@ -137,14 +140,14 @@ def records(
     # a quote that is never closed is half a file
     rows = table_rows(text, delimiter=delimiter, quoting=quoting, strict=strict and quoted)
     head = head or next(rows, (0, []))[1]
-    if lacking := sorted(set(columns.values()) - set(head)):
-        raise ValueError(f"line 1: no column {', '.join(lacking)}")
-    wanted = {name: head.index(column) for name, column in columns.items()}
+    if absent := sorted(set(columns.values()) - set(head)):
+        raise ValueError(f"line 1: no column {', '.join(absent)}")
+    indices = {name: head.index(column) for name, column in columns.items()}
     for line, row in rows:
         if row and len(row) != len(head):
             raise ValueError(f"line {line}: {len(row)} fields, not {len(head)}")
         if row:
-            yield line, {name: row[place] for name, place in wanted.items()}
+            yield line, {name: row[place] for name, place in indices.items()}
 
 
 def json_lines(
@@ -159,10 +162,10 @@ def json_lines(
             row = parsed(line)
         except ValueError as error:
             raise ValueError(f"line {number}: not JSON") from error
-        wanted = columns[needed]
-        if not isinstance(row, dict) or not isinstance(row.get(wanted), str):
-            raise ValueError(f"line {number}: no object with a text {wanted!r}")  # noqa: TRY004
-        yield number, {name: row.get(column) for name, column in columns.items()}
+        column = columns[needed]
+        if not isinstance(row, dict) or not isinstance(row.get(column), str):
+            raise ValueError(f"line {number}: no object with a text {column!r}")  # noqa: TRY004
+        yield number, {name: row.get(key) for name, key in columns.items()}
 
 
 def bindings(body: bytes) -> list[Binding]:
@@ -207,3 +210,52 @@ def item(row: Binding, name: str = "item") -> str:
     if qid is None:
         raise ValueError(f"a row without an item in ?{name}")
     return qid
+
+
+def tweeteval(
+    texts: bytes, labels: bytes, mapping: bytes, *, whole: bool = False
+) -> Iterator[tuple[str, str]]:
+    """Yield texts of TweetEval's layout, as they are, with the names of their labels.
+
+    ``texts``, ``labels``: a text a line, and the number of its label in the same line.
+    ``mapping``: number, tab and name in each line.
+    ``whole``: whether the files must end with a line break.
+    """
+    bodies = {"mapping": mapping, "texts": texts, "labels": labels}
+    parts = {}
+    for name, body in bodies.items():
+        try:
+            parts[name] = lines(body, whole=whole)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+    names = {}
+    for number, line in enumerate(parts["mapping"], start=1):
+        key, tab, name = line.partition("\t")
+        if not tab or not key.strip().isdecimal() or not name.strip():
+            raise ValueError(f"mapping, line {number}: not a number, a tab and a name")
+        names[key.strip()] = name.strip()
+    if len(parts["texts"]) != len(parts["labels"]):
+        raise ValueError(f"{len(parts['texts'])} texts, but {len(parts['labels'])} labels")
+    pairs = zip(parts["texts"], parts["labels"], strict=True)
+    for number, (text, key) in enumerate(pairs, start=1):
+        if key.strip() not in names:
+            raise ValueError(f"labels, line {number}: {key!r} is not in the mapping")
+        yield text, names[key.strip()]
+
+
+def normal(text: str) -> str:
+    r"""Undo the escapes of web exports; NFC, single spaces.
+
+    Examples
+    --------
+    >>> normal("Fish &amp; chips\\u002c  it\\u2019s fine ")
+    'Fish & chips, it’s fine'
+    """
+    text = html.unescape(ESCAPES.sub(_characters, text))
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _characters(match: re.Match[str]) -> str:
+    """Resolve a run of escapes as one, since a pair of surrogates is one character."""
+    units = bytes.fromhex(match[0].replace("\\u", ""))
+    return units.decode("utf-16-be", "replace")

@@ -88,15 +88,12 @@ def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[s
         front_matter=front_matter.dump(front),
         prose=prose,
         columns=[(s, named if len(configs) > 1 else ()) for s, named in configs.items()],
-        rows=facts.rows,
-        rejects=facts.rejects,
         extra="\n".join(extra).rstrip(),
         sources=sources,
         validation=dataset,
-        by_hand=facts.by_hand,
         facts=facts,
         contact=publishing().contact,
-        gated=any(key.startswith("extra_gated_") for key in front),
+        gated="extra_gated_" in " ".join(front),
         maintained=known.MAINTAINED,
         origin=origin,
         fingerprint=parquet.fingerprint(folder),
@@ -136,11 +133,11 @@ def _front(facts: Facts, *, adult: bool) -> dict[str, Any]:
     if adult:
         front["tags"] = list(dict.fromkeys([*front.get("tags", ()), ADULT]))
     if languages := front.get("language"):
-        there = {name.rpartition("-")[2] for name in facts.rows}
-        if there <= set(languages):  # configs are named for their languages: only those built
-            front["language"] = languages = [code for code in languages if code in there]
+        built = {name.rpartition("-")[2] for name in facts.rows}
+        if built <= set(languages):  # configs are named for their languages: only those built
+            front["language"] = languages = [code for code in languages if code in built]
         many = len(languages) > 1 or "mul" in languages
         front.setdefault("multilinguality", ["multilingual" if many else "monolingual"])
-    place = bisect([10**power for power in range(3, 13)], sum(facts.rows.values()))
-    front["size_categories"] = [SIZES[place]]
+    index = bisect([10**power for power in range(3, 13)], sum(facts.rows.values()))
+    front["size_categories"] = [SIZES[index]]
     return front | front_matter.entries(facts.built.schemas, facts.built.files)

@@ -71,9 +71,9 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
     }
     for path in sorted(folder.rglob("*.parquet")):
         inside = path.relative_to(folder).as_posix()
-        at = {"contentUrl": f"{files_at}/{inside}" if files_at else inside}
+        address = {"contentUrl": f"{files_at}/{inside}" if files_at else inside}
         size = {"contentSize": f"{path.stat().st_size} B"}
-        file = _node("FileObject", inside, **at, **size, **FORMAT, sha256=digest(path))
+        file = _node("FileObject", inside, **address, **size, **FORMAT, sha256=digest(path))
         description["distribution"].append(file)
     rejects = {"rejects": REJECTS} if (folder / parquet.REJECTS).is_file() else {}
     for config, schema in {**facts.built.schemas, **rejects}.items():
@@ -92,7 +92,7 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
 def published(described: dict[str, Any], address: str, repository: str, version: str) -> str:
     """Return a description with the addresses of a repository of the Hub, at a version's tag."""
     url = f"{address.rstrip('/')}/datasets/{repository}"
-    whole = _node(
+    repository_node = _node(
         "FileObject",
         "repository",
         description="The repository on the Hub, at the tag of this version.",
@@ -107,7 +107,7 @@ def published(described: dict[str, Any], address: str, repository: str, version:
         if entry["@type"] == "cr:FileSet"
         else entry | {"contentUrl": f"{url}/resolve/{version}/{entry['@id']}"}
         for entry in entries
-    ] + [whole] * sets
+    ] + [repository_node] * sets
     return text(described | {"distribution": distribution, "url": url, "version": version})
 
 
@@ -118,9 +118,9 @@ def text(description: dict[str, Any]) -> str:
 
 def named(folder: Path) -> str:
     """Return the name of a folder, with its model where each has a folder."""
-    own = folder.name.removeprefix(".").removesuffix(".partial")
+    label = folder.name.removeprefix(".").removesuffix(".partial")
     name, kind = folder.parent.name, folder.parent.parent.name
-    return f"{name}-{own}" if kind in {"outputs", "tables"} else own
+    return f"{name}-{label}" if kind in {"outputs", "tables"} else label
 
 
 def _node(kind: str, identity: str, name: str = "", **more: Any) -> dict[str, Any]:
@@ -170,8 +170,8 @@ def _licence(front: dict[str, Any]) -> Any:
     if stated in names or stated.startswith("cc"):  # all of Creative Commons, in capitals
         return f"https://spdx.org/licenses/{names.get(stated, stated.upper())}.html"
     link = front.get("license_link")
-    own = {"@type": "sc:CreativeWork", "name": str(front.get("license_name") or stated)}
-    return own | ({"url": link} if link else {})
+    label = {"@type": "sc:CreativeWork", "name": str(front.get("license_name") or stated)}
+    return label | ({"url": link} if link else {})
 
 
 def _entity(source: dict[str, Any]) -> dict[str, Any]:
@@ -190,25 +190,25 @@ def _entity(source: dict[str, Any]) -> dict[str, Any]:
 
 def _responsible(facts: Facts, days: list[str]) -> dict[str, Any]:
     """Return the RAI properties, from the page's datasheet and sections."""
-    said, there, sources = facts.by_hand, facts.sections, facts.built.origin.sources
-    limits = re.split(r"^- ", there.get("Known limits", ""), flags=re.MULTILINE)
-    people = (said.get(known.PEOPLE), _plain(there.get("Sensitive content", "")))
+    answers, sections, sources = facts.by_hand, facts.sections, facts.built.origin.sources
+    limits = re.split(r"^- ", sections.get("Known limits", ""), flags=re.MULTILINE)
+    people = (answers.get(known.PEOPLE), _plain(sections.get("Sensitive content", "")))
     raw = (f"{s['source']}: {s['address']}, {s['retrieved']}" for s in sources)
-    found: dict[str, Any] = {
-        "dataCollection": said.get(known.COLLECTED),
+    properties: dict[str, Any] = {
+        "dataCollection": answers.get(known.COLLECTED),
         "dataCollectionRawData": "; ".join(raw),
         "dataCollectionMissingData": facts.nullable,
         "dataCollectionTimeFrame": list(dict.fromkeys((days[0], days[-1]))) if days else None,
-        "dataPreprocessingProtocol": said.get(known.PREPARED),
-        "dataAnnotationProtocol": said.get(known.LABELS),
-        "dataUseCases": [said[q] for q in (known.USES, known.NOT_FOR) if said.get(q)],
+        "dataPreprocessingProtocol": answers.get(known.PREPARED),
+        "dataAnnotationProtocol": answers.get(known.LABELS),
+        "dataUseCases": [answers[q] for q in (known.USES, known.NOT_FOR) if answers.get(q)],
         "dataLimitations": [plain for limit in limits if (plain := _plain(limit))],
-        "dataBiases": said.get(known.BIASES),
+        "dataBiases": answers.get(known.BIASES),
         "personalSensitiveInformation": [text for text in people if text],
-        "dataSocialImpact": said.get(known.HARM),
+        "dataSocialImpact": answers.get(known.HARM),
         "dataReleaseMaintenancePlan": known.MAINTAINED,
     }
-    return {f"rai:{key}": value for key, value in found.items() if value}
+    return {f"rai:{key}": value for key, value in properties.items() if value}
 
 
 def _plain(markdown: str) -> str:

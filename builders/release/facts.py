@@ -152,12 +152,12 @@ def read_page(page: Path, folder: Path | None = None) -> tuple[dict[str, Any], s
     kind, name = next(((k, n) for k, n in places if n in front[CARDS][k]), ("", ""))
     if not kind:
         raise UserError(f"{page}: its front matter has no card for {folder}")
-    whole = sections(prose)
-    if name not in whole:
+    parts = sections(prose)
+    if name not in parts:
         raise UserError(f"{page}: no section '## {name}'")
-    body = re.sub(r"^##(#+ )", r"#\1", whole[name], flags=re.MULTILINE)
+    body = re.sub(r"^##(#+ )", r"#\1", parts[name], flags=re.MULTILINE)
     pieces = [f"# {kind.capitalize()} of `{name}`", body]
-    pieces += [f"## {s}\n\n{whole[s]}" for s in SHARED if s in whole and s not in sections(body)]
+    pieces += [f"## {s}\n\n{parts[s]}" for s in SHARED if s in parts and s not in sections(body)]
     prose = _RELATIVE.sub(r"\1", "\n\n".join(pieces)) + "\n"
     return front.get(kind, {}) | front[CARDS][kind][name], prose
 
@@ -206,8 +206,8 @@ def sections(prose: str) -> dict[str, str]:
 
 def answers(prose: str) -> dict[str, str]:
     """Return the answers that a page gives by hand, by question, each in one line."""
-    found = _ANSWER.findall(sections(prose).get(HEADING, ""))
-    return {" ".join(question.split()): " ".join(answer.split()) for question, answer in found}
+    pairs = _ANSWER.findall(sections(prose).get(HEADING, ""))
+    return {" ".join(question.split()): " ".join(answer.split()) for question, answer in pairs}
 
 
 def without_datasheet(prose: str) -> str:
@@ -217,5 +217,5 @@ def without_datasheet(prose: str) -> str:
 
 def dates(sources: list[dict[str, Any]]) -> list[str]:
     """Return the days on which sources were retrieved, sorted."""
-    found = (re.findall(r"\d{4}-\d{2}-\d{2}", str(source["retrieved"])) for source in sources)
-    return sorted({day for days in found for day in days})
+    pairs = (re.findall(r"\d{4}-\d{2}-\d{2}", str(source["retrieved"])) for source in sources)
+    return sorted({day for days in pairs for day in days})

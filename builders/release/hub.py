@@ -85,9 +85,9 @@ def fetch(repo: str, revision: str, token: str | None) -> Path:
 
     Raises UserError if there is no such version, or the Hub cannot be reached or refuses the token.
     """
-    wanted: dict[str, Any] = {"repo_type": "dataset", "revision": revision, "allow_patterns": ROWS}
+    options: dict[str, Any] = {"repo_type": "dataset", "revision": revision, "allow_patterns": ROWS}
     with answering(f"{repo}@{revision}"):
-        return Path(client(token).snapshot_download(repo, **wanted))
+        return Path(client(token).snapshot_download(repo, **options))
 
 
 def settings(release: Release, remote: Remote) -> tuple[bool, Gated]:

@@ -35,7 +35,7 @@ WAYS = {
 # Names of sources that builds, probes and analyses give to what is judged itself; a model's card is
 # its own, and what snapshots come from has other names.
 OURS = re.compile(r"(dataset|made by|model) .+|tables")
-# Of the Hub's licences, those under which nobody knows yet who may have the data.
+# Licences of the Hub under which nobody knows yet who may have the data.
 CLOSED = ("other", "unknown", "")
 FORBIDS = re.compile(
     r"not (to )?(be )?(redistributed|published|passed on|shared)|no[- ]redistribution"
@@ -62,8 +62,8 @@ class Release:
     @property
     def card(self) -> str:
         """The card's text."""
-        there = self.files[CARD]
-        return there.decode() if isinstance(there, bytes) else there.read_text(encoding="utf-8")
+        body = self.files[CARD]
+        return body.decode() if isinstance(body, bytes) else body.read_text(encoding="utf-8")
 
 
 def folder_of(named: str, kinds: Collection[str] = tuple(DEPTHS)) -> Path:
@@ -164,7 +164,7 @@ def _checkpoint(folder: Path) -> dict[str, Path | bytes]:
     facts = next((e for e in entries if e["name"] == folder.name), None)
     if facts is None:
         raise UserError(f"{path}: no checkpoint {folder.name!r} in it; run `make repro` first")
-    found: dict[str, Path | bytes] = {name: folder / name for name in sorted(facts["files"])}
+    files: dict[str, Path | bytes] = {name: folder / name for name in sorted(facts["files"])}
     for name, sha256 in facts["files"].items():
         if not (folder / name).is_file() or digest(folder / name) != sha256:
             raise UserError(f"{folder / name}: not the file of {path}; `dvc checkout` the model")
@@ -177,7 +177,7 @@ def _checkpoint(folder: Path) -> dict[str, Path | bytes]:
         facts=facts,
         contact=publishing().contact,
     )
-    return found | {CARD: text.encode()}
+    return files | {CARD: text.encode()}
 
 
 def _nobody_removed(folder: Path) -> None:
@@ -208,29 +208,30 @@ def _datasets(folder: Path) -> set[str]:
     return datasets
 
 
-def _allowed(part: Path, front: dict[str, Any], folder: Path, known: Mapping[str, str]) -> None:
+def _allowed(part: Path, front: dict[str, Any], folder: Path, spdx: Mapping[str, str]) -> None:
     """Refuse one part of a folder if its card, sources, manifests or rows forbid publishing it.
 
-    A licence that is no open one by its SPDX id, or by ``known``, forbids it too.
+    A licence that is no open one by its SPDX id, or by ``spdx``, forbids it too.
     """
     tree = read() if part.parts[1] == "datasets" else {}
     entries = [(tree.get(top) or {}).get(part.name) or {} for top in ("datasets", "derived")]
     named = [n for e in entries for n in (e.get("snapshot"), *(e.get("snapshots") or {}).values())]
     paths = [path for n in named if n and (path := Path(n) / MANIFEST).is_file()]
     manifests = {path: json.loads(path.read_text(encoding="utf-8")) for path in paths}
-    every = (*front_matter.read(part / FACTS).origin.sources, *manifests.values())
-    stated = [str(facts.get("licence")) for facts in every if not _ours(facts)]
+    facts_of = (*front_matter.read(part / FACTS).origin.sources, *manifests.values())
+    stated = [str(facts.get("licence")) for facts in facts_of if not _ours(facts)]
     card = f"{front.get('license') or ''} {front.get('license_name') or ''}".strip()
     texts = (card, *stated)
     wrong = [f"its licence forbids redistribution ({t})" for t in texts if FORBIDS.search(t)]
     closed = (path for path, facts in manifests.items() if _is_forbidden(facts))
     wrong += [f"{path} has redistribute: false" for path in closed]
-    each = (known.get(one, one) for text in stated for one in split_licences(known.get(text, text)))
+    words = [word for text in stated for word in split_licences(spdx.get(text, text))]
+    licences = (spdx.get(word, word) for word in words)
     wrong += [
         f"the licence of a source, {licence!r}, is no SPDX id of an open licence (if it stands for "
         "one, write into params.yaml: publish: "
         f"{{licences: {{{json.dumps(licence, ensure_ascii=False)}: SPDX-ID}}}})"
-        for licence in each
+        for licence in licences
         if not is_open(licence)
     ]
     if not wrong and (number := _closed_rows(part)):

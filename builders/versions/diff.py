@@ -49,8 +49,8 @@ def diff(named: str, first: str, second: str, only: tuple[str, ...] = ()) -> Tre
             tree[when] = facts
         names = sorted({*before, *after})
         if unknown := sorted({*only} - {*names}):
-            known = ", ".join(names) or "none"
-            raise UserError(f"--config {unknown[0]}: in neither version; there are {known}")
+            existing = ", ".join(names) or "none"
+            raise UserError(f"--config {unknown[0]}: in neither version; there are {existing}")
         names = [name for name in names if not only or name in only]
         tree["configs_added"] = {c: after[c].rows() for c in names if c not in before}
         tree["configs_removed"] = {c: before[c].rows() for c in names if c not in after}
@@ -86,16 +86,16 @@ def compare(before: Config, after: Config) -> Tree:
         by = [*by, NTH]
     numbered = [frame.with_row_index(row) for frame, row in zip(keyed, NUMBERS, strict=True)]
     joined = numbered[0].join(numbered[1], on=by, how="full", coalesce=True, nulls_equal=True)
-    both = joined.drop_nulls(NUMBERS).sort(NUMBERS[0])
-    rows = [both[number] for number in NUMBERS]
+    matched = joined.drop_nulls(NUMBERS).sort(NUMBERS[0])
+    rows = [matched[number] for number in NUMBERS]
     names = []  # the key, and what is shown next to it
     for side, frame, keys_of in zip(sides, frames, keyed, strict=True):
         shown = [c for c in side.names if c in frame.columns and c not in by]
         names.append(keys_of.hstack(frame.select(shown)))
-    changed, changes = pl.repeat(False, len(both), eager=True), dict[str, pl.DataFrame]()
+    changed, changes = pl.repeat(False, len(matched), eager=True), dict[str, pl.DataFrame]()
     for column in (c for c in shared if c not in key):
-        one, other = (values[at] for values, at in zip(pairs[column], rows, strict=True))
-        unequal = one.ne_missing(other)  # null equals null, NaN equals NaN
+        old, new = (values[at] for values, at in zip(pairs[column], rows, strict=True))
+        unequal = old.ne_missing(new)  # null equals null, NaN equals NaN
         if unequal.any():
             changed |= unequal
             where = [at[unequal.arg_true()] for at in rows]
@@ -128,7 +128,7 @@ def compare(before: Config, after: Config) -> Tree:
 
 
 def compare_estimates(names: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame) -> Tree:
-    """Return how many estimates changed, and those that left each other's interval.
+    """Count the estimates that changed, and list those that left each other's interval.
 
     An estimate is one of these if each value is outside of the other version's interval, to which
     the ends belong. One that lacks a value or an end in either version is not judged.
@@ -137,26 +137,26 @@ def compare_estimates(names: pl.DataFrame, before: pl.DataFrame, after: pl.DataF
         frame.select(pl.col(c).cast(pl.Float64).alias(f"{when}_{c}") for c in ESTIMATE)
         for frame, when in zip((before, after), WHEN, strict=True)
     ]
-    both = pl.concat([names, *parts], how="horizontal")
+    matched = pl.concat([names, *parts], how="horizontal")
     ends = [[pl.col(f"{when}_{c}") for c in ESTIMATE] for when in WHEN]
     (value, low, high), (value_2, low_2, high_2) = ends
     unequal = pl.any_horizontal(a.ne_missing(b) for a, b in zip(*ends, strict=True))
     outside = ~value_2.is_between(low, high) & ~value.is_between(low_2, high_2)
-    both = both.filter(unequal)
-    beyond = both.filter(outside).sort((value_2 - value).abs(), descending=True)
-    judged = both.drop_nulls([f"{when}_{c}" for when in WHEN for c in ESTIMATE])
-    return {"changed": len(both), "judged": len(judged), "beyond": len(beyond), "rows": beyond}
+    matched = matched.filter(unequal)
+    beyond = matched.filter(outside).sort((value_2 - value).abs(), descending=True)
+    judged = matched.drop_nulls([f"{when}_{c}" for when in WHEN for c in ESTIMATE])
+    return {"changed": len(matched), "judged": len(judged), "beyond": len(beyond), "rows": beyond}
 
 
-def align_types(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
+def align_types(old: pl.Series, new: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Return two columns in one type, so that values can be compared over a change of types."""
-    if one.dtype == other.dtype:
-        return one, other
-    if one.dtype.is_numeric() and other.dtype.is_numeric():
-        whole = one.dtype.is_integer() and other.dtype.is_integer()
-        kind = pl.Int64() if whole else pl.Float64()
-        return one.cast(kind), other.cast(kind)
-    return _as_text(one), _as_text(other)
+    if old.dtype == new.dtype:
+        return old, new
+    if old.dtype.is_numeric() and new.dtype.is_numeric():
+        integers = old.dtype.is_integer() and new.dtype.is_integer()
+        kind = pl.Int64() if integers else pl.Float64()
+        return old.cast(kind), new.cast(kind)
+    return _as_text(old), _as_text(new)
 
 
 def _as_text(values: pl.Series) -> pl.Series:
@@ -246,8 +246,8 @@ def _list(head: str, rows: pl.DataFrame, values: tuple[str, ...], limit: int | N
             ends = [_short(row.pop(column)) for column in values]
         name = " ".join(map(_short, row.values()))
         lines.append(f"    {name}: {' -> '.join(ends)}" if ends else f"    {name}")
-    left = len(rows) - len(lines) + 1
-    return [*lines, f"    and {left:,} more"] if len(rows) and left else lines
+    remaining = len(rows) - len(lines) + 1
+    return [*lines, f"    and {remaining:,} more"] if len(rows) and remaining else lines
 
 
 def _short(value: Any) -> str:

@@ -47,24 +47,24 @@ def find_version(named: str, folder: Path, scratch: Path) -> Version:
 
     Raises UserError if there is no such version, or it does not have the folder, or cannot be read.
     """
-    at = Path(named).expanduser()
+    root = Path(named).expanduser()
     if named == WORKSPACE:
-        described, at = "as it is now", folder
+        described, root = "as it is now", folder
         if not folder.is_dir():
             raise UserError(f"{folder}: not in the workspace; `make repro` or `dvc pull` it first")
-    elif there := ON_HUB.fullmatch(named):
-        at = hub.fetch(there["repo"], there["revision"], os.environ.get("HF_TOKEN") or None)
-        described = f"on the Hub, commit {at.name[:10]}"
+    elif match := ON_HUB.fullmatch(named):
+        root = hub.fetch(match["repo"], match["revision"], os.environ.get("HF_TOKEN") or None)
+        described = f"on the Hub, commit {root.name[:10]}"
     elif not named.startswith((".", "/", "~")) and (commit := _commit_of(named)):
-        described, at = f"commit {commit[:10]}", _get_from_dvc(commit, named, folder, scratch)
-    elif at.is_dir():
+        described, root = f"commit {commit[:10]}", _get_from_dvc(commit, named, folder, scratch)
+    elif root.is_dir():
         described = "a folder"
     else:
         raise UserError(
             f"{named}: no such version; name `{WORKSPACE}`, a commit, tag or branch of git, "
             "OWNER/NAME@TAG on the Hub, or a folder"
         )
-    paths = {p.relative_to(at).as_posix(): p for p in at.rglob("*") if p.is_file()}
+    paths = {p.relative_to(root).as_posix(): p for p in root.rglob("*") if p.is_file()}
     files = {k: p for k, p in paths.items() if not any(x[0] == "." for x in k.split("/"))}
     if not any(inside.endswith(".parquet") for inside in files):
         raise UserError(f"{named}: no parquet file there; only folders of rows can be compared")

@@ -82,24 +82,24 @@ def trace(named: str) -> Trace:
 
 
 def read_node(path: str, sha256: str, stages: Mapping[str, Stage]) -> Node:
-    """Return what is known of an input.
+    """Return an input with all that is stated about it.
 
     ``sha256``: what was read.
     ``stages``: of the locks, by the paths of their outputs.
     """
     folder = Path(path).parent if Path(path).name in (MANIFEST, MODEL) else Path(path)
     facts, inputs = dict[str, Any](), dict[str, str]()
-    known, pointer = _facts_file(folder), Path(f"{folder}.dvc")
-    if known:
-        facts = json.loads(known.read_text(encoding="utf-8"))
+    facts_path, pointer = _facts_file(folder), Path(f"{folder}.dvc")
+    if facts_path:
+        facts = json.loads(facts_path.read_text(encoding="utf-8"))
     elif pointer.is_file():  # a snapshot that DVC has not checked out
         facts = dict(yaml.safe_load(pointer.read_text(encoding="utf-8")).get("meta") or {})
-    built = known is not None and known.name == front_matter.FACTS
+    built = facts_path is not None and facts_path.name == front_matter.FACTS
     if built:
         for file in sorted(folder.rglob("*.parquet")):
             with suppress(UserError):  # it states no inputs
                 inputs |= inputs_of(file)
-    elif known:  # worlds state the datasets that they were made of
+    elif facts_path:  # worlds state the datasets that they were made of
         inputs = {f"data/datasets/{k}": v for k, v in (facts.get("datasets") or {}).items()}
     else:  # a folder of several builds
         parts = sorted(path.parent for path in folder.glob(f"*/{front_matter.FACTS}"))
@@ -133,9 +133,9 @@ def fingerprint(path: Path) -> str:
     """Return the sha256 that a file or folder has as an input, or nothing if it is missing."""
     if path.is_file():
         return digest(path)
-    known = _facts_file(path)
-    if known and known.name != front_matter.FACTS:
-        return digest(known)
+    facts_path = _facts_file(path)
+    if facts_path and facts_path.name != front_matter.FACTS:
+        return digest(facts_path)
     return parquet.fingerprint(path) if path.is_dir() else ""
 
 

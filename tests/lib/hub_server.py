@@ -1,4 +1,4 @@
-"""A Hub of one's own on loopback: repositories with commits, tags, large files and settings.
+"""A Hub of one's own on loopback: repositories with commits, tags, files and settings.
 
 It speaks what huggingface_hub and datasets say to the real one, and can be told to fail: every
 entry of ``failures`` is [method, part of the path, status or 0, how often, what happens first].
@@ -24,7 +24,6 @@ from huggingface_hub import constants
 from plumbline.builders.__main__ import main
 
 TOKEN = "hf_" + "t" * 34
-LARGE = (".parquet", ".safetensors")
 
 
 @dataclass
@@ -52,7 +51,7 @@ class Repo:
 @dataclass
 class Hub:
     repos: dict = field(default_factory=dict)  # by "datasets/org/name"
-    blobs: dict = field(default_factory=dict)  # by sha256 (large) or git's sha1
+    blobs: dict = field(default_factory=dict)  # by git's sha1
     asked: list = field(default_factory=list)  # (method, path, status)
     failures: list = field(default_factory=list)
     endpoint: str = ""
@@ -178,41 +177,10 @@ class Answers(BaseHTTPRequestHandler):
     def preupload(self, kind, name, revision) -> None:
         if (repo := self.writable(kind, name)) is None:
             return
-        files = repo.at(revision)[1]
-        modes = [
-            {
-                "path": file["path"],
-                "uploadMode": "lfs" if file["path"].endswith(LARGE) else "regular",
-                "shouldIgnore": False,
-                "oid": files.get(file["path"]),
-            }
-            for file in json.loads(self.body)["files"]
-        ]
+        files, wanted = repo.at(revision)[1], json.loads(self.body)["files"]
+        facts = {"uploadMode": "regular", "shouldIgnore": False}
+        modes = [facts | {"path": f["path"], "oid": files.get(f["path"])} for f in wanted]
         self.reply(200, {"files": modes})
-
-    def batch(self, name) -> None:
-        kind, name = name.split("/", 1) if name.count("/") == 2 else ("models", name)
-        if self.writable(kind, name) is None:
-            return
-        objects = []
-        for wanted in json.loads(self.body)["objects"]:
-            at = f"{self.served.endpoint}/large/{wanted['oid']}"
-            verify = {"href": f"{at}/verify", "header": {}}
-            actions = {"upload": {"href": at, "header": {}}, "verify": verify}
-            there = wanted["oid"] in self.served.blobs
-            objects.append(wanted | ({} if there else {"actions": actions}))
-        self.reply(200, {"objects": objects, "transfer": "basic"})
-
-    def large(self, oid) -> None:
-        if hashlib.sha256(self.body).hexdigest() != oid:
-            return self.reply(400, {"error": "not these bytes"})
-        self.served.blobs[oid] = self.body
-        return self.reply(200)
-
-    def verify(self, oid) -> None:
-        wanted = json.loads(self.body)
-        there = len(self.served.blobs.get(oid, b"")) == wanted["size"]
-        self.reply(200 if there else 404, {})
 
     def commit(self, kind, name, revision) -> None:
         if (repo := self.writable(kind, name)) is None:
@@ -226,14 +194,10 @@ class Answers(BaseHTTPRequestHandler):
             value = line["value"]
             if line["key"] == "deletedFile":
                 del files[value["path"]]
-            elif line["key"] == "file":
-                body = base64.b64decode(value["content"])
-                self.served.blobs[oid := sha1(body)] = body
-                files[value["path"]] = oid
-            elif value["oid"] not in self.served.blobs:
-                return self.reply(400, {"error": f"{value['path']} was not uploaded"})
             else:
-                files[value["path"]] = value["oid"]
+                body = base64.b64decode(value["content"])
+                files[value["path"]] = sha1(body)
+                self.served.blobs[sha1(body)] = body
         sha = repo.commit(lines[0]["value"]["summary"], files)
         url = f"{self.served.endpoint}/{'' if kind == 'models' else kind + '/'}{name}/commit/{sha}"
         return self.reply(200, {"commitUrl": url, "commitOid": sha})
@@ -268,11 +232,7 @@ class Answers(BaseHTTPRequestHandler):
         return self.reply(200, facts | {"tags": [], "downloads": 0, "likes": 0})
 
     def entry(self, path, oid) -> dict:
-        size = len(self.served.blobs[oid])
-        facts = {"type": "file", "path": path, "size": size, "oid": sha1(oid.encode())}
-        if len(oid) == 64:
-            return facts | {"lfs": {"oid": oid, "size": size, "pointerSize": 130}}
-        return facts | {"oid": oid}
+        return {"type": "file", "path": path, "size": len(self.served.blobs[oid]), "oid": oid}
 
     def tree(self, kind, name, revision, under="") -> None:
         if (repo := self.repo(kind, name)) is None:
@@ -320,9 +280,6 @@ ROUTES = (
     (rf"GET {API}/tree/([^/]+)(/.*)?", Answers.tree),
     (rf"GET {API}/revision/(.+)", Answers.info),
     (rf"GET {API}", Answers.info),
-    (r"POST /(.+)\.git/info/lfs/objects/batch", Answers.batch),
-    (r"PUT /large/(\w+)", Answers.large),
-    (r"POST /large/(\w+)/verify", Answers.verify),
     (r"(?:GET|HEAD) /(.+)/resolve/([^/]+)/(.+)", Answers.resolve),
 )
 

@@ -1,5 +1,6 @@
 """Cards: metadata that the Hub takes, a datasheet without gaps, and warnings at the top."""
 
+import re
 from pathlib import Path
 
 import polars as pl
@@ -8,13 +9,36 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import DatasetCard
 from imports import TOP
-from lib.hub_terms import SIZES, faults
 
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.release import card, facts
 
+# Terms of the Hub that pages use (hub-docs, repositories-licenses.md; huggingface.js, pipelines.ts)
+TASKS = """
+text-classification: fact-checking hate-speech-detection multi-label-classification
+  sentiment-classification sentiment-scoring
+token-classification: lemmatization part-of-speech word-sense-disambiguation
+text-generation: language-modeling
+fill-mask: masked-language-modeling
+tabular-classification: tabular-multi-class-classification
+feature-extraction:
+"""
+CREATORS = {"found", "crowdsourced", "expert-generated", "machine-generated"}
+TERMS = {
+    "license": {"apache-2.0", "cc0-1.0", "other"},
+    "language": {"ar", "cs", "en", "es", "fr", "hi", "mul", "ru", "zh"},
+    "task_categories": set(re.findall(r"^(\S+):", TASKS, re.MULTILINE)),
+    "task_ids": set(re.findall(r" (\S+)", TASKS)),
+    "annotations_creators": CREATORS,
+    "language_creators": CREATORS,
+    "source_datasets": {"original", "extended"},
+}
+SIZES = [
+    *("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B"),
+    *("1B<n<10B", "10B<n<100B", "100B<n<1T", "n>1T"),
+]
 PAGES = sorted((TOP / "docs/datasets").glob("*.md"))
 STUDIES = [*sorted((TOP / "docs/studies").glob("*.md")), TOP / "docs/methods/reliability.md"]
 DESCRIBED = [
@@ -88,6 +112,16 @@ def write(folder, page=PAGE, configs=("en",), rejects=()):
     for name, body in card.render(folder, where).items():
         (folder / name).write_bytes(body)
     return facts.read_page(folder / "README.md")
+
+
+def faults(front) -> list[str]:
+    """Return the metadata of a card that are no terms of the Hub, or are missing."""
+    listed = {key: v if isinstance(v, list) else [v] for key, v in front.items()}
+    unknown = [v for key, terms in TERMS.items() for v in listed.get(key, ()) if v not in terms]
+    missing = [key for key in ("license", "pretty_name") if key not in front]
+    if front.get("license") == "other" and not front.get("license_name"):
+        missing.append("license_name")
+    return unknown + missing
 
 
 def size(rows):

@@ -23,7 +23,7 @@ def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password netrcs-0wn-password\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    monkeypatch.setattr(errors, "kept", set())
+    monkeypatch.setattr(errors, "secrets", set())
     monkeypatch.setenv("PLUMBLINE_TRACEBACK", "")  # and back to what it was
     return tmp_path
 

@@ -7,8 +7,6 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import (
     MANIFEST,
     Snapshot,
-    resume,
-    same_request,
     write_bytes,
     write_gzip,
     write_manifest,
@@ -69,23 +67,3 @@ def test_write_manifest_lists_files(folder):
     listed = set(json.loads((folder / MANIFEST).read_text("utf-8"))["files"])
     assert listed == {"a/1.txt", "a/2.txt.gz", "b.txt"}
     assert not any((folder / name).exists() for name in parts)
-
-
-def test_resume_removes_half_written_and_edited_files(folder):
-    (folder / ".writing-1").write_text("half")
-    (folder / "b.txt").write_text("edited")
-    resume(folder)
-    left = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
-    assert left == {"a/1.txt", "a/2.txt.gz", MANIFEST}
-    resume(folder / "nothing there")
-
-
-def test_same_request_other_params(tmp_path, folder):
-    path = tmp_path / "new" / ".request.json"
-    same_request(path, {"tag": "r1"})
-    same_request(path, {"tag": "r1"})
-    with pytest.raises(UserError):
-        same_request(path, {"tag": "r2"})
-    with pytest.raises(UserError):
-        same_request(folder / ".request.json", {"what": "some"})
-    same_request(folder / ".request.json", {"what": "all"})

@@ -88,6 +88,6 @@ def test_load_model_that_is_not_pinned(entry):
     ],
 )
 def test_model_secret_in_params(entry, endpoint):
-    with pytest.raises(UserError, match=r"models\.mine") as caught:
+    with pytest.raises(UserError, match=r"models\.mine|params\.yaml, line 2") as caught:
         entry(json.dumps({"kind": "remote", "endpoint": endpoint}))
     assert "SECRET" not in str(caught.value)

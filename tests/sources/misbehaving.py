@@ -9,14 +9,14 @@ import json
 import re
 import threading
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from typing import NamedTuple
+from urllib.parse import unquote_plus, urlsplit
+
+import requests
 
 PAGE = b"<!DOCTYPE html>\n<html><body>Our servers are taking a rest.</body></html>\n"
 
@@ -63,36 +63,21 @@ class Handler(http.server.BaseHTTPRequestHandler):
     server: "_Listener"
 
     def do_GET(self) -> None:
-        self.serve(None)
-
-    def do_POST(self) -> None:
-        self.serve(self.rfile.read(int(self.headers["Content-Length"])))
-
-    def serve(self, body: bytes | None) -> None:
         state = self.server.state
-        text = urllib.parse.unquote_plus((body or b"").decode())
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        text = unquote_plus(body.decode())
         with state.lock:
             number = len(state.asked)
             state.asked.append(Request(self.path, dict(self.headers), text, time.monotonic()))
         state.closing.wait(state.delay_s)
-        real = self.ask(body)
-        try:
-            act = state.script(number, text) or passed_on
-            act(self, real)
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # the client has gone
+        headers = {k: v for k, v in self.headers.items() if k in ("Accept", "Content-Type")}
+        url = state.upstream + self.path
+        real = requests.request(self.command, url, data=body, headers=headers, timeout=60)
+        answer = Answer(real.status_code, real.headers.get("Content-Type", ""), real.content)
+        with suppress(BrokenPipeError, ConnectionResetError):  # the client has gone
+            (state.script(number, text) or passed_on)(self, answer)
 
-    def ask(self, body: bytes | None) -> Answer:
-        kept = ("Accept", "Content-Type")
-        headers = {k: v for k, v in self.headers.items() if k in kept}
-        url = self.server.state.upstream + self.path
-        request = urllib.request.Request(url, body, headers)
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return Answer(answer.status, answer.headers["Content-Type"], answer.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                return Answer(error.code, error.headers["Content-Type"], error.read())
+    do_POST = do_GET  # noqa: N815
 
     def say(self, status: int, kind: str, body: bytes, length: int | None = None, **more) -> None:
         self.send_response(status)
@@ -117,7 +102,7 @@ def misbehaving(
     upstream: str, script: Script = lambda number, body: None, delay_s: float = 0
 ) -> Iterator[Server]:
     """Run the server in front of a real one; yield its state."""
-    parts = urllib.parse.urlsplit(upstream)
+    parts = urlsplit(upstream)
     with _Listener(("127.0.0.1", 0), Handler) as listener:
         state = Server(
             address=f"http://127.0.0.1:{listener.server_port}",

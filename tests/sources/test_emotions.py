@@ -10,9 +10,6 @@ from sources.misbehaving import always, misbehaving, says
 
 TEXT = (SAMPLES / "emotions" / DAY / "en" / "emolex.txt").read_bytes()
 PACKED = archive(en=TEXT, xx=b"war\tjoy\n")
-ENCRYPTED = bytearray(PACKED)  # so the headers say
-for header, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-    ENCRYPTED[PACKED.index(header) + flags] |= 1
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,7 @@ from pydantic import Field, model_validator
 
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import FORMAT, Terms
-from plumbline.builders.readers.table import decoded, json_lines, literal, records
-from plumbline.builders.readers.tweeteval import normal
+from plumbline.builders.readers.table import decoded, json_lines, literal, normal, records
 
 SPLITS = ("train", "validation", "test")
 Split = Literal["train", "validation", "test"]

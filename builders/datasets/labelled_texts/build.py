@@ -20,8 +20,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot, hash64
 from plumbline.builders.readers.archives import parquet_rows, unpacked
 from plumbline.builders.readers.declared import Terms, declared
-from plumbline.builders.readers.table import decoded, records
-from plumbline.builders.readers.tweeteval import normal, tweeteval
+from plumbline.builders.readers.table import decoded, normal, records, tweeteval
 
 LABELS = ("positive", "negative", "neutral")
 SPLITS = ("tuning", "testing")

@@ -13,8 +13,7 @@ from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.readers.declared import FORMAT, Terms, declared
-from plumbline.builders.readers.table import decoded, json_lines, records
-from plumbline.builders.readers.tweeteval import normal, tweeteval
+from plumbline.builders.readers.table import decoded, json_lines, normal, records, tweeteval
 
 COLUMNS = (
     Column("id", "string", "corpus, split and line or id of the text"),
