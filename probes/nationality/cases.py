@@ -76,7 +76,7 @@ class Case(NamedTuple):
 
     @property
     def tokens(self) -> NDArray[np.float64]:
-        """Return how many tokens more a counterfactual has, (n,)."""
+        """Return the number of tokens that a counterfactual has more, (n,)."""
         difference = self.scores.tokens[self.row] - self.scores.tokens[self.compared]
         return difference.astype(np.float64)
 

@@ -68,7 +68,7 @@ def folded(column: str) -> pl.Expr:
 
 
 def truth(inputs: Inputs, model: str) -> World | None:
-    """Return what was planted for groups in a model; None where it is no world of the study."""
+    """Read the biases planted in a model; None where it is no world of the study."""
     path = inputs.weights(model) / PLANTED
     if not path.is_file() or "group" not in pl.read_parquet_schema(path):
         return None
@@ -220,7 +220,7 @@ def _rsa(rows: Comparison, world: World) -> None:
 
 
 def _share_words(first: Path, second: Path) -> bool:
-    """Return whether one of two worlds has words of the other."""
+    """Check if one of two worlds has words of the other."""
     settings = [json.loads((path / "world.json").read_text("utf-8")) for path in (first, second)]
     return any(a["common"] and a["common_seed"] == b["seed"] for a, b in (settings, settings[::-1]))
 
@@ -271,7 +271,7 @@ def _shift(rows: Comparison, world: World) -> None:
 
 
 def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame:
-    """Return how every corpus speaks of every group that its articles name.
+    """Measure the tone of every corpus about every group that its articles name.
 
     Returned: columns corpus, group and tone: 1 where the articles of a corpus (of the dataset
     ``outlets``) that name the group have more positive words than negative ones, -1 where fewer; no

@@ -348,7 +348,7 @@ def _ranks_without(ranked: Array, values: Array, excluded: Array) -> Array:
 
 
 def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
-    """Return what each group adds to the error of :func:`similarity`, (groups,).
+    """Return the part of each group in the error of :func:`similarity`, (groups,).
 
     The standard error is the root of the sum of squares: the jackknife's (Efron and Stein 1981,
     The jackknife estimate of variance, Annals of Statistics 9(3), p. 586-596). A bootstrap would

@@ -112,10 +112,10 @@ class Setting(NamedTuple):
 def words_moved(
     before: pl.DataFrame, after: Sequence[pl.DataFrame], lexicon: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return what became of the followed words of every list.
+    """Return the outcome of the followed words of every list.
 
-    A word is there after the training if it is so with more than half of the seeds; what was and is
-    not there has no row.
+    A word is there after the training if it is so with more than half of the seeds; one that is in neither has no
+    row.
 
     ``before``, ``after``: ``Measured.top`` before, and after the training with each seed.
     """
@@ -170,7 +170,7 @@ class Corpus(NamedTuple):
         return self._replace(seeds=[self.seeds[i] for i in places], values=self.values[places])
 
     def comparable(self, control: Corpus) -> bool:
-        """Return whether both were trained on about as many articles.
+        """Check that both were trained on about as many articles.
 
         More articles make more steps, which move a model further whatever they say.
 
@@ -203,7 +203,7 @@ class Trainings(NamedTuple):
     control: str  # corpus that the others are compared with
 
     def categories(self) -> dict[str, Bools]:
-        """Return which groups are in each category, (groups,)."""
+        """Return masks of the groups of each category, (groups,)."""
         category = self.setting.groups["category"].to_numpy()
         return {str(name): category == name for name in np.unique(category)}
 

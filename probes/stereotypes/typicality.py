@@ -72,7 +72,7 @@ class GroupTests(Params):
 
 
 def group_weights(units: Sequence[str], params: Bootstrap) -> NDArray[np.float32]:
-    """Return how often each group or word is in each replicate, (units, replicates)."""
+    """Return the weight of each group or word in each replicate, (units, replicates)."""
     return poisson(bits(keys(units), params.n_bootstrap, params.seed))
 
 
