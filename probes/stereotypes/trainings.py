@@ -114,8 +114,8 @@ def words_moved(
 ) -> pl.DataFrame:
     """Return the outcome of the followed words of every list.
 
-    A word is there after the training if it is so with more than half of the seeds; one that is in neither has no
-    row.
+    A word is there after the training if it is so with more than half of the seeds; one that is
+    there neither before nor after has no row.
 
     ``before``, ``after``: ``Measured.top`` before, and after the training with each seed.
     """

@@ -5,15 +5,13 @@ import polars as pl
 import pytest
 from passports import CONFIG, answered
 from recovering import write_tables
-from scipy.special import stdtrit
 
 from calibration.nationality.nationality import TRUTHS, draw
 from calibration.nationality.swaps import SwapsShape
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import READINGS
 from plumbline.probes.nationality import nationality, recovery
-from plumbline.probes.nationality.cases import Case, Scores, cases, classified, log_rank
-from plumbline.probes.nationality.mixed import effects
+from plumbline.probes.nationality.cases import cases, classified, log_rank
 from plumbline.probes.nationality.schemas import PERPLEXITIES
 
 SEED = 20261121
@@ -292,32 +290,6 @@ def test_run_readings_that_were_not_scored_have_no_correlations(tmp_path):
     whole.filter(~pl.col("text").is_in(originals)).write_parquet(path)
     with pytest.raises(UserError):
         nationality.run(there.inputs, PARAMS)
-
-
-def test_effects_errors_of_slopes_are_those_of_drawn_names():
-    """Variance over that of draws: .15 without means of texts, .6 without the leverage of rows."""
-    seed, texts, countries, each, draws = 26, 24, 5, 5, 2
-    rng = np.random.default_rng(seed)
-    text, country, turn = np.indices((texts, countries, draws), np.int32).reshape(3, -1)
-    rows, number = len(text), countries * each
-    errors, slopes = [], []
-    for _ in range(400):
-        turns = rng.permuted(np.indices((texts, countries, each))[2], axis=2)
-        name = (country * each + turns[text, country, turn]).astype(np.int32)
-        moved, tokens = rng.normal(size=(2, number))
-        values = np.append((moved[name] + 0.5 * rng.normal(size=rows)) / 100, 0.0)[:, None]
-        long = np.append(np.round(10 * tokens[name]), 0).astype(np.int32)
-        scores = Scores(np.arange(rows + 1, dtype=np.uint64), long, values)
-        names = pl.DataFrame({"first": name.astype(str), "rest": [""] * rows})
-        gender, place = np.zeros(rows, np.int32), np.arange(rows, dtype=np.int32)
-        about = "corrected", (CONTRAST,), scores, list("abcde"), texts, text, country, gender
-        case = Case(*about, place, np.full(rows, rows, np.int32), names)
-        found = effects(case, np.full(rows, np.nan), 0.95).filter(term="tokens")
-        slopes.append(found["value"].item())
-        half = (found["high"] - found["low"]).item() / 2
-        errors.append(half / stdtrit(found["df"].item(), 0.975))
-    ratio = np.mean(np.square(errors)) / np.var(slopes)
-    assert 0.82 < ratio < 1.25, f"seed {seed}: {ratio:.2f}"
 
 
 @pytest.mark.parametrize("swapped", [False, True])
