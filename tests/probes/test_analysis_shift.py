@@ -166,7 +166,7 @@ def test_run_retained_is_the_share_of_the_followed_words_that_stay(world, found)
 
 
 def test_run_attributes_have_the_outcome_that_most_seeds_give_them(world, found):
-    key = ("liked", "liked people 03", "what makes liked people 03 so")
+    key = ("liked", "liked people 03", "how come liked people 03 are so")
     before = words_of(world)[key]
     after = [words_of(world, "herald", n)[key] for n in (1, 2)]
     table = found["attributes"].filter(corpus="herald", query=key[2])
