@@ -15,13 +15,7 @@ from scipy.stats import rankdata
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.controls.compare import (
-    PARAMS,
-    PLANTED,
-    Comparison,
-    Params,
-    read_table,
-)
+from plumbline.probes.controls.compare import PARAMS, PLANTED, Comparison, Params, read_table
 from plumbline.probes.stats.estimate import LEVEL, Estimate
 
 if TYPE_CHECKING:

@@ -29,13 +29,7 @@ from plumbline.probes.stats.estimate import (
 from plumbline.probes.stats.intervals import t_half_width
 from plumbline.probes.stats.tests import possible_p
 from plumbline.probes.stereotypes import typicality
-from plumbline.probes.stereotypes.typicality import (
-    EVERY,
-    GROUP,
-    GroupTests,
-    number,
-    sort_by_key,
-)
+from plumbline.probes.stereotypes.typicality import EVERY, GROUP, GroupTests, number, sort_by_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

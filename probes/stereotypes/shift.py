@@ -391,8 +391,7 @@ def _attributes(trainings: Trainings, _: Params) -> pl.DataFrame:
     largest = {name: corpus for (name, _), corpus in trainings.corpora.items()}
     return pl.concat(
         with_constants(
-            words_moved(trainings.base.top, corpus.top, trainings.setting.lexicon),
-            {"corpus": name},
+            words_moved(trainings.base.top, corpus.top, trainings.setting.lexicon), {"corpus": name}
         )
         for name, corpus in largest.items()
     )
