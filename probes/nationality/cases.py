@@ -242,11 +242,11 @@ def halved(ranks: Ranks, case: Case) -> Case:
     after, before = case.by_name("", odd), case.by_name("_other", odd)
     mask = np.abs(after - before) == 1
     case, swapped = case.where(mask), (after == 0)[mask]
-    sides = ("first", "first_other"), ("rest", "rest_other")
+    flip = {"first": "first_other", "rest": "rest_other"}
+    flip |= {other: column for column, other in flip.items()}
     names = case.names.with_columns(
-        pl.when(pl.lit(pl.Series(swapped))).then(opposite).otherwise(side).alias(side)
-        for before_side, after_side in sides
-        for side, opposite in ((before_side, after_side), (after_side, before_side))
+        pl.when(pl.lit(pl.Series(swapped))).then(flip[column]).otherwise(column).alias(column)
+        for column in flip
     )
     return case._replace(
         names=names,
