@@ -151,7 +151,7 @@ def read_attributes(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, st
     k = min(section("analysis.recall", recall.Params).tested)
     folder, tables = inputs.outputs("completions", model), {}
     for language in typicality.languages(folder):
-        lists = typicality.answers(folder / language).filter(~pl.col("rewritten"))
+        lists = typicality.read_lists(folder / language).filter(~pl.col("rewritten"))
         ranked = recall.Lists.of(lists, "corrected")
         for config, kinds in recall.attributes(inputs.datasets["stereotypes"], language).items():
             attributes, groups = ranked.find(kinds[recall.KINDS[0]])

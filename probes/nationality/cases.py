@@ -228,7 +228,7 @@ def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Cas
         )
 
 
-def halved(ranks: Ranks, case: Case) -> Case:
+def split_halves(ranks: Ranks, case: Case) -> Case:
     """Return placebo swaps as names of odd ranks minus names of even ranks of the same country.
 
     The halves of a country's names are the same in all texts, so that other halves might differ,

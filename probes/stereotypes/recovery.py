@@ -53,10 +53,10 @@ class World(NamedTuple):
     def lexicon(self, language: str) -> pl.DataFrame:
         """Return words as they are compared, and the affects that they carry."""
         table = pl.read_parquet(self.inputs.datasets["emotions"] / f"{language}.parquet")
-        return table.group_by(key=folded("word")).agg(pl.col(AFFECTS).any())
+        return table.group_by(key=casefold("word")).agg(pl.col(AFFECTS).any())
 
 
-def folded(column: str) -> pl.Expr:
+def casefold(column: str) -> pl.Expr:
     """Return words as they are compared, written down once more, as in :func:`similarity`."""
     return pl.col(column).map_elements(lambda word: word.strip().casefold(), pl.String)
 
@@ -66,7 +66,7 @@ def truth(inputs: Inputs, model: str) -> World | None:
     path = inputs.weights(model) / PLANTED
     if not path.is_file() or "group" not in pl.read_parquet_schema(path):
         return None
-    pairs = pl.read_parquet(path).select("group", "log_odds_nats", key=folded("word"))
+    pairs = pl.read_parquet(path).select("group", "log_odds_nats", key=casefold("word"))
     pairs = pairs.group_by("group", "key").agg(pl.col("log_odds_nats").max()).sort("group", "key")
     return World(model, pairs, inputs)
 
@@ -97,7 +97,7 @@ def ideal(weights: Path, reading: str, k: int) -> pl.DataFrame:
     table = table.filter(pieces=1)
     prior = pl.lit(1.0) if reading == "probability" else pl.col("prior")
     rank = (pl.col("probability") / prior).rank("ordinal", descending=True).over("group")
-    return table.filter(rank <= k).select("group", key=folded("word"))
+    return table.filter(rank <= k).select("group", key=casefold("word"))
 
 
 def _recall(rows: Comparison, world: World) -> None:
@@ -116,7 +116,7 @@ def _recall(rows: Comparison, world: World) -> None:
             continue
         attributes = pl.read_parquet(world.inputs.datasets["stereotypes"] / f"{language}.parquet")
         attributes = attributes.filter("single_word", pl.col("flags").list.len() == 0)
-        attributes = attributes.select("group", key=folded("attribute"))
+        attributes = attributes.select("group", key=casefold("attribute"))
         best = ideal(world.inputs.weights(world.model), reading, k).with_columns(hit=1.0)
         hits = attributes.join(best, on=["group", "key"], how="left")
         true = hits.group_by("group").agg(pl.col("hit").fill_null(0).mean())
@@ -271,7 +271,7 @@ def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame
     ``outlets``) that name the group have more positive words than negative ones, -1 where fewer; no
     row where none name it, or they have as many.
     """
-    texts = pl.read_parquet(path, columns=["outlet", "text"]).with_columns(key=folded("text"))
+    texts = pl.read_parquet(path, columns=["outlet", "text"]).with_columns(key=casefold("text"))
     signed = pl.col("positive").cast(pl.Int8) - pl.col("negative").cast(pl.Int8)
     colour = dict(lexicon.select("key", sign=signed).iter_rows())
     names = {group: rf"\b{re.escape(group.strip().casefold())}\b" for group in groups}

@@ -15,7 +15,7 @@ from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.estimate import Bootstrap
 from plumbline.probes.stereotypes import emotions, recall, typicality
 from plumbline.probes.stereotypes.recall import Lists
-from plumbline.probes.stereotypes.typicality import GROUP, LIST, Reading, folded
+from plumbline.probes.stereotypes.typicality import GROUP, LIST, Reading, casefold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -74,12 +74,12 @@ class Setting(NamedTuple):
         return pl.DataFrame(names, schema=["measure", "outcome"], orient="row")
 
     def measure(self, answers: pl.DataFrame, before: pl.DataFrame | None = None) -> Measured:
-        """Measure the lists of one model, as ``typicality.answers`` returns them.
+        """Measure the lists of one model, as ``typicality.read_lists`` returns them.
 
         ``before``: the words followed before the training; None: these are.
         """
-        ranked = typicality.placed(answers.filter(~pl.col("rewritten")), self.ranking)
-        covered = typicality.unions(ranked, self.k, self.ranking).join(self.lexicon, on="key")
+        ranked = typicality.rank_words(answers.filter(~pl.col("rewritten")), self.ranking)
+        covered = typicality.top_words(ranked, self.k, self.ranking).join(self.lexicon, on="key")
         times = pl.col("strings")
         tables = [covered.group_by(GROUP).agg((pl.col(AFFECTS) * times).sum() / times.sum())]
         lists = Lists.of(answers, self.ranking)
@@ -126,7 +126,7 @@ def words_moved(
     tone = lexicon.select("positive", "negative", folded="key")
     return (
         table.filter(pl.col("known") | pl.col("stays"))
-        .with_columns(folded=folded("key"), outcome=outcome.otherwise(pl.lit(ADDED)))
+        .with_columns(folded=casefold("key"), outcome=outcome.otherwise(pl.lit(ADDED)))
         .join(tone, on="folded", how="left")
         .rename({"key": "word"})
         .sort(*GROUP, "query", "word")
@@ -149,7 +149,7 @@ def lists_after(
             "length; set top_k of probes.after_training and probes.completions to one value, and "
             "run `make repro`"
         )
-    return (corpus, share, seed, articles), typicality.compared(table.drop(TRAINING))
+    return (corpus, share, seed, articles), typicality.normalise(table.drop(TRAINING))
 
 
 class Corpus(NamedTuple):
@@ -223,7 +223,7 @@ def read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple
         lexicon = emotions.lexicon(inputs.datasets["emotions"], language)
         if lexicon is None:
             continue
-        before = typicality.answers(inputs.outputs("completions", model) / language)
+        before = typicality.read_lists(inputs.outputs("completions", model) / language)
         groups = before.select(GROUP).unique().sort(GROUP)
         configs = recall.attributes(inputs.datasets["stereotypes"], language)
         single = {name: configs[name][recall.KINDS[0]] for name in sorted(configs)}
