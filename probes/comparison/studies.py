@@ -142,7 +142,7 @@ def compare_words(item: tuple[str, str], a: Named, b: Named, params: Params) -> 
 
 
 def _lists(named: Named, rows: pl.Series, words: list[str]) -> Array:
-    """Return whether the list of a name has a word, (names, words)."""
+    """Return 1 where the list of a name has a word, else 0, (names, words)."""
     column = {word: i for i, word in enumerate(named.words["word"])}
     columns = np.array([column.get(word, -1) for word in words])
     lists = np.zeros((len(rows), len(words)))
@@ -156,7 +156,7 @@ def read_attributes(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, st
     k = min(section("analysis.recall", recall.Params).tested)
     folder, tables = inputs.outputs("completions", model), {}
     for language in typicality.languages(folder):
-        lists = typicality.answers(folder / language).filter(~pl.col("rewritten"))
+        lists = typicality.read_lists(folder / language).filter(~pl.col("rewritten"))
         ranked = recall.Lists.of(lists, "corrected")
         for config, kinds in recall.attributes(inputs.datasets["stereotypes"], language).items():
             attributes, groups = ranked.find(kinds[recall.KINDS[0]])

@@ -76,7 +76,7 @@ class Case(NamedTuple):
 
     @property
     def tokens(self) -> NDArray[np.float64]:
-        """Return how many tokens more a counterfactual has, (n,)."""
+        """Return the number of tokens that a counterfactual has more, (n,)."""
         difference = self.scores.tokens[self.row] - self.scores.tokens[self.compared]
         return difference.astype(np.float64)
 
@@ -228,7 +228,7 @@ def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Cas
         )
 
 
-def halved(ranks: Ranks, case: Case) -> Case:
+def split_halves(ranks: Ranks, case: Case) -> Case:
     """Return placebo swaps as names of odd ranks minus names of even ranks of the same country.
 
     The halves of a country's names are the same in all texts, so that other halves might differ,
@@ -242,11 +242,11 @@ def halved(ranks: Ranks, case: Case) -> Case:
     after, before = case.by_name("", odd), case.by_name("_other", odd)
     mask = np.abs(after - before) == 1
     case, swapped = case.where(mask), (after == 0)[mask]
-    sides = ("first", "first_other"), ("rest", "rest_other")
+    flip = {"first": "first_other", "rest": "rest_other"}
+    flip |= {other: column for column, other in flip.items()}
     names = case.names.with_columns(
-        pl.when(pl.lit(pl.Series(swapped))).then(opposite).otherwise(side).alias(side)
-        for before_side, after_side in sides
-        for side, opposite in ((before_side, after_side), (after_side, before_side))
+        pl.when(pl.lit(pl.Series(swapped))).then(flip[column]).otherwise(column).alias(column)
+        for column in flip
     )
     return case._replace(
         names=names,

@@ -90,7 +90,7 @@ def _covariates(case: Case, ranks: Floats) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 def _leverage(weights: Floats, case: Case, group: Integers) -> Floats:
-    """Return how far each row pulls its fitted value to itself, (rows,).
+    """Return the leverage of each row on its fitted value, (rows,).
 
     By the mean of its text and, with the rows of its name, the mean of its country and the slope.
     """
@@ -104,7 +104,7 @@ def _leverage(weights: Floats, case: Case, group: Integers) -> Floats:
 
 
 def _full_rank(squares: Floats) -> bool:
-    """Return whether no column determines another, from the products of columns."""
+    """Check from the products of columns that none is determined by the others."""
     size = np.sqrt(np.diag(squares))
     if not len(size) or not size.all():
         return False

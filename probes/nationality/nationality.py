@@ -15,7 +15,13 @@ import polars as pl
 
 from plumbline.builders.datasets.counterfactuals.build import GENDERS
 from plumbline.probes.nationality import cases
-from plumbline.probes.nationality.cases import EVERY, SEXES, halved, read_ranks, with_constants
+from plumbline.probes.nationality.cases import (
+    EVERY,
+    SEXES,
+    read_ranks,
+    split_halves,
+    with_constants,
+)
 from plumbline.probes.nationality.mixed import effects
 from plumbline.probes.nationality.perplexity_correlation import (
     compare_perplexity,
@@ -99,7 +105,7 @@ def _reading(
     """Return the tables of a reading; ``names``: the dataset."""
     placebo, ranks = case.reading == "placebo", read_ranks(names, case.countries)
     if placebo:
-        case = halved(ranks, case)
+        case = split_halves(ranks, case)
     if not len(case.row):
         return {}
     tables = {"delta": _delta(case, params), "changes": _changes(case, params)}

@@ -12,13 +12,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.datasets.counterfactuals.build import READINGS
-from plumbline.probes.controls.compare import (
-    PARAMS,
-    PLANTED,
-    Comparison,
-    Params,
-    read_table,
-)
+from plumbline.probes.controls.compare import PARAMS, PLANTED, Comparison, Params, read_table
 
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
@@ -63,11 +57,8 @@ def truth(inputs: Inputs, model: str, config: str) -> pl.DataFrame:
     texts = inputs.weights(model) / "texts.parquet"
     planted_texts = pl.read_parquet(texts, columns=["text", "planted", "of_tokens"])
     rows = pl.read_parquet(inputs.datasets["counterfactuals"] / f"{config}.parquet")
-    rows = rows.join(planted_texts, on="text", how="left")
-    if rows["reading"].dtype.is_integer():
-        rows = rows.with_columns(
-            reading=pl.col("reading").replace_strict(dict(enumerate(READINGS)))
-        )
+    names = pl.col("reading").replace_strict(dict(enumerate(READINGS)))
+    rows = rows.join(planted_texts, on="text", how="left").with_columns(reading=names)
     before = rows.select("planted", "of_tokens", reference_id="id")
     changes = rows.filter(pl.col("reading") != READINGS[0])
     changes = changes.join(before, on="reference_id", how="left", suffix="_0")

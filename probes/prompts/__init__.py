@@ -7,7 +7,7 @@ TIMES = ("", "once", "twice")
 
 
 def gaps(*once: str, **times: int) -> AfterValidator:
-    """Return what refuses a template that does not have each gap once, or so many times."""
+    """Return a validator: a template must have each gap once, or so many times."""
     counts = dict.fromkeys(once, 1) | times
     requirements = ", ".join(f"{gap} {TIMES[n]}" if n else f"no {gap}" for gap, n in counts.items())
 

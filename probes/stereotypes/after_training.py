@@ -61,7 +61,9 @@ class Params(Rates):
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     languages: list[str] = Field(min_length=1, description="configs of outlets")
     corpora: list[str] = Field(min_length=1, description="outlets to train on, and control")
-    shares: list[float] = Field(min_length=1, description="parts of the articles, nested")
+    shares: list[Annotated[float, Field(gt=0, le=1)]] = Field(
+        min_length=1, description="parts of the articles, nested"
+    )
     seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="of the trainings")
     further_seeds: dict[str, list[Annotated[int, Field(ge=0)]]] = Field(
         {},
@@ -80,14 +82,8 @@ class Params(Rates):
 
     @model_validator(mode="after")
     def _sane(self) -> Params:
-        if any(not 0 < share <= 1 for share in self.shares):
-            raise ValueError("shares: each must be above 0 and at most 1")
-        for field in ("corpora", "shares", "seeds"):
-            if len(set(getattr(self, field))) < len(getattr(self, field)):
-                raise ValueError(f"{field}: one stands twice")
-        for corpus in self.further_seeds:
-            if corpus not in self.corpora:
-                raise ValueError(f"further_seeds.{corpus}: not of corpora")
+        if unknown := sorted(self.further_seeds.keys() - set(self.corpora)):
+            raise ValueError(f"further_seeds.{unknown[0]}: not of corpora")
         return self
 
 
@@ -104,17 +100,15 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
     Raises UserError if a language or a corpus is not in the dataset.
     """
-    result = []
-    trainings = runs(params)
+    result, trainings = [], runs(params)
     frames = section(ALSO[0], completions.Params).frames
     for language in model.among(params.languages):
         path = folders["outlets"] / f"{language}.parquet"
-        for present, problem in (
-            (language in frames, f"no frames for {language} in {ALSO[0]}; add some"),
-            (path.is_file(), f"{language} not in outlets; add it under datasets"),
-        ):
-            if not present:
-                raise UserError(f"{KEY}.languages: {problem}, or take it out")
+        if language not in frames or not path.is_file():
+            raise UserError(
+                f"{KEY}.languages: {language} is not in {ALSO[0]}.frames and in outlets; add it to "
+                "both, or take it out"
+            )
         outlets = set(pl.read_parquet(path, columns=["outlet"])["outlet"].unique())
         if missing := sorted(set(params.corpora) - outlets):
             raise UserError(

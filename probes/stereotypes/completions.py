@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import Field
@@ -248,7 +248,9 @@ def run(
             "prompt": block.prompts,
             "unknown_pieces": block.unknown,
         }
-        columns = {key: np.repeat(np.array(of_batch, object), k) for key, of_batch in facts.items()}
+        columns: dict[str, Any] = {
+            key: np.repeat(np.array(of_batch, object), k) for key, of_batch in facts.items()
+        }
         columns |= {
             "token": tokens[ids],
             "word": words[ids],

@@ -32,7 +32,7 @@ from plumbline.probes.stats.tests import NEAR, permutation_test
 from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.typicality import (
     Reading,
-    folded,
+    casefold,
     group_weights,
     number,
     sort_by_key,
@@ -208,7 +208,7 @@ def lexicon(emotions: Path, language: str) -> pl.DataFrame | None:
     if not path.is_file():
         return None
     table = pl.read_parquet(path, columns=["word", *AFFECTS])
-    return table.group_by(key=folded("word")).agg(pl.col(AFFECTS).any()).sort("key")
+    return table.group_by(key=casefold("word")).agg(pl.col(AFFECTS).any()).sort("key")
 
 
 def gather_profiles(unions: pl.DataFrame, lexicon: pl.DataFrame) -> Profiles:
@@ -217,7 +217,7 @@ def gather_profiles(unions: pl.DataFrame, lexicon: pl.DataFrame) -> Profiles:
     Parameters
     ----------
     unions
-        category, group, ``key`` and ``strings``, sorted; see ``typicality.unions``.
+        category, group, ``key`` and ``strings``, sorted; see ``typicality.top_words``.
     """
     names = ["category", "group"]
     groups = unions.group_by(names, maintain_order=True).agg(pl.col("strings").sum())
@@ -247,10 +247,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             words = lexicon(inputs.datasets["emotions"], language)
             if words is None:
                 continue
-            lists = typicality.answers(outputs / language).filter(~pl.col("rewritten"))
+            lists = typicality.read_lists(outputs / language).filter(~pl.col("rewritten"))
             for reading in (name for name in typicality.readings(lists) if name in params.top_k):
-                ranked, top_k = typicality.placed(lists, reading), params.top_k[reading]
-                profiles = gather_profiles(typicality.unions(ranked, top_k, reading), words)
+                ranked, top_k = typicality.rank_words(lists, reading), params.top_k[reading]
+                profiles = gather_profiles(typicality.top_words(ranked, top_k, reading), words)
                 key = {"model": model, "language": language, "reading": reading, "top_k": top_k}
                 for table in (_groups(profiles, params), _categories(profiles, params)):
                     rows = with_constants(table, key)

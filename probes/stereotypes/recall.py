@@ -26,9 +26,9 @@ from plumbline.probes.stereotypes.typicality import (
     VOCABULARY,
     WHOLE,
     GroupTests,
-    folded,
+    casefold,
     number,
-    placed,
+    rank_words,
     sort_by_key,
     with_constants,
 )
@@ -131,7 +131,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         outputs = inputs.outputs("completions", model)
         for language in typicality.languages(outputs):
             key = {"model": model, "language": language}
-            answers = typicality.answers(outputs / language)
+            answers = typicality.read_lists(outputs / language)
             ranked = {name: Lists.of(answers, name) for name in typicality.readings(answers)}
             tables["words"].append(with_constants(_words(ranked), key))
             tokens = pieces(outputs, language)
@@ -256,15 +256,15 @@ class Lists(NamedTuple):
     """All lists of a model in one language and reading."""
 
     whole: bool  # without pieces of longer words
-    table: pl.DataFrame  # as typicality.placed returns it, each query once
+    table: pl.DataFrame  # as typicality.rank_words returns it, each query once
     best: pl.DataFrame  # category, group, template, query, key: the best place; tokens listed
     lengths: pl.DataFrame  # category, group, template, query, rewritten: tokens in the list
 
     @classmethod
     def of(cls, answers: pl.DataFrame, reading: str) -> Lists:
-        """Rank the lists of :func:`plumbline.probes.stereotypes.typicality.answers`."""
+        """Rank the lists of :func:`plumbline.probes.stereotypes.typicality.read_lists`."""
         once = answers.unique(["query", "rank"], keep="first", maintain_order=True)
-        table = placed(once, reading)
+        table = rank_words(once, reading)
         names = ("category", "group", "template", "query")
         best = table.group_by(*names, "key").agg(place=pl.col("place").min(), listed=pl.len())
         lengths = table.group_by(*names, "rewritten").agg(length=pl.len())
@@ -329,7 +329,7 @@ class Lists(NamedTuple):
             away = column != mine[member]
             others[rows] = hits(rank[away], member[away], len(rows), top_k) / max(1, len(names) - 1)
             stream = (seed, *map(int, keys([f"{category}\t{pool}"])))
-            nulls[category] += exchanged(table, mine, draws, stream)
+            nulls[category] += exchange_lists(table, mine, draws, stream)
         return others, expected, nulls
 
 
@@ -391,7 +391,7 @@ def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float6
     return found
 
 
-def exchanged(
+def exchange_lists(
     hits: Array, lists: Integers, n_permutations: int, seed: int | Sequence[int]
 ) -> Array:
     """Draw hits of all groups together when each is given the lists of another group.
@@ -440,7 +440,7 @@ def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]
             clean | (pl.col("source_row") > 0), language=language
         )
         if len(table):
-            table = table.with_columns(target=folded("attribute"))
+            table = table.with_columns(target=casefold("attribute"))
             first = pl.col("target").str.split(" ").list.first()
             longer = table.filter(~pl.col("single_word")).with_columns(first)
             kinds = (rows.select(ATTRIBUTE) for rows in (table.filter("single_word"), longer))
@@ -453,4 +453,4 @@ def pieces(outputs: Path, language: str) -> pl.DataFrame:
     path = outputs / VOCABULARY / f"{language}.parquet"
     if not path.is_file():
         return pl.DataFrame(schema={"target": pl.String, "pieces": pl.Int32})
-    return pl.read_parquet(path).select("pieces", target=folded("attribute")).unique("target")
+    return pl.read_parquet(path).select("pieces", target=casefold("attribute")).unique("target")

@@ -15,13 +15,7 @@ from scipy.stats import rankdata
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.controls.compare import (
-    PARAMS,
-    PLANTED,
-    Comparison,
-    Params,
-    read_table,
-)
+from plumbline.probes.controls.compare import PARAMS, PLANTED, Comparison, Params, read_table
 from plumbline.probes.stats.estimate import LEVEL, Estimate
 
 if TYPE_CHECKING:
@@ -59,20 +53,20 @@ class World(NamedTuple):
     def lexicon(self, language: str) -> pl.DataFrame:
         """Return words as they are compared, and the affects that they carry."""
         table = pl.read_parquet(self.inputs.datasets["emotions"] / f"{language}.parquet")
-        return table.group_by(key=folded("word")).agg(pl.col(AFFECTS).any())
+        return table.group_by(key=casefold("word")).agg(pl.col(AFFECTS).any())
 
 
-def folded(column: str) -> pl.Expr:
+def casefold(column: str) -> pl.Expr:
     """Return words as they are compared, written down once more, as in :func:`similarity`."""
     return pl.col(column).map_elements(lambda word: word.strip().casefold(), pl.String)
 
 
 def truth(inputs: Inputs, model: str) -> World | None:
-    """Return what was planted for groups in a model; None where it is no world of the study."""
+    """Read the biases planted in a model; None where it is no world of the study."""
     path = inputs.weights(model) / PLANTED
     if not path.is_file() or "group" not in pl.read_parquet_schema(path):
         return None
-    pairs = pl.read_parquet(path).select("group", "log_odds_nats", key=folded("word"))
+    pairs = pl.read_parquet(path).select("group", "log_odds_nats", key=casefold("word"))
     pairs = pairs.group_by("group", "key").agg(pl.col("log_odds_nats").max()).sort("group", "key")
     return World(model, pairs, inputs)
 
@@ -103,7 +97,7 @@ def ideal(weights: Path, reading: str, k: int) -> pl.DataFrame:
     table = table.filter(pieces=1)
     prior = pl.lit(1.0) if reading == "probability" else pl.col("prior")
     rank = (pl.col("probability") / prior).rank("ordinal", descending=True).over("group")
-    return table.filter(rank <= k).select("group", key=folded("word"))
+    return table.filter(rank <= k).select("group", key=casefold("word"))
 
 
 def _recall(rows: Comparison, world: World) -> None:
@@ -122,7 +116,7 @@ def _recall(rows: Comparison, world: World) -> None:
             continue
         attributes = pl.read_parquet(world.inputs.datasets["stereotypes"] / f"{language}.parquet")
         attributes = attributes.filter("single_word", pl.col("flags").list.len() == 0)
-        attributes = attributes.select("group", key=folded("attribute"))
+        attributes = attributes.select("group", key=casefold("attribute"))
         best = ideal(world.inputs.weights(world.model), reading, k).with_columns(hit=1.0)
         hits = attributes.join(best, on=["group", "key"], how="left")
         true = hits.group_by("group").agg(pl.col("hit").fill_null(0).mean())
@@ -220,7 +214,7 @@ def _rsa(rows: Comparison, world: World) -> None:
 
 
 def _share_words(first: Path, second: Path) -> bool:
-    """Return whether one of two worlds has words of the other."""
+    """Check if one of two worlds has words of the other."""
     settings = [json.loads((path / "world.json").read_text("utf-8")) for path in (first, second)]
     return any(a["common"] and a["common_seed"] == b["seed"] for a, b in (settings, settings[::-1]))
 
@@ -271,13 +265,13 @@ def _shift(rows: Comparison, world: World) -> None:
 
 
 def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame:
-    """Return how every corpus speaks of every group that its articles name.
+    """Measure the tone of every corpus about every group that its articles name.
 
     Returned: columns corpus, group and tone: 1 where the articles of a corpus (of the dataset
     ``outlets``) that name the group have more positive words than negative ones, -1 where fewer; no
     row where none name it, or they have as many.
     """
-    texts = pl.read_parquet(path, columns=["outlet", "text"]).with_columns(key=folded("text"))
+    texts = pl.read_parquet(path, columns=["outlet", "text"]).with_columns(key=casefold("text"))
     signed = pl.col("positive").cast(pl.Int8) - pl.col("negative").cast(pl.Int8)
     colour = dict(lexicon.select("key", sign=signed).iter_rows())
     names = {group: rf"\b{re.escape(group.strip().casefold())}\b" for group in groups}

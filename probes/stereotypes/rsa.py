@@ -29,13 +29,7 @@ from plumbline.probes.stats.estimate import (
 from plumbline.probes.stats.intervals import t_half_width
 from plumbline.probes.stats.tests import possible_p
 from plumbline.probes.stereotypes import typicality
-from plumbline.probes.stereotypes.typicality import (
-    EVERY,
-    GROUP,
-    GroupTests,
-    number,
-    sort_by_key,
-)
+from plumbline.probes.stereotypes.typicality import EVERY, GROUP, GroupTests, number, sort_by_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -348,7 +342,7 @@ def _ranks_without(ranked: Array, values: Array, excluded: Array) -> Array:
 
 
 def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
-    """Return what each group adds to the error of :func:`similarity`, (groups,).
+    """Return the part of each group in the error of :func:`similarity`, (groups,).
 
     The standard error is the root of the sum of squares: the jackknife's (Efron and Stein 1981,
     The jackknife estimate of variance, Annals of Statistics 9(3), p. 586-596). A bootstrap would

@@ -387,12 +387,11 @@ def _groups(trainings: Trainings, _: Params) -> pl.DataFrame:
 
 
 def _attributes(trainings: Trainings, _: Params) -> pl.DataFrame:
-    """Return what becomes of every followed word at each corpus's largest share (Figure 7)."""
+    """Return the outcome of every followed word at each corpus's largest share (Figure 7)."""
     largest = {name: corpus for (name, _), corpus in trainings.corpora.items()}
     return pl.concat(
         with_constants(
-            words_moved(trainings.base.top, corpus.top, trainings.setting.lexicon),
-            {"corpus": name},
+            words_moved(trainings.base.top, corpus.top, trainings.setting.lexicon), {"corpus": name}
         )
         for name, corpus in largest.items()
     )

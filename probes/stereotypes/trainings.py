@@ -15,7 +15,7 @@ from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.estimate import Bootstrap
 from plumbline.probes.stereotypes import emotions, recall, typicality
 from plumbline.probes.stereotypes.recall import Lists
-from plumbline.probes.stereotypes.typicality import GROUP, LIST, Reading, folded
+from plumbline.probes.stereotypes.typicality import GROUP, LIST, Reading, casefold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -74,12 +74,12 @@ class Setting(NamedTuple):
         return pl.DataFrame(names, schema=["measure", "outcome"], orient="row")
 
     def measure(self, answers: pl.DataFrame, before: pl.DataFrame | None = None) -> Measured:
-        """Measure the lists of one model, as ``typicality.answers`` returns them.
+        """Measure the lists of one model, as ``typicality.read_lists`` returns them.
 
         ``before``: the words followed before the training; None: these are.
         """
-        ranked = typicality.placed(answers.filter(~pl.col("rewritten")), self.ranking)
-        covered = typicality.unions(ranked, self.k, self.ranking).join(self.lexicon, on="key")
+        ranked = typicality.rank_words(answers.filter(~pl.col("rewritten")), self.ranking)
+        covered = typicality.top_words(ranked, self.k, self.ranking).join(self.lexicon, on="key")
         times = pl.col("strings")
         tables = [covered.group_by(GROUP).agg((pl.col(AFFECTS) * times).sum() / times.sum())]
         lists = Lists.of(answers, self.ranking)
@@ -112,10 +112,10 @@ class Setting(NamedTuple):
 def words_moved(
     before: pl.DataFrame, after: Sequence[pl.DataFrame], lexicon: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return what became of the followed words of every list.
+    """Return the outcome of the followed words of every list.
 
-    A word is there after the training if it is so with more than half of the seeds; what was and is
-    not there has no row.
+    A word is there after the training if it is so with more than half of the seeds; one that is
+    there neither before nor after has no row.
 
     ``before``, ``after``: ``Measured.top`` before, and after the training with each seed.
     """
@@ -126,7 +126,7 @@ def words_moved(
     tone = lexicon.select("positive", "negative", folded="key")
     return (
         table.filter(pl.col("known") | pl.col("stays"))
-        .with_columns(folded=folded("key"), outcome=outcome.otherwise(pl.lit(ADDED)))
+        .with_columns(folded=casefold("key"), outcome=outcome.otherwise(pl.lit(ADDED)))
         .join(tone, on="folded", how="left")
         .rename({"key": "word"})
         .sort(*GROUP, "query", "word")
@@ -149,7 +149,7 @@ def lists_after(
             "length; set top_k of probes.after_training and probes.completions to one value, and "
             "run `make repro`"
         )
-    return (corpus, share, seed, articles), typicality.compared(table.drop(TRAINING))
+    return (corpus, share, seed, articles), typicality.normalise(table.drop(TRAINING))
 
 
 class Corpus(NamedTuple):
@@ -170,7 +170,7 @@ class Corpus(NamedTuple):
         return self._replace(seeds=[self.seeds[i] for i in places], values=self.values[places])
 
     def comparable(self, control: Corpus) -> bool:
-        """Return whether both were trained on about as many articles.
+        """Check that both were trained on about as many articles.
 
         More articles make more steps, which move a model further whatever they say.
 
@@ -203,7 +203,7 @@ class Trainings(NamedTuple):
     control: str  # corpus that the others are compared with
 
     def categories(self) -> dict[str, Bools]:
-        """Return which groups are in each category, (groups,)."""
+        """Return masks of the groups of each category, (groups,)."""
         category = self.setting.groups["category"].to_numpy()
         return {str(name): category == name for name in np.unique(category)}
 
@@ -223,7 +223,7 @@ def read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple
         lexicon = emotions.lexicon(inputs.datasets["emotions"], language)
         if lexicon is None:
             continue
-        before = typicality.answers(inputs.outputs("completions", model) / language)
+        before = typicality.read_lists(inputs.outputs("completions", model) / language)
         groups = before.select(GROUP).unique().sort(GROUP)
         configs = recall.attributes(inputs.datasets["stereotypes"], language)
         single = {name: configs[name][recall.KINDS[0]] for name in sorted(configs)}

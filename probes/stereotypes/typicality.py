@@ -72,7 +72,7 @@ class GroupTests(Params):
 
 
 def group_weights(units: Sequence[str], params: Bootstrap) -> NDArray[np.float32]:
-    """Return how often each group or word is in each replicate, (units, replicates)."""
+    """Return the weight of each group or word in each replicate, (units, replicates)."""
     return poisson(bits(keys(units), params.n_bootstrap, params.seed))
 
 
@@ -94,8 +94,8 @@ def languages(outputs: Path) -> list[str]:
     return sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != VOCABULARY)
 
 
-def answers(folder: Path) -> pl.DataFrame:
-    """Return the lists of one language, those of rewritten queries too, see :func:`compared`.
+def read_lists(folder: Path) -> pl.DataFrame:
+    """Return the lists of one language, those of rewritten queries too, see :func:`normalise`.
 
     Raises UserError if there are none.
     """
@@ -103,10 +103,10 @@ def answers(folder: Path) -> pl.DataFrame:
     table = pl.concat([pl.read_parquet(f) for f in files]) if files else pl.DataFrame()
     if table.is_empty():
         raise UserError(f"{folder}: no lists there; run `make repro STAGE=completions` again")
-    return compared(table)
+    return normalise(table)
 
 
-def compared(table: pl.DataFrame) -> pl.DataFrame:
+def normalise(table: pl.DataFrame) -> pl.DataFrame:
     """Sort lists, and add ``key``, the word casefolded, and ``string``.
 
     ``string`` is what the released code compares: the token decoded alone, of byte-level
@@ -116,11 +116,11 @@ def compared(table: pl.DataFrame) -> pl.DataFrame:
     behind = pl.when(token.str.starts_with(BYTE_LEVEL_SPACE)).then(" " + word)
     decoded = behind.when(token.str.starts_with(PIECE)).then(token).otherwise(word)
     rewritten = pl.col("rewritten") if "rewritten" in table.columns else pl.lit(value=False)
-    table = table.with_columns(key=folded("word"), string=decoded, rewritten=rewritten)
+    table = table.with_columns(key=casefold("word"), string=decoded, rewritten=rewritten)
     return table.sort(*LIST, "rank")
 
 
-def folded(column: str) -> pl.Expr:
+def casefold(column: str) -> pl.Expr:
     """Return words as they are compared: without outer spaces, casefolded."""
     return pl.col(column).map_batches(
         lambda words: pl.Series([str(w).strip().casefold() for w in words], dtype=pl.String),
@@ -136,7 +136,7 @@ def readings(table: pl.DataFrame) -> list[str]:
     return [name for name, null in zip(READINGS, incomplete, strict=True) if not null]
 
 
-def placed(table: pl.DataFrame, reading: str) -> pl.DataFrame:
+def rank_words(table: pl.DataFrame, reading: str) -> pl.DataFrame:
     """Add ``score`` and ``place``: the rank by it in the list, 1 the highest; ties by ``rank``.
 
     In the readings of :data:`WHOLE` tokens that are no whole words are left out, and words are
@@ -151,7 +151,7 @@ def placed(table: pl.DataFrame, reading: str) -> pl.DataFrame:
     return ranked.with_columns(place=pl.int_range(1, pl.len() + 1).over(LIST))
 
 
-def unions(placed: pl.DataFrame, k: int, reading: str) -> pl.DataFrame:
+def top_words(ranked: pl.DataFrame, k: int, reading: str) -> pl.DataFrame:
     """Return the different words among the first ``k`` of any template of a group.
 
     Returned: columns category, group and ``key``, the word casefolded, sorted; and ``strings``, how
@@ -159,7 +159,7 @@ def unions(placed: pl.DataFrame, k: int, reading: str) -> pl.DataFrame:
     different ways, "Bad", "bad" and " bad", as the released code counts.
     """
     keys = [*LIST[:2], "key"]
-    first = placed.filter(pl.col("place") <= k)
+    first = ranked.filter(pl.col("place") <= k)
     once = pl.lit(1) if reading in WHOLE else pl.col("string").n_unique()
-    words = first.with_columns(key=folded("string")) if reading not in WHOLE else first
+    words = first.with_columns(key=casefold("string")) if reading not in WHOLE else first
     return words.group_by(keys).agg(strings=once.cast(pl.Int64)).sort(keys)

@@ -53,23 +53,17 @@ def datasets(data, countries=COUNTRIES, sentences=24, draws=4, placebos=4, seed=
                         name = f"{name} {rng.choice(known[country, 'last'][:-1])}"
                     base = f"{target}-{country}-{draw}"
                     of = f"corrected-{base}" if reading == "placebo" else target
-                    rows.append(
-                        {"id": f"{reading}-{base}", "target": target, "draw": draw}
-                        | {"reference_id": of}
-                        | {"country": country, "reading": READINGS.index(reading)}
-                        | {"gender": GENDERS.index(gender), "entity": original, "name": str(name)}
-                        | {"text": words.format(name), "label": "neutral"}
-                    )
+                    row = first | {"id": f"{reading}-{base}", "draw": draw, "reference_id": of}
+                    row |= {"country": country, "reading": READINGS.index(reading)}
+                    row |= {"gender": GENDERS.index(gender), "entity": original, "name": str(name)}
+                    rows.append(row | {"text": words.format(name), "label": "neutral"})
     rows = [row | {"redistributable": True} for row in rows]
     write(data / f"datasets/counterfactuals/{CONFIG}.parquet", rows, ROWS, ("id",))
-    plain = {"task": "sentiment", "language": "en", "split": "test", "redistributable": True}
-    plain = [
-        {"id": r["id"], "text": r["text"], "label": r["label"]} | plain
-        for r in rows
-        if not r["reading"]
-    ]
-    nobody = [plain[0] | {"id": f"nobody/{i}", "text": f"Nothing new {i}"} for i in range(unnamed)]
-    write(data / f"datasets/targets/{CONFIG}.parquet", plain + nobody, TARGETS, ("id",))
+    same = {"task": "sentiment", "language": "en", "split": "test", "label": "neutral"}
+    texts = {row["id"]: row["text"] for row in rows if not row["reading"]}
+    texts |= {f"nobody/{i}": f"Nothing new {i}" for i in range(unnamed)}
+    plain = [same | {"id": i, "text": text, "redistributable": True} for i, text in texts.items()]
+    write(data / f"datasets/targets/{CONFIG}.parquet", plain, TARGETS, ("id",))
     for name in ("names", "counterfactuals", "targets"):
         validated(name, data)
     return pl.read_parquet(data / f"datasets/counterfactuals/{CONFIG}.parquet")

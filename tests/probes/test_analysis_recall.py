@@ -109,18 +109,18 @@ def test_run_attributes_in_rewritten_queries_are_hits_and_no_part_of_the_exchang
     further = some.with_columns(query=query, attribute=pl.lit("behind"))
     known = there.inputs.datasets["stereotypes"] / "en.parquet"
     pl.concat([there.attributes, further]).write_parquet(known)
-    for number, path in enumerate(there.inputs.outputs("completions", "m").glob("en/*.parquet")):
-        lists = pl.read_parquet(path)
-        own = lists.filter(pl.col("rank") <= 2, query=lists["query"][0]).with_columns(
-            query=pl.lit(query[0]),
-            template=pl.lit("why are {group} so good at"),
-            category=pl.lit("age"),
-            group=pl.lit(some["group"][0]),
-            token=pl.Series(["behind", "other"]),
-            word=pl.Series(["behind", "other"]),
-            rewritten=pl.lit(value=True),
-        )
-        pl.concat([lists, own] if not number else [lists]).write_parquet(path)
+    path = there.inputs.outputs("completions", "m") / "en/00000.parquet"
+    lists = pl.read_parquet(path)
+    own = lists.filter(pl.col("rank") <= 2, query=lists["query"][0]).with_columns(
+        query=pl.lit(query[0]),
+        template=pl.lit("why are {group} so good at"),
+        category=pl.lit("age"),
+        group=pl.lit(some["group"][0]),
+        token=pl.Series(["behind", "other"]),
+        word=pl.Series(["behind", "other"]),
+        rewritten=pl.lit(value=True),
+    )
+    pl.concat([lists, own]).write_parquet(path)
     after = recall.run(there.inputs, PARAMS)
     one, two = (cell(x["recall"], "probability", "single word", "age", 5) for x in (before, after))
     assert (hits(two), two["n_attributes"]) == (hits(one) + 1, one["n_attributes"] + 1)

@@ -166,7 +166,7 @@ def test_run_retained_is_the_share_of_the_followed_words_that_stay(world, found)
 
 
 def test_run_attributes_have_the_outcome_that_most_seeds_give_them(world, found):
-    key = ("liked", "liked people 03", "what makes liked people 03 so")
+    key = ("liked", "liked people 03", "how come liked people 03 are so")
     before = words_of(world)[key]
     after = [words_of(world, "herald", n)[key] for n in (1, 2)]
     table = found["attributes"].filter(corpus="herald", query=key[2])
@@ -344,19 +344,6 @@ def test_change_rows_weights_groups_by_their_attributes():
     assert seen["value"] == pytest.approx(0.125)
     assert seen["n"] == 2
     assert np.isnan(seen["p"])
-
-
-def test_change_rows_trainings_that_move_all_groups_together_are_no_evidence():
-    """Two seeds of one corpus: what they have in common is chance, and no group shows it."""
-    rng, times = np.random.default_rng(11), 400
-    base = rng.random((12, times))
-
-    def corpus():
-        common = rng.normal(0, 0.1, (2, 1, times))
-        return Corpus([1, 2], base + common + rng.normal(0, 0.05, (2, 12, times)), 100)
-
-    rows = changes(base, corpus(), corpus())
-    assert (rows["p"] <= 0.05).mean() < 0.05 + 4 * (0.05 * 0.95 / times) ** 0.5
 
 
 def test_change_rows_intervals_cover_the_mean_of_drawn_groups():

@@ -12,13 +12,14 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from calibration.stereotypes import completions as made
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.core.run_analysis import Inputs
 
 CATEGORIES = {"liked": 14, "other": 26}
-TEMPLATES = ("why are {group} so", "what makes {group} so")
+TEMPLATES = made.TEMPLATES[:2]
 WORDS, GOOD, BAD, TOP = 90, 12, 12, 40
-NAMES = [f"w{i:02d}" for i in range(WORDS)]
+NAMES = made.names(WORDS)
 
 
 class Trained(NamedTuple):
@@ -59,28 +60,12 @@ def trained(
     rng = np.random.default_rng(seed)
     groups = [(c, f"{c} people {i:02d}") for c, n in CATEGORIES.items() for i in range(n)]
     base = rng.normal(0, 1.5, (len(groups), 1, WORDS)) + rng.normal(0, 0.3, (len(groups), 2, WORDS))
-    inputs = Inputs(
-        ("m",), {name: folder / name for name in ("stereotypes", "emotions")}, folder / "data"
-    )
-    for name in inputs.datasets.values():
-        name.mkdir(parents=True)
-    same = {"language": "en", "template": TEMPLATES[0], "single_word": True, "flags": []}
-    same |= {"source_row": 0}
-    said = [
-        same
-        | {"category": category, "group": group, "attribute": NAMES[(7 * i + j) % WORDS]}
-        | {"query": TEMPLATES[0].replace("{group}", group)}
-        for i, (category, group) in enumerate(groups)
-        for j in range(3)
+    inputs = made.datasets(folder)
+    attributes = [
+        [(0, NAMES[(7 * i + j) % WORDS], []) for j in range(3)] for i in range(len(groups))
     ]
-    pl.DataFrame(said, schema_overrides={"flags": pl.List(pl.String)}).write_parquet(
-        folder / "stereotypes/en.parquet"
-    )
-    flags = {name: carries()[: WORDS - 10, a] for a, name in enumerate(AFFECTS)}
-    known = NAMES[: WORDS - 10]
-    pl.DataFrame({"word": known, "english": known} | flags).write_parquet(
-        folder / "emotions/en.parquet"
-    )
+    made.write_attributes(inputs, groups, attributes)
+    made.write_lexicon(inputs, carries()[: WORDS - 10])
     write(inputs.outputs("completions", "m") / "en/00000.parquet", lists(groups, base))
     liked = np.array([category == "liked" for category, _ in groups])[:, None, None]
     colour = np.zeros(WORDS)
@@ -101,26 +86,7 @@ def trained(
 
 
 def lists(groups, scores, top=TOP):
-    logprobs = scores - np.logaddexp.reduce(scores, axis=2, keepdims=True)
-    tables = []
-    for (category, group), of_group in zip(groups, logprobs, strict=True):
-        for template, own in zip(TEMPLATES, of_group, strict=True):
-            order = np.argsort(-own)[:top]
-            words = [NAMES[w] for w in order]
-            columns = {"token": words, "word": words}
-            columns |= {"starts_word": [True] * top, "rank": np.arange(1, top + 1, dtype=np.int32)}
-            columns |= {"logprob_nats": own[order], "logprob_top_nats": own[order]}
-            for prior in ("prior_nats", "prior_one_nats", "prior_released_nats"):
-                columns[prior] = np.full(top, -4.0)
-            tables.append(
-                pl.DataFrame(columns).with_columns(
-                    category=pl.lit(category),
-                    group=pl.lit(group),
-                    template=pl.lit(template),
-                    query=pl.lit(template.replace("{group}", group)),
-                )
-            )
-    return pl.concat(tables)
+    return made.table(groups, scores, np.zeros(WORDS), top)
 
 
 def told(table, corpus, share, number, articles):

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from plumbline.probes.stats.intervals import clustered
-from plumbline.probes.stereotypes.recall import chance, exchanged, hits
+from plumbline.probes.stereotypes.recall import chance, exchange_lists, hits
 
 SEED = 213
 SHARED = Path(__file__).parents[3] / "shared/data"
@@ -39,14 +39,14 @@ def test_lists_shorter_than_k_hold_all_they_have():
 
 def test_exchanged_lists_by_enumeration():
     table = np.array([[[2.0], [0.0], [1.0]], [[1.0], [3.0], [0.0]]])  # two groups, three lists
-    found = exchanged(table, np.array([0, 1]), 6000, SEED)
+    found = exchange_lists(table, np.array([0, 1]), 6000, SEED)
     ways = [table[0, a, 0] + table[1, b, 0] for a, b in permutations(range(3), 2)]
     values, counts = np.unique(found, return_counts=True)
     shares = {v: ways.count(v) / 6 for v in set(ways)}
     assert values.tolist() == sorted(shares)
     assert (counts / 6000).tolist() == pytest.approx([shares[v] for v in values], abs=0.03)
     with pytest.raises(ValueError):
-        exchanged(table, np.array([1, 1]), 9, SEED)
+        exchange_lists(table, np.array([1, 1]), 9, SEED)
 
 
 @pytest.mark.shared

@@ -94,20 +94,6 @@ def test_compare_few_groups_has_no_test(groups):
     assert found.estimate.n == groups
 
 
-@either
-def test_compare_what_strata_share_is_no_evidence(diagonal):
-    rng, strata = np.random.default_rng(SEED), np.repeat([0, 1, 2], [1, 8, 11])
-    p = {True: [], False: []}
-    for _ in range(20):
-        shift = rng.normal(0, 2, (3, 10))[strata]
-        a, b = (shift + rng.normal(0, 1, (20, 10)) for _ in range(2))
-        for within, values in p.items():
-            known = strata.tolist() if within else ()
-            values.append(compare(a, b, PARAMS, diagonal=diagonal, strata=known).p)
-    assert max(p[False]) < 0.05
-    assert np.mean(np.array(p[True]) <= 0.05) < 0.3
-
-
 @pytest.fixture(scope="module")
 def shifts():
     """Return rho - 1 of the base model and each outlet, (outlets, categories)."""
