@@ -13,7 +13,7 @@ import shutil
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -26,50 +26,13 @@ from plumbline.probes.site.headlines import HEADLINES
 from plumbline.result import Result
 from plumbline.workspace import FOLDERS, WORLDS, Workspace, entered, home
 
+STUDIES = HEADLINES  # what each is about, its probe, analysis and control models
 LIBRARIES = ("plumbline", "torch", "transformers", "tokenizers", "polars", "pyarrow")
 COVERAGE = "coverage"  # folder next to the languages of the outputs of politicians
 FEW = 0.1  # share of words below which a vocabulary lacks a language
 JUDGE = "probes.stances.generation.nli_model"
 Datasets = dict[str, str | Path] | None
 Settings = dict[str, Any] | None
-
-
-class Study(NamedTuple):
-    """A study of one model; its headline is in ``HEADLINES``."""
-
-    about: str
-    probe: str
-    controls: tuple[str, str]  # positive, negative
-
-
-STUDIES = {
-    "politicians": Study(
-        "which words a model puts beside the names of women and men (Stańczak et al. 2023)",
-        "associations",
-        ("world-planted", "world-null"),
-    ),
-    "stereotypes": Study(
-        "whether a model completes as search engines do about social groups (Choenni et al. 2021)",
-        "completions",
-        ("world-groups", "world-groups-null"),
-    ),
-    "values": Study(
-        "which values a model agrees with (Al Ali and Libovický 2024)",
-        "agreement",
-        ("world-values", "world-values-null"),
-    ),
-    "nationality": Study(
-        "what a classifier changes its mind about with a name of another country (Barriere and "
-        "Cifuentes 2024)",
-        "classification",
-        ("world-names", "world-names-null"),
-    ),
-    "leaning": Study(
-        "where a model stands on political axes (Feng et al. 2023)",
-        "stances",
-        ("world-partisan", "world-leaning-null"),
-    ),
-}
 
 
 def ask(
@@ -165,8 +128,8 @@ def ask(
     return Result(
         study=study,
         model=target.name,
-        kind=HEADLINES[study].kind,
-        main=HEADLINES[study].tables[0],
+        kind=STUDIES[study].kind,
+        main=STUDIES[study].tables[0],
         folder=folder,
         _controls=controls,
         notes=() if named else language_notes(outputs),
@@ -284,8 +247,8 @@ def _changes(study: str, target: Target, language: str | None, dtype: str) -> di
 
 def _run(workspace: Workspace, study: str, name: str, settings: Settings) -> dict[str, Any]:
     """Run probe and analysis in a workspace; return headline, tables and facts of the result."""
-    probe, headline = STUDIES[study].probe, HEADLINES[study]
-    analysis = headline.analysis
+    headline = STUDIES[study]
+    probe, analysis = headline.probe, headline.analysis
     prober: Any = importlib.import_module(module_of(probe))
     analyser: Any = importlib.import_module(module_of(analysis))
     datasets = dict.fromkeys([*prober.INPUTS, *getattr(analyser, "DATASETS", ())])
