@@ -280,7 +280,9 @@ HEADLINES: dict[str, Headline] = {
         "which words a model puts beside the names of women and men (Stańczak et al. 2023)",
         *("associations", ("world-planted", "world-null"), "words of women and of men"),
         Kind("words", "go with a gender"),
-        *("pmi", ("pmi",), _words, {"lists": lists}),
+        *("pmi", ("pmi",)),
+        _words,
+        {"lists": lists},
     ),
     "stereotypes": Headline(
         "whether a model completes as search engines do about social groups (Choenni et al. 2021)",
