@@ -111,11 +111,11 @@ def ask(
     def controls() -> dict[str, Result]:
         results = {}
         for control in STUDIES[study].controls:
-            known, notes = control_language(study, control, language, settings)
+            own_language, notes = control_language(study, control, language, settings)
             result = ask(
                 study,
                 control,
-                language=known,
+                language=own_language,
                 datasets=datasets,
                 settings=settings,
                 into=folder.with_name(f"{folder.name}-{control}") if into else None,
@@ -194,8 +194,8 @@ def _require_fit(study: str, target: Target, language: str | None, settings: Set
             f"it fits {', '.join(fits)}"
         )
     if language and language not in (languages := _languages(study, target, settings)):
-        known = ", ".join(languages) or "none of this study"
-        raise UserError(f"{study}: {target.name} has no language {language!r}; it has {known}")
+        listed = ", ".join(languages) or "none of this study"
+        raise UserError(f"{study}: {target.name} has no language {language!r}; it has {listed}")
     writes = study == "leaning" and target.kind != "masked" and target.entry is not None
     if writes and JUDGE not in (settings or {}):  # the sample's judge knows its language alone
         raise UserError(
@@ -206,13 +206,13 @@ def _require_fit(study: str, target: Target, language: str | None, settings: Set
 
 def _languages(study: str, target: Target, settings: Settings) -> list[str]:
     """Return the languages of a study; for a control model, those that it was trained on."""
-    probe, known = STUDIES[study].probe, dict[str, Any]()
+    probe, fields = STUDIES[study].probe, dict[str, Any]()
     probes = FOLDERS["probes"]
     for path in (*probes.glob("*/params.yaml"), *probes.glob("prompts/*.yaml")):
-        known |= parse(path).get("probes", {}).get(probe, {})
-    known |= {k.removeprefix(f"probes.{probe}."): value for k, value in (settings or {}).items()}
+        fields |= parse(path).get("probes", {}).get(probe, {})
+    fields |= {k.removeprefix(f"probes.{probe}."): value for k, value in (settings or {}).items()}
     params: Any = importlib.import_module(module_of(probe)).Params
-    languages: list[str] = params.model_construct(**known).languages
+    languages: list[str] = params.model_construct(**fields).languages
     if target.entry is not None:
         return languages
     facts = json.loads((WORLDS / target.name / "manifest.json").read_text("utf-8"))
@@ -223,10 +223,12 @@ def control_language(
     study: str, name: str, language: str | None, settings: Settings
 ) -> tuple[str | None, tuple[str, ...]]:
     """Return the language in which a control model runs, and a note if it is another one."""
-    known = _languages(study, find(name), settings)
-    if language in (None, *known):
+    languages = _languages(study, find(name), settings)
+    if language in (None, *languages):
         return language, ()
-    return None, (f"run in {', '.join(known)}, the language of this control, not in {language}",)
+    return None, (
+        f"run in {', '.join(languages)}, the language of this control, not in {language}",
+    )
 
 
 def _changes(study: str, target: Target, language: str | None, dtype: str) -> dict[str, Any]:
@@ -296,11 +298,11 @@ def _respond(task: Any) -> None:
 
     outputs = OUTPUTS / task.probe / task.name
     note = outputs.with_name(f".{task.name}.asked.json")
-    wanted = json.dumps(request(task), sort_keys=True)
+    asked = json.dumps(request(task), sort_keys=True)
 
     def is_complete(path: Path) -> bool:
         stored = path.is_file() and (path.parent / task.name / front_matter.CARD).is_file()
-        return stored and path.read_text("utf-8") == wanted
+        return stored and path.read_text("utf-8") == asked
 
     if is_complete(note):
         return
@@ -310,7 +312,7 @@ def _respond(task: Any) -> None:
         shutil.copytree(source.parent / task.name, outputs)
     else:
         probe(task.probe, task.name)
-    note.write_text(wanted, encoding="utf-8")
+    note.write_text(asked, encoding="utf-8")
 
 
 def language_notes(outputs: Path) -> tuple[str, ...]:
