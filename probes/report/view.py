@@ -88,9 +88,9 @@ def listed(
 
     ``words``, ``numbers``: columns and their heads. ``interval`` is the interval from low to high.
     """
-    heads = {**words, **(numbers or {})}
-    cells = [[cell(row, name) for name in heads] for row in rows]
-    return Table(caption, tuple(words.values()), tuple((numbers or {}).values()), cells)
+    numbers = numbers or {}
+    cells = [[cell(row, name) for name in (*words, *numbers)] for row in rows]
+    return Table(caption, tuple(words.values()), tuple(numbers.values()), cells)
 
 
 def cell(row: Row, name: str) -> str:
