@@ -89,25 +89,28 @@ def listed(
     ``words``, ``numbers``: columns and their heads. ``interval`` is the interval from low to high.
     """
     numbers = numbers or {}
-    cells = [[cell(row, name) for name in (*words, *numbers)] for row in rows]
+    cells = [
+        [cell(row[name]) for name in words] + [_number_cell(row, name) for name in numbers]
+        for row in rows
+    ]
     return Table(caption, tuple(words.values()), tuple(numbers.values()), cells)
 
 
-def cell(row: Row, name: str) -> str:
-    """Write a column of a row."""
+def _number_cell(row: Row, name: str) -> str:
     if name == "interval":
-        ends = (row["low"], row["high"])
-        return MISSING if ends == (None, None) else " to ".join(_ends(row))
-    value = row[name]
+        return MISSING if row["low"] is row["high"] is None else " to ".join(_ends(row))
+    return p_value(row[name]) if name == "p" or name.startswith("p_") else cell(row[name])
+
+
+def cell(value: Any) -> str:
+    """Write the value of a cell."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
         return value or MISSING
     if isinstance(value, list):
         return ", ".join(map(str, value)) or MISSING
-    if isinstance(value, int):
-        return f"{value:,}"
-    return p_value(value) if name == "p" or name.startswith("p_") else number(value)
+    return f"{value:,}" if isinstance(value, int) else number(value)
 
 
 def number(value: float | None) -> str:
