@@ -11,7 +11,7 @@ import polars as pl
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
-from plumbline.probes.site.headlines import HEADLINES, Kind, headline
+from plumbline.probes.site.headlines import Kind, headline
 from plumbline.result import Result
 from plumbline.studies import STUDIES, ask, control_language
 from plumbline.workspace import entered
@@ -103,7 +103,7 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
     return Result(
         study=study,
         model=SEPARATOR.join(names) if len(names) == 2 else ", ".join(names),
-        kind=Kind(HEADLINES[study].kind.things, "differ"),
+        kind=Kind(STUDIES[study].kind.things, "differ"),
         headline=headline(table.with_columns(void=pl.lit(void)), (*pair, *several), 0, "unit"),
         tables={"comparison": table.drop("unit")},
         main="comparison",

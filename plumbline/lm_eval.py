@@ -90,16 +90,8 @@ class Bridge:
     def loglikelihood(self, requests: Sequence[Any], **_: Any) -> list[tuple[float, bool]]:
         """Return log-likelihood in nats and greediness of each continuation.
 
-        Parameters
-        ----------
-        requests
-            Instances of the harness, whose ``args`` are context and continuation.
-
-        Raises
-        ------
-        UserError
-            If a text is too long for the model, the context ends within a token, or nothing is to
-            be scored.
+        ``requests``: instances of the harness, whose ``args`` are context and continuation. A text
+        that is too long, or a context that ends within a token, is a UserError.
         """
         pairs = (_split(*request.args[:2]) for request in requests)
         return [(score.logprob_nats, bool(score.greedy)) for score in self.scores(pairs)]

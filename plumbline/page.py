@@ -6,12 +6,13 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
+from markupsafe import Markup
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.models import find
-from plumbline.probes.report.view import Group, Part, SafeHtml, Section
+from plumbline.probes.report.view import Group, Part, Section
 from plumbline.probes.site import headlines
 from plumbline.probes.site.build import STUDIES as PAGES
 from plumbline.probes.site.build import render
@@ -62,9 +63,8 @@ def _group(result: Result) -> Group:
     model = result.provenance["model"]
     tables = ", ".join(f"{name} ({len(table):,} rows)" for name, table in result.tables.items())
     command = f"plumbline export {result.study} --model {result.model} --to FOLDER"
-    details = SafeHtml(
-        f"{escape(tables)}. CSV, parquet, LaTeX and figures: <code>{escape(command)}</code>. "
-        f"Model: {escape(str(model['id']))}, {model['revision']}."
+    details = Markup("{}. CSV, parquet, LaTeX and figures: <code>{}</code>. Model: {}, {}.").format(
+        tables, command, model["id"], model["revision"]
     )
     parts = [Part(caption=result.summary)]
     parts += [Part(caption=f"Note: {note}") for note in result.notes]

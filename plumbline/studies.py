@@ -13,7 +13,7 @@ import shutil
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -26,50 +26,13 @@ from plumbline.probes.site.headlines import HEADLINES
 from plumbline.result import Result
 from plumbline.workspace import FOLDERS, WORLDS, Workspace, entered, home
 
+STUDIES = HEADLINES  # what each is about, its probe, analysis and control models
 LIBRARIES = ("plumbline", "torch", "transformers", "tokenizers", "polars", "pyarrow")
 COVERAGE = "coverage"  # folder next to the languages of the outputs of politicians
 FEW = 0.1  # share of words below which a vocabulary lacks a language
 JUDGE = "probes.stances.generation.nli_model"
 Datasets = dict[str, str | Path] | None
 Settings = dict[str, Any] | None
-
-
-class Study(NamedTuple):
-    """A study of one model; its headline is in ``HEADLINES``."""
-
-    about: str
-    probe: str
-    controls: tuple[str, str]  # positive, negative
-
-
-STUDIES = {
-    "politicians": Study(
-        "which words a model puts beside the names of women and men (Stańczak et al. 2023)",
-        "associations",
-        ("world-planted", "world-null"),
-    ),
-    "stereotypes": Study(
-        "whether a model completes as search engines do about social groups (Choenni et al. 2021)",
-        "completions",
-        ("world-groups", "world-groups-null"),
-    ),
-    "values": Study(
-        "which values a model agrees with (Al Ali and Libovický 2024)",
-        "agreement",
-        ("world-values", "world-values-null"),
-    ),
-    "nationality": Study(
-        "what a classifier changes its mind about with a name of another country (Barriere and "
-        "Cifuentes 2024)",
-        "classification",
-        ("world-names", "world-names-null"),
-    ),
-    "leaning": Study(
-        "where a model stands on political axes (Feng et al. 2023)",
-        "stances",
-        ("world-partisan", "world-leaning-null"),
-    ),
-}
 
 
 def ask(
@@ -148,11 +111,11 @@ def ask(
     def controls() -> dict[str, Result]:
         results = {}
         for control in STUDIES[study].controls:
-            known, notes = control_language(study, control, language, settings)
+            own_language, notes = control_language(study, control, language, settings)
             result = ask(
                 study,
                 control,
-                language=known,
+                language=own_language,
                 datasets=datasets,
                 settings=settings,
                 into=folder.with_name(f"{folder.name}-{control}") if into else None,
@@ -165,8 +128,8 @@ def ask(
     return Result(
         study=study,
         model=target.name,
-        kind=HEADLINES[study].kind,
-        main=HEADLINES[study].tables[0],
+        kind=STUDIES[study].kind,
+        main=STUDIES[study].tables[0],
         folder=folder,
         _controls=controls,
         notes=() if named else language_notes(outputs),
@@ -231,8 +194,8 @@ def _require_fit(study: str, target: Target, language: str | None, settings: Set
             f"it fits {', '.join(fits)}"
         )
     if language and language not in (languages := _languages(study, target, settings)):
-        known = ", ".join(languages) or "none of this study"
-        raise UserError(f"{study}: {target.name} has no language {language!r}; it has {known}")
+        listed = ", ".join(languages) or "none of this study"
+        raise UserError(f"{study}: {target.name} has no language {language!r}; it has {listed}")
     writes = study == "leaning" and target.kind != "masked" and target.entry is not None
     if writes and JUDGE not in (settings or {}):  # the sample's judge knows its language alone
         raise UserError(
@@ -243,13 +206,13 @@ def _require_fit(study: str, target: Target, language: str | None, settings: Set
 
 def _languages(study: str, target: Target, settings: Settings) -> list[str]:
     """Return the languages of a study; for a control model, those that it was trained on."""
-    probe, known = STUDIES[study].probe, dict[str, Any]()
+    probe, fields = STUDIES[study].probe, dict[str, Any]()
     probes = FOLDERS["probes"]
     for path in (*probes.glob("*/params.yaml"), *probes.glob("prompts/*.yaml")):
-        known |= parse(path).get("probes", {}).get(probe, {})
-    known |= {k.removeprefix(f"probes.{probe}."): value for k, value in (settings or {}).items()}
+        fields |= parse(path).get("probes", {}).get(probe, {})
+    fields |= {k.removeprefix(f"probes.{probe}."): value for k, value in (settings or {}).items()}
     params: Any = importlib.import_module(module_of(probe)).Params
-    languages: list[str] = params.model_construct(**known).languages
+    languages: list[str] = params.model_construct(**fields).languages
     if target.entry is not None:
         return languages
     facts = json.loads((WORLDS / target.name / "manifest.json").read_text("utf-8"))
@@ -260,10 +223,12 @@ def control_language(
     study: str, name: str, language: str | None, settings: Settings
 ) -> tuple[str | None, tuple[str, ...]]:
     """Return the language in which a control model runs, and a note if it is another one."""
-    known = _languages(study, find(name), settings)
-    if language in (None, *known):
+    languages = _languages(study, find(name), settings)
+    if language in (None, *languages):
         return language, ()
-    return None, (f"run in {', '.join(known)}, the language of this control, not in {language}",)
+    return None, (
+        f"run in {', '.join(languages)}, the language of this control, not in {language}",
+    )
 
 
 def _changes(study: str, target: Target, language: str | None, dtype: str) -> dict[str, Any]:
@@ -284,8 +249,8 @@ def _changes(study: str, target: Target, language: str | None, dtype: str) -> di
 
 def _run(workspace: Workspace, study: str, name: str, settings: Settings) -> dict[str, Any]:
     """Run probe and analysis in a workspace; return headline, tables and facts of the result."""
-    probe, headline = STUDIES[study].probe, HEADLINES[study]
-    analysis = headline.analysis
+    headline = STUDIES[study]
+    probe, analysis = headline.probe, headline.analysis
     prober: Any = importlib.import_module(module_of(probe))
     analyser: Any = importlib.import_module(module_of(analysis))
     datasets = dict.fromkeys([*prober.INPUTS, *getattr(analyser, "DATASETS", ())])
@@ -333,11 +298,11 @@ def _respond(task: Any) -> None:
 
     outputs = OUTPUTS / task.probe / task.name
     note = outputs.with_name(f".{task.name}.asked.json")
-    wanted = json.dumps(request(task), sort_keys=True)
+    asked = json.dumps(request(task), sort_keys=True)
 
     def is_complete(path: Path) -> bool:
         stored = path.is_file() and (path.parent / task.name / front_matter.CARD).is_file()
-        return stored and path.read_text("utf-8") == wanted
+        return stored and path.read_text("utf-8") == asked
 
     if is_complete(note):
         return
@@ -347,7 +312,7 @@ def _respond(task: Any) -> None:
         shutil.copytree(source.parent / task.name, outputs)
     else:
         probe(task.probe, task.name)
-    note.write_text(wanted, encoding="utf-8")
+    note.write_text(asked, encoding="utf-8")
 
 
 def language_notes(outputs: Path) -> tuple[str, ...]:

@@ -288,7 +288,7 @@ def _recovery(_: Arguments) -> None:
 
 def _report(_: Arguments) -> None:
     from plumbline.builders.core.progress import during
-    from plumbline.probes.site import write
+    from plumbline.probes.site.build import write
 
     with during("report"):
         folder = write()

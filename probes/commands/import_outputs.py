@@ -53,10 +53,10 @@ def run(
     rows = {name: _completions(path, score, groups) for name, path in lists.items()}
     tables = [_profiles(path, name) for name, path in profiles.items()]
     inputs = Inputs(tuple(sorted(rows)), datasets, into)
-    for name, own in rows.items():
+    for name, outputs in rows.items():
         path = inputs.outputs("completions", name) / LANGUAGE / "00000.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
-        own.write_parquet(path)
+        outputs.write_parquet(path)
     if rows:
         estimates = recall.run(inputs, section("analysis.recall", recall.Params))
         yield _save("recall", recall, estimates, inputs)

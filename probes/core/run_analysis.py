@@ -60,9 +60,9 @@ def analyse(name: str, model: str = "") -> Path:
     datasets = {dataset: parquet.require_validated(dataset) for dataset in names}
     inputs = Inputs((model,) if model else _models(module), datasets)
     folders = list(_folders(name, module, inputs))
-    for folder, maker, of in folders:
+    for folder, maker, subject in folders:
         if not (folder / front_matter.CARD).is_file():
-            stage = stage_of(maker, of)
+            stage = stage_of(maker, subject)
             raise UserError(f"{folder}: nothing there; run `make repro STAGE={stage}` first")
     groups = name in EACH and not model
     with during(f"{name} {model}".rstrip()):

@@ -53,10 +53,10 @@ class Shard(NamedTuple):
         """Return where it is in the folder of the outputs."""
         return f"{self.config}/{self.part}.parquet"
 
-    def among(self, every: Sequence[T]) -> Sequence[T]:
+    def among(self, items: Sequence[T]) -> Sequence[T]:
         """Return the shard's own part of what all shards of the config are about."""
-        return every[
-            len(every) * self.number // self.of : len(every) * (self.number + 1) // self.of
+        return items[
+            len(items) * self.number // self.of : len(items) * (self.number + 1) // self.of
         ]
 
 
@@ -75,10 +75,10 @@ def rows(schema: Schema, scorer: Scorer, n: int, columns: dict[str, Any]) -> pa.
     arrow = schema.arrow()
 
     def column(field: pa.Field) -> pa.Array:
-        found = values[field.name]
-        if found is None or isinstance(found, str | int | float):
-            return pa.repeat(pa.scalar(found, field.type), n)
-        return pa.array(found, field.type)
+        value = values[field.name]
+        if value is None or isinstance(value, str | int | float):
+            return pa.repeat(pa.scalar(value, field.type), n)
+        return pa.array(value, field.type)
 
     return pa.table([column(field) for field in arrow], schema=arrow)
 
@@ -104,8 +104,8 @@ class Task:
                 f"{' or '.join(sorted(needed))}, as {probe} does; drop it from assignments.{probe} "
                 f"(kinds that can: {kinds})"
             )
-        own, given = self.model.languages, getattr(self.params, "languages", None)
-        if own is not None and given is not None and not set(own) & set(given):
+        offered, languages = self.model.languages, getattr(self.params, "languages", None)
+        if None not in (offered, languages) and not {*offered} & {*languages}:  # type: ignore[misc]
             raise UserError(f"models.{name}.languages: none of them is in probes.{probe}.languages")
         self.folders: dict[str, Path] = {
             dataset: parquet.require_validated(dataset) for dataset in self.module.INPUTS
@@ -123,8 +123,8 @@ class Task:
 
     def shards(self) -> list[Shard]:
         """Return all shards of the outputs."""
-        found: list[Shard] = self.module.shards(self.params, self.model, self.folders)
-        return found
+        shards: list[Shard] = self.module.shards(self.params, self.model, self.folders)
+        return shards
 
     def schema(self, config: str) -> Schema:
         """Return the schema of a config of the outputs: its own, or the first of the probe's."""
@@ -136,7 +136,7 @@ class Task:
 
         A model that a probe needs besides (`beside`) may not be there: it is left out.
         """
-        found = {
+        digests = {
             folder.as_posix(): parquet.fingerprint(folder)
             for dataset, folder in self.folders.items()
             if dataset != checkpoints.INPUT
@@ -146,7 +146,7 @@ class Task:
         files = [pointer(name) for name in models]
         if checkpoints.INPUT in self.folders:
             files.append(self.folders[checkpoints.INPUT] / checkpoints.LIST)
-        return found | {path.as_posix(): digest(path) for path in files if path.is_file()}
+        return digests | {path.as_posix(): digest(path) for path in files if path.is_file()}
 
 
 class Worker:

@@ -106,9 +106,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     rows: dict[str, list[Row]] = {name: [] for name in SCHEMAS}
     for probe in READ:
         table = scores(probe, inputs)
-        for (measure, scale), own in table.group_by("measure", "scale", maintain_order=True):
+        for (measure, scale), scored in table.group_by("measure", "scale", maintain_order=True):
             place = {"probe": probe, "measure": measure, "scale": scale}
-            for name, row in _rows(own, params):
+            for name, row in _rows(scored, params):
                 rows[name].append(place | row)
     tables = {}
     for name, schema in SCHEMAS.items():
@@ -250,9 +250,9 @@ def _valid(table: pl.DataFrame, where: Row, params: Params) -> Iterator[tuple[st
         if facet and table[facet].n_unique() < 2:
             continue
         level = pl.col(facet) if facet else pl.lit("")
-        for (name,), own in table.group_by(level.alias("level"), maintain_order=True):
-            counts = own.group_by("statement").agg(pl.col("score").count(), total=pl.len())
+        for (name,), part in table.group_by(level.alias("level"), maintain_order=True):
+            counts = part.group_by("statement").agg(pl.col("score").count(), total=pl.len())
             hits, totals = counts["score"].to_numpy(), counts["total"].to_numpy()
             share, low, high = (float(x) for x in clustered(hits, totals, params.confidence))
-            key = {"facet": facet, "level": name, "responses": len(own)}
+            key = {"facet": facet, "level": name, "responses": len(part)}
             yield "valid", where | key | Estimate(share, low, high, len(counts)).row()

@@ -61,9 +61,9 @@ def _associations(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
     for language, rows in _configs(folder, "coverage"):
         lexicon = inputs.datasets["lexica"] / f"{language}.parquet"
         if lexicon.is_file():
-            known = pl.read_parquet(lexicon, columns=["word", "score"])
+            words = pl.read_parquet(lexicon, columns=["word", "score"])
             table = _sentiment(
-                rows, pl.col("lemma"), known, "pos", statement="qid", template="frame"
+                rows, pl.col("lemma"), words, "pos", statement="qid", template="frame"
             )
             scales = {"ADJ": "adjectives", "VERB": "verbs"}
             scale = pl.col("pos").replace_strict(scales, default="words")
@@ -75,12 +75,12 @@ def _completions(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
     for language, rows in _configs(folder, "vocabulary"):
         lexicon = inputs.datasets["emotions"] / f"{language}.parquet"
         if lexicon.is_file():
-            known = pl.read_parquet(lexicon).select(
+            words = pl.read_parquet(lexicon).select(
                 pl.col("word").str.to_lowercase(),
                 score=pl.col("positive").cast(pl.Int64) - pl.col("negative").cast(pl.Int64),
             )
             best, word = rows.filter(pl.col("rank") <= BEST), pl.col("word").str.to_lowercase()
-            table = _sentiment(best, word, known, "template", statement="group")
+            table = _sentiment(best, word, words, "template", statement="group")
             yield table.with_columns(language=pl.lit(language))
 
 
@@ -88,8 +88,8 @@ def _sentiment(
     rows: pl.DataFrame, word: pl.Expr, lexicon: pl.DataFrame, *by: str, **renamed: Any
 ) -> pl.DataFrame:
     """Return the mean score of words in a lexicon, by some columns."""
-    known = lexicon.group_by("word").agg(pl.col("score").mean())
-    joined = rows.join(known, left_on=word, right_on="word", how="left")
+    scores = lexicon.group_by("word").agg(pl.col("score").mean())
+    joined = rows.join(scores, left_on=word, right_on="word", how="left")
     means = joined.group_by(*by, **renamed).agg(pl.col("score").mean())
     return means.with_columns(measure=pl.lit("sentiment"))
 
@@ -97,7 +97,7 @@ def _sentiment(
 def _statements(inputs: Inputs) -> pl.DataFrame:
     """Return what each statement bears on, and -1 where agreeing speaks against it."""
     folder = inputs.datasets["statements"]
-    every = [
+    tables = [
         pl.read_parquet(path).select(
             "id",
             questionnaire=pl.lit(path.stem),
@@ -108,7 +108,7 @@ def _statements(inputs: Inputs) -> pl.DataFrame:
         for path in sorted(folder.glob("*.parquet"))
         if path.stem != "rejects"
     ]
-    return pl.concat(every).unique(maintain_order=True)
+    return pl.concat(tables).unique(maintain_order=True)
 
 
 def _keyed(rows: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
@@ -165,9 +165,9 @@ def _classification(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
             classes = sorted(set(rows["class"]))
             label = "positive" if "positive" in classes else classes[-1]
             odds = pl.col("logprob_nats") - (1 - pl.col("logprob_nats").exp()).log()
-            own = rows.filter(pl.col("class") == label).select("text", score=odds)
+            own_odds = rows.filter(pl.col("class") == label).select("text", score=odds)
             texts = pl.read_parquet(file).filter(pl.col("reading") == CORRECTED)
-            table = texts.join(own, on="text", how="left").select(
+            table = texts.join(own_odds, on="text", how="left").select(
                 "score", statement="target", template="country", seed="draw"
             )
             measure = pl.lit(f"log-odds of {label}")

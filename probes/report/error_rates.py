@@ -56,10 +56,10 @@ def lines(table: pl.DataFrame) -> list[Line]:
     ``outside``, the rates whose whole interval is out of bounds.
     """
     result = []
-    for (test, shape), own in table.group_by("test", "shape", maintain_order=True):
-        numbers = own.group_by("truth").agg(number=pl.col("replicates").max())["number"]
+    for (test, shape), rates in table.group_by("test", "shape", maintain_order=True):
+        numbers = rates.group_by("truth").agg(number=pl.col("replicates").max())["number"]
         line: Line = {"test": test, "shape": shape, "replicates": numbers.min(), "outside": []}
-        for row in own.to_dicts():
+        for row in rates.to_dicts():
             measure, rate = row["measure"], (row["value"], row["low"], row["high"])
             if row["kind"] != "null" or row["effect"] != 0 or row["value"] is None:
                 continue

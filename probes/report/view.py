@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
+from markupsafe import Markup
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,25 +16,15 @@ MISSING = "–"
 Row = dict[str, Any]
 
 
-class SafeHtml(str):
-    """HTML that the templates write as it is."""
-
-    __slots__ = ()
-
-    def __html__(self) -> str:
-        """Return itself."""
-        return self
-
-
-def link(address: str, text: str) -> SafeHtml:
+def link(address: str, text: str) -> Markup:
     """Return a link to an address, relative to the page that it stands on.
 
     Examples
     --------
     >>> link("values.html#controls", "a & b")
-    '<a href="values.html#controls">a &amp; b</a>'
+    Markup('<a href="values.html#controls">a &amp; b</a>')
     """
-    return SafeHtml(f'<a href="{escape(address)}">{escape(text)}</a>')
+    return Markup('<a href="{}">{}</a>').format(address, text)
 
 
 class Table(NamedTuple):
@@ -98,26 +88,29 @@ def listed(
 
     ``words``, ``numbers``: columns and their heads. ``interval`` is the interval from low to high.
     """
-    heads = {**words, **(numbers or {})}
-    cells = [[cell(row, name) for name in heads] for row in rows]
-    return Table(caption, tuple(words.values()), tuple((numbers or {}).values()), cells)
+    numbers = numbers or {}
+    cells = [
+        [cell(row[name]) for name in words] + [_number_cell(row, name) for name in numbers]
+        for row in rows
+    ]
+    return Table(caption, tuple(words.values()), tuple(numbers.values()), cells)
 
 
-def cell(row: Row, name: str) -> str:
-    """Write a column of a row."""
+def _number_cell(row: Row, name: str) -> str:
     if name == "interval":
-        ends = (row["low"], row["high"])
-        return MISSING if ends == (None, None) else " to ".join(_ends(row))
-    value = row[name]
+        return MISSING if row["low"] is row["high"] is None else " to ".join(_ends(row))
+    return p_value(row[name]) if name == "p" or name.startswith("p_") else cell(row[name])
+
+
+def cell(value: Any) -> str:
+    """Write the value of a cell."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
         return value or MISSING
     if isinstance(value, list):
         return ", ".join(map(str, value)) or MISSING
-    if isinstance(value, int):
-        return f"{value:,}"
-    return p_value(value) if name == "p" or name.startswith("p_") else number(value)
+    return f"{value:,}" if isinstance(value, int) else number(value)
 
 
 def number(value: float | None) -> str:

@@ -207,8 +207,8 @@ def metrics(rows: Sequence[Row]) -> dict[str, Any]:
         at = (row["analysis"], row["reading"] or "all", _metric(row))
         values.setdefault(at, []).append(row["value"])
     means: dict[str, Any] = {}
-    for (analysis, reading, name), own in values.items():
-        mean = round(fmean(own), DIGITS)
+    for (analysis, reading, name), numbers in values.items():
+        mean = round(fmean(numbers), DIGITS)
         means.setdefault(analysis, {}).setdefault(reading, {})[name] = mean
     passed = sum(row["verdict"] == measures.YES for row in rows)
     return {"controls": means, "as_it_should": {"of": len(rows), "yes": passed}}

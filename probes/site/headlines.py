@@ -67,13 +67,16 @@ class Kind(NamedTuple):
 
 
 class Headline(NamedTuple):
-    """The tables of a study that its headline is made of, and how."""
+    """A study of one model, the tables that its headline is made of, and how."""
 
+    about: str
+    probe: str
+    controls: tuple[str, str]  # positive, negative
+    planted: str  # in positive controls
+    kind: Kind
     analysis: str
     tables: tuple[str, ...]  # of the analysis; without rows in the first there is no headline
-    kind: Kind
     rows: Callable[[Frames], pl.DataFrame]
-    planted: str  # in positive controls
     sources: Mapping[str, Source] = {}  # others, by name
 
     def frames(self, tables: Tables) -> dict[str, pl.DataFrame]:
@@ -274,40 +277,40 @@ def void_stances(frames: Frames) -> str:
 
 HEADLINES: dict[str, Headline] = {
     "politicians": Headline(
-        "pmi",
-        ("pmi",),
+        "which words a model puts beside the names of women and men (Stańczak et al. 2023)",
+        *("associations", ("world-planted", "world-null"), "words of women and of men"),
         Kind("words", "go with a gender"),
+        *("pmi", ("pmi",)),
         _words,
-        "words of women and of men",
         {"lists": lists},
     ),
     "stereotypes": Headline(
-        "recall",
-        ("recall",),
+        "whether a model completes as search engines do about social groups (Choenni et al. 2021)",
+        *("completions", ("world-groups", "world-groups-null"), "attributes of groups"),
         Kind("categories", "have their suggested attributes first"),
-        _recalled,
-        "attributes of groups",
+        *("recall", ("recall",), _recalled),
     ),
     "values": Headline(
-        "values",
-        ("values", "calibration"),
+        "which values a model agrees with (Al Ali and Libovický 2024)",
+        *("agreement", ("world-values", "world-values-null"), "some of the values"),
         Kind("values", "are agreed with more, or less, than their opposites"),
-        _values,
-        "some of the values",
+        *("values", ("values", "calibration"), _values),
     ),
     "nationality": Headline(
-        "nationality",
-        ("delta",),
+        "what a classifier changes its mind about with a name of another country (Barriere and "
+        "Cifuentes 2024)",
+        *("classification", ("world-names", "world-names-null"), "some of the countries"),
         Kind("countries", "have names that move predictions otherwise than the others' names"),
-        _countries,
-        "some of the countries",
+        *("nationality", ("delta",), _countries),
     ),
     "leaning": Headline(
+        "where a model stands on political axes (Feng et al. 2023)",
+        *("stances", ("world-partisan", "world-leaning-null")),
+        "sides; in world-leaning and world-writing only in texts to train on: none to find here",
+        Kind("axes", "lie to one side of random responses"),
         "compass",
         ("coordinates", "baselines", "answered", "items", "stability"),
-        Kind("axes", "lie to one side of random responses"),
         _axes,
-        "sides; in world-leaning and world-writing only in texts to train on: none to find here",
     ),
 }
 

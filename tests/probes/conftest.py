@@ -158,7 +158,7 @@ def finished(built, once):
     from plumbline.probes.core.run_analysis import analyse
     from plumbline.probes.core.run_probe import probe
     from plumbline.probes.models.load import pin
-    from plumbline.probes.site import write
+    from plumbline.probes.site.build import write
 
     def make(folder):
         shutil.copytree(built, folder, symlinks=True, dirs_exist_ok=True)

@@ -110,28 +110,6 @@ TABLE = "[...document.querySelectorAll('table')].find((t) => t.caption.textConte
 CELLS = "[...%s.tBodies[0].rows].map((row) => row.cells[%d].textContent)"
 
 
-@pytest.mark.parametrize("key", ["Enter", " "])
-def test_tables_are_sorted_by_keyboard(browser, site, key):
-    browser.open(address(site, "index"), 1440)
-    browser.run(OPEN)
-    before = browser.run(CELLS % (TABLE, 5))
-    counts = [int(cell.replace(",", "")) for cell in before]
-    assert counts != sorted(counts)
-    head = f"{TABLE}.tHead.rows[0].cells[5]"
-    assert browser.run(f"{head}.getAttribute('aria-sort')") is None
-    browser.run(f"{head}.querySelector('button').focus()")
-    for order, wanted in (("ascending", sorted(counts)), ("descending", sorted(counts)[::-1])):
-        browser.press(key)
-        assert browser.run(f"{head}.getAttribute('aria-sort')") == order
-        cells = browser.run(CELLS % (TABLE, 5))
-        assert [int(cell.replace(",", "")) for cell in cells] == wanted
-    names = f"{TABLE}.tHead.rows[0].cells[0]"
-    browser.run(f"{names}.querySelector('button').click()")
-    cells = browser.run(CELLS % (TABLE, 0))
-    assert cells == sorted(cells)
-    assert browser.run(f"{TABLE}.querySelectorAll('[aria-sort]').length") == 1
-
-
 def test_numbers_sort_as_numbers_and_what_is_missing_stays_last(browser, site):
     browser.open(address(site, "index"), 1440)
     cells = ["0.5 (0 to 1)", "–", "-2.00", "−∞ to 3", "1,000", "30 of 50", "12%"]

@@ -58,6 +58,12 @@ def test_section_takes_only_the_columns_that_a_schema_has(tmp_path):
     assert [cells[0] for cells in part.tables[0].rows] == ["b", "a"]  # by size
 
 
+def test_sortable_key_may_be_named_interval():
+    rows = pl.DataFrame([row("a", 2.0, interval="t"), row("b", -3.0, interval="jackknife")])
+    table = results.sortable(rows, ["word", "interval"], ["model", "reading"], 9)
+    assert table.rows[0] == ["b", "jackknife", "-3.00", "-3.50 to -2.50"]
+
+
 def test_section_puts_readings_side_by_side_and_models_apart(tmp_path):
     readings = ("faithful", "corrected")
     rows = [row("a", 1.0, reading, model) for model in ("m", "n") for reading in readings]
