@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from passports import CONFIG, EACH
+from passports import CONFIG
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.shards import Task
@@ -42,12 +42,6 @@ def test_classification_is_the_models(nations):
         assert own["logprob_nats"].exp().to_list() == pytest.approx(each.probabilities, abs=2e-6)
 
 
-def test_pieces(nations):
-    found = pl.read_parquet("data/outputs/classification/planted/pieces/*.parquet")
-    assert len(found) == 3 * 3 * (EACH - 1)  # the last of each kind is flagged
-    assert set(found["tokens"]) == {1}  # the world's tokenizer knows all names
-
-
 def test_classification_has_the_planted_offsets(nations):
     known = pl.read_parquet("data/samples/worlds/planted/texts.parquet")
     wide = (
@@ -58,14 +52,6 @@ def test_classification_has_the_planted_offsets(nations):
     both = wide.join(known, on="text").with_columns(d=pl.col("positive") - pl.col("negative"))
     assert both.select(pl.corr("d", "planted")).item() > 0.98
     assert both.select((pl.col("d") - pl.col("planted")).abs().mean()).item() < 0.02
-
-
-def test_perplexity_texts(nations):
-    plain = pl.read_parquet(f"data/datasets/targets/{CONFIG}.parquet")["text"]
-    wanted = rows().filter(pl.col("reading").is_in([0, 2]))["text"].unique()
-    assert set(plain) - set(rows()["text"])  # texts without a person
-    assert set(scored()["text"]) == {*wanted, *plain}
-    assert set(rows()["text"]) - set(scored()["text"])
 
 
 def test_perplexity_is_the_models(nations):
