@@ -137,11 +137,7 @@ def over_trainings(drawn: Floats, left: Floats, texts: Part, confidence: float) 
     The variance over texts that such values have each by itself counts once; see
     :func:`plumbline.probes.stats.crossed.over_trainings`.
 
-    Parameters
-    ----------
-    drawn : (1 + replicates,)
-    left : (trainings, 1 + fewer replicates)
-        The same without each training.
+    ``drawn``: (1 + replicates,); ``left``: the same without each training, (trainings, 1 + fewer).
     """
     value, n = float(drawn[0]), len(left)
     if n < 2:

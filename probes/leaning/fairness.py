@@ -50,11 +50,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     A UserError if the positive class of a task is not named, or is none of two.
 
-    Returns
-    -------
-    dict
-        ``overall``, ``groups``, ``differences`` and ``disagreements``, with the columns of
-        :data:`SCHEMAS`.
+    Returned: ``overall``, ``groups``, ``differences`` and ``disagreements``, with the columns of
+    :data:`SCHEMAS`.
     """
 
     def parts(case: Case) -> Tables:

@@ -127,14 +127,9 @@ def cases(
     A UserError if there are not two classes with the positive one, or trainings have predictions
     for different texts.
 
-    Parameters
-    ----------
-    positive
-        The positive class, by task or by what its name begins with.
-    texts_min
-        Texts that a group must have.
-    analysis
-        Whose params these are, for messages.
+    ``positive``: the positive class, by task or by what its name begins with.
+    ``texts_min``: texts that a group must have.
+    ``analysis``: whose params these are, for messages.
     """
     for model in inputs.models:
         for path in sorted(inputs.outputs("finetuned_classifiers", model).iterdir()):

@@ -155,12 +155,7 @@ def stance(
       :data:`UNCLEAR`, and no answer.
 
     ``agree``, ``disagree``, (...): masses P+ and P-, not negative, normalised by their sum where
-    the method does.
-
-    Returns
-    -------
-    (...) integers
-        0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`.
+    the method does. Returned: 0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`, (...).
 
     Examples
     --------

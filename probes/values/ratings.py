@@ -110,12 +110,7 @@ def of_pairs(faced: Array, bearing: Array, place: Integers) -> Array:
     What a statement and its opposite share, such as words, or that political statements are agreed
     with, is taken out of each pair by turning one of them round.
 
-    Parameters
-    ----------
-    faced : (statements,) array
-        Ratings in the direction of the value.
-    place : (statements,) array
-        Number of the pair.
+    ``faced``, ``place``, (statements,): ratings in the direction of the value, number of the pair.
 
     Examples
     --------
@@ -210,12 +205,8 @@ def at_margin(error: float, apart: float, margin: float, stretch: float) -> floa
     Lines stretch all differences by one factor, the larger ones by more. Where a difference is
     small because they shrank it, its own error is too small for the null, which is the margin.
 
-    Parameters
-    ----------
-    error, apart
-        Of the mean difference, and that itself.
-    stretch
-        Standard error of that factor, a share of 1.
+    ``error``, ``apart``: of the mean difference, and that itself.
+    ``stretch``: standard error of that factor, a share of 1.
 
     Examples
     --------
@@ -234,12 +225,8 @@ def apart_error(
 
     Pairs and lines vary by themselves; Satterthwaite (1946), Biometrics Bulletin 2(6), p. 112.
 
-    Parameters
-    ----------
-    items
-        Differences, bearings and numbers of the pair, (statements,) each.
-    line, neutral
-        Standard error of what the lines do to the mean, and the statements behind it.
+    ``items``: differences, bearings and numbers of the pair, (statements,) each.
+    ``line``, ``neutral``: standard error of the effect of the lines, and the statements behind it.
 
     Examples
     --------

@@ -122,16 +122,10 @@ def _count(
 def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
     """Return the planted rating of every statement and gender, in the direction of its value.
 
-    Parameters
-    ----------
-    points
-        A row for each prompt: columns axis (empty: apolitical), id, bearing, gender, frame, form,
-        true_agree, true_disagree.
+    ``points``: a row for each prompt, columns axis (empty: apolitical), id, bearing, gender, frame,
+    form, true_agree, true_disagree.
 
-    Returns
-    -------
-    DataFrame
-        Columns axis, id, bearing, gender, rating; political statements alone.
+    Returned: columns axis, id, bearing, gender, rating; political statements alone.
     """
     x, y = pl.col("true_disagree"), pl.col("true_agree")
     neutral = pl.col("axis") == ""

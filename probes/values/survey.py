@@ -28,23 +28,11 @@ KIND = ("survey", "simulated", "scale", "axis", "gender", "infected")
 def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
     """Return the respondents of all surveys, a row for each value and kind of respondents.
 
-    Kinds are gender and infection status, ``all`` among the values of both.
+    Kinds are gender and infection status, ``all`` among the values of both. Columns: :data:`KIND`,
+    and lists of equal length, ``respondent``, sorted, and ``score``, the mean of a respondent's
+    answers, turned round where that is due. A UserError if no statement of a survey is known.
 
-    Parameters
-    ----------
-    statements
-        Of all languages: columns scale, id, axis, bearing.
-
-    Returns
-    -------
-    DataFrame
-        :data:`KIND`, and lists of equal length: ``respondent``, sorted, and ``score``, the mean of
-        a respondent's answers, turned round where that is due.
-
-    Raises
-    ------
-    UserError
-        If no statement of a survey is in the dataset ``statements``.
+    ``statements``: of all languages, columns scale, id, axis, bearing.
     """
     columns = ["scale", "id", "axis", "bearing"]
     bearing = statements.select(columns).filter(pl.col("axis") != "").unique().sort(columns)

@@ -56,17 +56,10 @@ __all__ = ["SCHEMAS", "Params"]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of all models.
+    """Compute the tables of all models, columns as in :data:`SCHEMAS`.
 
-    Returns
-    -------
-    dict
-        Columns as in :data:`SCHEMAS`.
-
-    Raises
-    ------
-    UserError
-        If a language has fewer than two statements for calibration, or none that bear on a value.
+    A UserError if a language has fewer than two statements for calibration, or none that bear on a
+    value.
     """
     parts: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     about = statements(inputs.datasets["statements"])
