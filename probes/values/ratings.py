@@ -168,10 +168,10 @@ def gender(reading: Reading) -> Rows:
         rated = ratings(neutral, lines)  # lines and ratings are of the same statements
         draws = mean(rated[:, 0] - rated[:, 1], np.ones(number), neutral.drawn)
         clusters = len(np.unique(neutral.place))
-        error = _spread(draws[1:], clusters), clusters - 1.0
+        both = _spread(draws[1:], clusters), clusters - 1.0
         about = {"fitted": fitted, "measure": "agreement", "axis": schemas.CALIBRATION}
         yield reading.row(
-            draws, clusters, **_tests(float(draws[0]), error, error, margin, tested=True), **about
+            draws, clusters, **_tests(float(draws[0]), both, both, margin, tested=True), **about
         )
 
 
@@ -241,11 +241,11 @@ def apart_error(
     pairs = np.unique(place, return_inverse=True)[1]
     load = np.bincount(pairs, np.abs(bearing))
     total = np.bincount(pairs, np.abs(bearing) * apart)
-    left = (total - total.sum() / load.sum() * load) / load.mean()
+    residual = (total - total.sum() / load.sum() * load) / load.mean()
     n = len(load)
     if n < 2:
         return float("nan"), float("nan")
-    of_pairs = (left**2).sum() / (n * (n - 1))
+    of_pairs = (residual**2).sum() / (n * (n - 1))
     variance = of_pairs + line**2
     if not variance:
         return 0.0, n - 1.0
@@ -267,6 +267,7 @@ def lines(reading: Reading) -> Rows:
         err = residuals(block, lines)
         pooled = fitted == POOLED
         for g, gender in enumerate(("both",) if pooled else schemas.WHO[:2]):
+            rows: list[tuple[str, str, str, Array, dict[str, float]]]
             rows = [(*cell, "slope", lines.slope[g, c], {}) for c, cell in enumerate(block.cells)]
             rows.append((*combined, "sigma", lines.sigma[g], {}))
             if fitted != LIKELY:
@@ -278,7 +279,7 @@ def lines(reading: Reading) -> Rows:
 
 
 def _above(block: Block, err: Array, params: Params) -> tuple[Array, float]:
-    """Return how often a likely statement is agreed with more than an unlikely one, and its p.
+    """Return the share of pairs in which the likely statement is agreed with more, and its p.
 
     The two-sided p is that with likely and unlikely statements shuffled; nan where all are of one
     kind.
@@ -295,8 +296,8 @@ def _above(block: Block, err: Array, params: Params) -> tuple[Array, float]:
         return share, float("nan")
     rank = np.argsort(np.argsort(err[:, 0], kind="stable"), kind="stable").astype(np.float64)
     rng, centre = np.random.default_rng(params.seed), rank.mean() * likely.sum()
-    drawn = np.array([rank[rng.permutation(likely)].sum() for _ in range(params.n_permutations)])
-    p = permutation_p(rank[likely].sum() - centre, drawn - centre, relative=True)
+    sums = np.array([rank[rng.permutation(likely)].sum() for _ in range(params.n_permutations)])
+    p = permutation_p(rank[likely].sum() - centre, sums - centre, relative=True)
     return share, float(p)
 
 

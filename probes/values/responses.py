@@ -84,8 +84,8 @@ def block(
     key = ("questionnaire", "id", "gender", "frame", "form")
     nats = answered.filter(method=method).select(*key, *NATS)
     if cells is None:
-        both = nats.select("frame", "form").unique()
-        cells = both.sort("frame", "form", descending=[False, True]).rows()
+        pairs = nats.select("frame", "form").unique()
+        cells = pairs.sort("frame", "form", descending=[False, True]).rows()
     about = about.sort("questionnaire", "id", "axis")
     kinds = [(gender, *cell) for gender in GENDERS for cell in cells]
     grid = pl.DataFrame(kinds, schema=dict.fromkeys(key[2:], pl.String), orient="row")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from plumbline.builders.core.schema import Column, Schema
@@ -38,7 +40,7 @@ def _text(name: str, description: str) -> Column:
     return Column(name, "string", description)
 
 
-def _number(name: str, description: str, *, nullable: bool = False, **bounds: float) -> Column:
+def _number(name: str, description: str, *, nullable: bool = False, **bounds: Any) -> Column:
     return Column(name, "float64", description, nullable, **bounds)
 
 
