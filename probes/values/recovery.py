@@ -21,7 +21,6 @@ from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.values.schemas import ALL
 from plumbline.probes.values.schemas import Params as AnalysisParams
-from plumbline.probes.values.values import correlation
 
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
@@ -163,6 +162,9 @@ def _odds(rows: Comparison, points: pl.DataFrame, key: dict[str, Any]) -> None:
     weights = poisson(bits(keys(names.tolist()), rows.params.n_bootstrap, rows.params.seed))[
         clusters
     ]
-    draws = correlation(x, y, np.hstack([np.ones((len(x), 1)), weights.astype(np.float64)]))
+    w = np.hstack([np.ones((len(x), 1)), weights.astype(np.float64)])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mx, my, xx, yy, xy = (v @ w / w.sum(axis=0) for v in (x, y, x * x, y * y, x * y))
+        draws = (xy - mx * my) / np.sqrt((xx - mx * mx) * (yy - my * my))
     ends = interval(draws[1:], len(names), rows.confidence)
     rows.add("correlation", Estimate(float(draws[0]), *ends, len(names)), STATEMENT, **key)
