@@ -246,16 +246,12 @@ def fill_masks(questions: Sequence[Question], scorer: Scorer, params: Params) ->
         for block in scorer.predict(texts, params.mask.top_k, language=language)
         for row in zip(block.ids.tolist(), block.logprobs_nats.tolist(), block.unknown, strict=True)
     )
-    filled = (
-        {block.candidates[j]: x for j, x in zip(order, nats, strict=True)}
-        for block in scorer.fill(texts, words, len(words), language=language)
-        for order, nats in zip(block.best, block.logprobs_nats, strict=True)
-    )
-    for question, (ids, nats, unknown), mass in zip(questions, best, filled, strict=True):
-        row: Row = {
-            "words": [pieces.words[i] if pieces.starts[i] else pieces.tokens[i] for i in ids]
-        }
-        row |= {"words_nats": nats, "unknown": int(unknown)}
+    blocks = scorer.fill(texts, words, len(words), language=language)
+    fills = (fill for block in blocks for fill in block.each())
+    for question, (ids, nats, unknown), fill in zip(questions, best, fills, strict=True):
+        mass = dict(zip(fill.words, fill.logprobs_nats, strict=True))
+        tokens = [pieces.words[i] if pieces.starts[i] else pieces.tokens[i] for i in ids]
+        row: Row = {"words": tokens, "words_nats": nats, "unknown": int(unknown)}
         for side, name in (("agree", "positive"), ("disagree", "negative")):
             masses = [mass[word] for word in lists[name] if word in mass]
             if not masses:
