@@ -67,12 +67,12 @@ def score(model: str, sheets: Sequence[Path]) -> Agreement:
     if len(sheets) < 2 or any(set(sheet) != set(labels[0]) for sheet in labels):
         raise UserError(f"{', '.join(map(str, sheets))}: give two or more sheets of one draw")
     votes = {key: [sheet[key] for sheet in labels] for key in labels[0]}
-    counts = np.array([[given.count(label) for label in LABELS] for given in votes.values()])
+    counts = np.array([[marks.count(label) for label in LABELS] for marks in votes.values()])
     clear = {
         key: label
-        for key, given in votes.items()
+        for key, marks in votes.items()
         for label in LABELS[:2]
-        if 2 * given.count(label) > len(given)
+        if 2 * marks.count(label) > len(marks)
     }
     rows = _answers(model).filter(pl.col("key").is_in(list(clear)))
     accuracy = {}

@@ -114,9 +114,9 @@ def choice(
     It is read in the first sentence that names one, as "Agree", "3) Agree", "3" or "Option 3",
     whatever reasons follow. A question, a condition ("if you agree"), the opinion of others ("some
     agree"), a quotation, a list of options and a repetition of the prompt choose nothing. A
-    sentence with several options, a denial before the option, the number of another, a percentage,
+    sentence with listing options, a denial before the option, the number of another, a percentage,
     or agreement with persons is ``unclear``. A response with a refusal (:data:`REFUSAL`) before its
-    option is ``refused``. Of a long answer :data:`LONGEST` characters are read.
+    option is ``refused``. The first :data:`LONGEST` characters are read.
 
     Parameters
     ----------
@@ -144,34 +144,34 @@ def choice(
     text = _normalised(answer)[:LONGEST].casefold()
     text = QUOTATION.sub(lambda m: m[0] if len(m[0].split()) < REPEATED else " ", text)
     text = re.sub(name.replace(r"\ ", r"\s+"), lambda m: " ".join(m[0].split()), text)
-    for several in (  # lists of options, with an explanation each or in a row
+    for listing in (  # lists of options, with an explanation each or in a row
         rf"(?:(?:^|\n)\W{{0,9}}(?:option )?\d+\W{{1,9}}{name}:[^\n]*){{2,}}",
         rf"(?:\W{{0,9}}(?:\d+\W{{1,9}})?{name}(?: ?\(\w+\)|\W{{1,9}}\d+ ?%)?){{2,}}",
     ):
-        text = re.sub(several, lambda m: "\n" if len({*re.findall(name, m[0])}) > 1 else m[0], text)
+        text = re.sub(listing, lambda m: "\n" if len({*re.findall(name, m[0])}) > 1 else m[0], text)
     prompt = _normalised(prompt)
     for part in SENTENCES.split(text):
         sentence = remove_repeated(part, prompt)
         if sentence.endswith("?"):
             continue
-        meant = [m for m in named.finditer(sentence) if not OTHERS.search(sentence[: m.start()])]
-        first = meant[0].start() if meant else len(sentence)
+        hits = [m for m in named.finditer(sentence) if not OTHERS.search(sentence[: m.start()])]
+        first = hits[0].start() if hits else len(sentence)
         if REFUSAL.search(sentence[:first]):
             return Choice("refused", None)
-        if not meant:
+        if not hits:
             alone = NUMBER.search(sentence) if numbered else None
             number = int(alone[1] or alone[2]) if alone else 0
             if 1 <= number <= len(options):
                 return Choice("answered", number - 1)
             continue
-        if not re.search(r"\w", sentence[:first]) and BREAK.match(sentence[meant[0].end() :]):
-            meant = meant[:1]  # reasons follow
-        labels = [(numbers[m[2]], int(n) - 1) for m in meant for n in (m[1], m[3]) if n]
+        if not re.search(r"\w", sentence[:first]) and BREAK.match(sentence[hits[0].end() :]):
+            hits = hits[:1]  # reasons follow
+        labels = [(numbers[m[2]], int(n) - 1) for m in hits for n in (m[1], m[3]) if n]
         mislabelled = numbered and any(n < len(options) and n != k for k, n in labels)
         doubted = any(
-            BEFORE.search(sentence[: m.start()]) or BEHIND.match(sentence[m.end() :]) for m in meant
+            BEFORE.search(sentence[: m.start()]) or BEHIND.match(sentence[m.end() :]) for m in hits
         )
-        chosen = {numbers[m[2]] for m in meant}
+        chosen = {numbers[m[2]] for m in hits}
         if doubted or mislabelled or len(chosen) > 1:
             break
         return Choice("answered", chosen.pop())

@@ -76,16 +76,16 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     if rows["coordinates"]:
         rows["magnitudes"] = magnitudes(rows["coordinates"], rows["shifts"], questionnaires)
     tables = {}
-    for name, some in rows.items():
-        if some:
-            table = pl.DataFrame(some, infer_schema_length=None)
-            if "p" in table.columns:
-                drawn = {"stability": least_p(params.n_permutations_stability)}
-                table = adjusted(table, "p", FAMILY, drawn.get(name, 0.0))
+    for name, records in rows.items():
+        if records:
+            frame = pl.DataFrame(records, infer_schema_length=None)
+            if "p" in frame.columns:
+                smallest = {"stability": least_p(params.n_permutations_stability)}
+                frame = adjusted(frame, "p", FAMILY, smallest.get(name, 0.0))
             schema = SCHEMAS[name]
             labels = {key: schema[key].labels for key in schema.key}
             order = (pl.col(k).cast(pl.Enum(v)) if v else pl.col(k) for k, v in labels.items())
-            tables[name] = typed(table, schema, params.confidence).sort(*order)
+            tables[name] = typed(frame, schema, params.confidence).sort(*order)
         elif name not in OPTIONAL:
             raise UserError(f"analysis.compass: no row of {name}; does any model have outputs?")
     return tables
@@ -182,7 +182,7 @@ def contrasts(reading: Reading, params: Params) -> Iterator[tuple[str, State, tu
         if state == ITSELF:
             continue
         opposite = params.contrasts.get(state.corpus)
-        others = {"base model": (ITSELF,)}
+        others: dict[str, tuple[State, ...]] = {"base model": (ITSELF,)}
         if (control := params.against(state.corpus)) != state.corpus:
             others["control"] = (state._replace(corpus=control),)
         if state.period == "from":
@@ -214,11 +214,11 @@ def items(reading: Reading, _: Params) -> Iterator[Row]:
 
 
 def baselines(scale: Scale) -> Iterator[Row]:
-    """Yield the coordinates of random responses, and of the same response to all statements."""
+    """Yield the coordinates of random responses, and of the constant response to all statements."""
     spread = scale.spread()
     for constants, (a, axis) in product(schemas.ROUNDED, enumerate(scale.axes)):
-        same = scale.constants[constants][a] + scale.points[a].sum(axis=0)  # (options,)
-        places = [(scale.start(constants)[a], spread[a]), *((value, 0.0) for value in same)]
+        constant = scale.constants[constants][a] + scale.points[a].sum(axis=0)  # (options,)
+        places = [(scale.start(constants)[a], spread[a]), *((value, 0.0) for value in constant)]
         for baseline, (value, sd) in zip(schemas.BASELINES, places, strict=True):
             yield {
                 "questionnaire": scale.name,
@@ -242,8 +242,8 @@ def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]
     """
     chances = []
     for scale in questionnaires.values():
-        distance, sd = np.abs(scale.start("corrected") - scale.center), scale.spread()
-        for axis, chance in zip(scale.axes, foldnorm.mean(distance / sd, scale=sd), strict=True):
+        far, sd = np.abs(scale.start("corrected") - scale.center), scale.spread()
+        for axis, chance in zip(scale.axes, foldnorm.mean(far / sd, scale=sd), strict=True):
             about = {"questionnaire": scale.name, "axis": axis, "center": scale.center}
             chances.append(about | {"chance": finite(chance)})
     untrained = pl.DataFrame(coordinates, infer_schema_length=None).filter(corpus="")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
     from plumbline.probes.leaning.predictions import Bools, Floats
+
+    Row = dict[str, Any]
 
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
@@ -105,18 +107,18 @@ def _tested(
         for name, size, predicted in kinds(trained):
             mean = case.measured(predicted, weights).mean(axis=0)
             means[name] = mean, size
-            columns = {"reading": reading, "ensemble": name, "size": size}
+            columns: Row = {"reading": reading, "ensemble": name, "size": size}
             ends = percentiles(mean[1:].T, confidence)
             yield "scores", metric_table(mean[0], *ends, clusters, **columns)
-    left = without_seeds(trained, weights[:, : 1 + FEWER]).values()
+    reduced = without_seeds(trained, weights[:, : 1 + FEWER]).values()
     for name, (mean, size) in means.items():
         if name == PARTISAN:
             continue
         difference = means[PARTISAN][0] - mean  # (1 + replicates, measures)
         variances = np.nanstd(difference[1:], axis=0, ddof=1) ** 2
-        # no interval where fewer than vote are left without a training
-        enough = all(name in scores and scores[name][1] == size for scores in left)
-        gains = [scores[PARTISAN][0] - scores[name][0] for scores in left if enough]
+        # no interval where fewer than vote are reduced without a training
+        enough = all(name in scores and scores[name][1] == size for scores in reduced)
+        gains = [scores[PARTISAN][0] - scores[name][0] for scores in reduced if enough]
         contrasts = [
             over_trainings(
                 difference[:, m],
@@ -130,24 +132,22 @@ def _tested(
         yield "differences", contrast_table(contrasts, clusters, **columns)
 
 
-def over_trainings(drawn: Floats, left: Floats, texts: Part, confidence: float) -> Contrast:
+def over_trainings(
+    differences: Floats, reduced: Floats, texts: Part, confidence: float
+) -> Contrast:
     """Return a difference over texts and trainings; no interval with fewer than two trainings.
 
     Jackknife: a pseudo-value is P times the statistic minus P - 1 times that without a training.
     The variance over texts that such values have each by itself counts once; see
     :func:`plumbline.probes.stats.crossed.over_trainings`.
 
-    Parameters
-    ----------
-    drawn : (1 + replicates,)
-    left : (trainings, 1 + fewer replicates)
-        The same without each training.
+    ``drawn``: (1 + replicates,); ``left``: the same without each training, (trainings, 1 + fewer).
     """
-    value, n = float(drawn[0]), len(left)
+    value, n = float(differences[0]), len(reduced)
     if n < 2:
         return Contrast(value, *[float("nan")] * 3)
-    pseudo = n * drawn[: left.shape[1]] - (n - 1) * left
-    return estimated(value, [texts, left_out(left[:, 0])], confidence, own_part(pseudo[:, 1:]))
+    pseudo = n * differences[: reduced.shape[1]] - (n - 1) * reduced
+    return estimated(value, [texts, left_out(reduced[:, 0])], confidence, own_part(pseudo[:, 1:]))
 
 
 def first_run(trained: Trained) -> Iterator[Voters]:
@@ -199,31 +199,31 @@ def all_runs(trained: Trained) -> Iterator[Voters]:
 def without_seeds(trained: Trained, weights: Floats) -> dict[int, Means]:
     """Return means, (1 + replicates, measures), and size of voters, without each pretraining seed.
 
-    Runs of the model itself that have its fine-tuning seeds are left out with it. Empty where a
-    corpus would be left without a training. The best are left out: how they are chosen jumps.
+    Runs of the model itself that have its fine-tuning seeds are others out with it. Empty where a
+    corpus would be others without a training. The best are others out: how they are chosen jumps.
     """
     case, members, itself = trained[:3]
     means: dict[int, Means] = {}
     pairs = [seeds for runs in members.values() for seeds in runs.seeds]
     for out in sorted({seed for seed, _ in pairs}):
         tuned = {tuning for seed, tuning in pairs if seed == out}
-        left = {
+        others = {
             corpus: runs.pick([seeds for seeds in runs.seeds if seeds[0] != out])
             for corpus, runs in members.items()
         }
-        if not all(runs.seeds for runs in left.values()):
+        if not all(runs.seeds for runs in others.values()):
             return {}
         base = itself and itself.pick([seeds for seeds in itself.seeds if seeds[1] not in tuned])
         means[out] = {
             name: (case.measured(predicted, weights).mean(axis=0), size)
-            for name, size, predicted in all_runs(trained._replace(members=left, itself=base))
+            for name, size, predicted in all_runs(trained._replace(members=others, itself=base))
             if name not in (BEST, BLIND)
         }
     return means
 
 
 def _choices(runs: int, size: int, draws: int, key: str) -> list[tuple[int, ...]]:
-    """Return which runs vote together: all choices, or some of them that follow from a key."""
+    """Return the runs that vote together: all choices, or some of them that follow from a key."""
     size = min(size, runs)
     if comb(runs, size) <= draws:
         return list(combinations(range(runs), size))

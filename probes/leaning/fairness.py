@@ -50,11 +50,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     A UserError if the positive class of a task is not named, or is none of two.
 
-    Returns
-    -------
-    dict
-        ``overall``, ``groups``, ``differences`` and ``disagreements``, with the columns of
-        :data:`SCHEMAS`.
+    Returned: ``overall``, ``groups``, ``differences`` and ``disagreements``, with the columns of
+    :data:`SCHEMAS`.
     """
 
     def parts(case: Case) -> Tables:
@@ -170,27 +167,31 @@ def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
             corpora = dict.fromkeys([params.against(state.corpus), *right])
             others = [s for s in case.states if s.itself]
             others += [state._replace(corpus=corpus) for corpus in corpora]
-            pairs += [(state, other) for other in others if other in case.states and other != state]
+            pairs += [
+                (state, baseline)
+                for baseline in others
+                if baseline in case.states and baseline != state
+            ]
     return pairs
 
 
 def matched(runs: Runs, others: Runs, state: State) -> tuple[Runs, Runs]:
-    """Return the runs of both that have the same seeds; ``others`` belong to ``state``.
+    """Return the runs of shared that have the same seeds; ``others`` belong to ``state``.
 
     The model itself has no pretraining seeds: its runs are compared with those of each.
     """
     start = int(state.itself)  # first of the seeds that must be the same
     by_seed = {seeds[start:]: seeds for seeds in others.seeds}
-    both = [seeds for seeds in runs.seeds if seeds[start:] in by_seed]
-    return runs.pick(both), others.pick([by_seed[seeds[start:]] for seeds in both])
+    shared = [seeds for seeds in runs.seeds if seeds[start:] in by_seed]
+    return runs.pick(shared), others.pick([by_seed[seeds[start:]] for seeds in shared])
 
 
-def _over_trainings(drawn: Floats, texts: int, confidence: float) -> crossed.Contrast:
+def _over_trainings(differences: Floats, texts: int, confidence: float) -> crossed.Contrast:
     """Return a difference over texts and trainings, from (trainings, 1 + replicates)."""
-    replicates = drawn[:, 1:].mean(axis=0)
+    replicates = differences[:, 1:].mean(axis=0)
     finite_ones = np.isfinite(replicates)
     if finite_ones.sum() < 2:
-        return crossed.Contrast(float(drawn[:, 0].mean()), *[float("nan")] * 3)
+        return crossed.Contrast(float(differences[:, 0].mean()), *[float("nan")] * 3)
     variance = float(replicates[finite_ones].var(ddof=1))
-    shared = crossed.own_part(drawn[:, 1:][:, finite_ones])
-    return crossed.over_trainings(drawn[:, 0], variance, texts, confidence, own=shared)
+    shared = crossed.own_part(differences[:, 1:][:, finite_ones])
+    return crossed.over_trainings(differences[:, 0], variance, texts, confidence, own=shared)

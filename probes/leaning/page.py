@@ -30,8 +30,8 @@ def style(corpus: str) -> figures.Mark:
     """Return the mark of a corpus, light of social media; black and hollow: the model itself."""
     if not corpus:
         return figures.Mark("circle", "#fff", "#000")
-    found = [style for side, style in SIDES.items() if corpus.endswith(side)]
-    colour, shape = found[0] if found else OTHER
+    styles = [style for side, style in SIDES.items() if corpus.endswith(side)]
+    colour, shape = styles[0] if styles else OTHER
     return figures.Mark(shape, "#fff" if corpus.startswith("social") else colour, colour)
 
 

@@ -55,7 +55,7 @@ class Runs(NamedTuple):
 
     @property
     def predicted(self) -> Bools:
-        """Return whether each calls each text positive."""
+        """Return the classes, (runs, texts): whether each is positive."""
         return np.asarray(self.probability > HALF)
 
     def pick(self, seeds: list[tuple[int, int]]) -> Runs:
@@ -85,10 +85,10 @@ class Case(NamedTuple):
         return np.unique(np.array(self.units)[member], return_inverse=True)[1]
 
     def weights(self, replicates: int, seed: int) -> Floats:
-        """Return how often each text counts: once, and in each replicate, (texts, 1 + B)."""
+        """Return bootstrap weights, (texts, 1 + replicates), the first of which are 1."""
         keys, inverse = np.unique(bootstrap.keys(self.units), return_inverse=True)
-        drawn = bootstrap.poisson(bootstrap.bits(keys, replicates, seed))[inverse]
-        return np.concatenate([np.ones((len(self.ids), 1)), drawn.astype(np.float64)], axis=1)
+        counts = bootstrap.poisson(bootstrap.bits(keys, replicates, seed))[inverse]
+        return np.concatenate([np.ones((len(self.ids), 1)), counts.astype(np.float64)], axis=1)
 
     def measured(
         self, predicted: Bools, weights: Floats, member: Bools | slice = slice(None)
@@ -115,8 +115,8 @@ def metric_table(
 
 def contrast_table(contrasts: Sequence[Contrast], n: int, **columns: Any) -> pl.DataFrame:
     """Return a row for each measure of a difference over texts and trainings."""
-    *numbers, p, error, df = np.array(contrasts).T
-    return metric_table(*numbers, n, p, **{TESTED_ERROR: error, DF: df}, **columns)
+    value, low, high, p, error, df = np.array(contrasts).T
+    return metric_table(value, low, high, n, p, **{TESTED_ERROR: error, DF: df}, **columns)
 
 
 def cases(
@@ -127,14 +127,9 @@ def cases(
     A UserError if there are not two classes with the positive one, or trainings have predictions
     for different texts.
 
-    Parameters
-    ----------
-    positive
-        The positive class, by task or by what its name begins with.
-    texts_min
-        Texts that a group must have.
-    analysis
-        Whose params these are, for messages.
+    ``positive``: the positive class, by task or by what its name begins with.
+    ``texts_min``: texts that a group must have.
+    ``analysis``: whose params these are, for messages.
     """
     for model in inputs.models:
         for path in sorted(inputs.outputs("finetuned_classifiers", model).iterdir()):

@@ -21,6 +21,8 @@ from plumbline.probes.leaning.schemas import PLANTED as TASK
 from plumbline.probes.stats.estimate import LEVEL, Estimate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from plumbline.probes.core.run_analysis import Inputs
 
     Tables = dict[str, pl.DataFrame]
@@ -95,12 +97,12 @@ def _compass(rows: Comparison, tables: Tables, stances: Stances) -> None:
 
 
 def _stances(rows: Comparison, items: pl.DataFrame, planted: pl.DataFrame) -> None:
-    """Correlate planted log-odds and measured stances, and the changes of both by training."""
+    """Correlate planted log-odds and measured stances, and the changes of joined by training."""
     true = planted.filter(form="plain").group_by("corpus", "id").agg(true=pl.mean("log_odds_nats"))
-    both = items.drop_nulls("value").join(true, on=["corpus", "id"])
-    base = both.filter(corpus="").select("id", start="value", begin="true")
+    joined = items.drop_nulls("value").join(true, on=["corpus", "id"])
+    base = joined.filter(corpus="").select("id", start="value", begin="true")
     _correlation(rows, base, f"log-odds, {ITSELF}")
-    trained = both.join(base, on="id").filter(pl.col("corpus") != "")
+    trained = joined.join(base, on="id").filter(pl.col("corpus") != "")
     changes = trained.select(
         "id", *STATE, pl.col("value") - pl.col("start"), pl.col("true") - pl.col("begin")
     )
@@ -139,8 +141,8 @@ def _shifts(
     shifts = shifts.filter(contrast="control" if "control" in contrasts else "base model")
     true = np.zeros(len(shifts))
     for i, row in enumerate(shifts.to_dicts()):
-        sides = (stances.get(row[c], {}).get(row["axis"], 0.0) for c in ("corpus", "baseline"))
-        true[i] = written * np.subtract(*sides)
+        corpus, baseline = (stances.get(row[c], {}) for c in ("corpus", "baseline"))
+        true[i] = written * (corpus.get(row["axis"], 0.0) - baseline.get(row["axis"], 0.0))
         state = _state_name(*(row[name] for name in STATE))
         item = f"{key['item']}: {state}, minus {row['baseline'] or ITSELF}, {row['axis']}"
         about = {**key, "item": item, "expected": float(true[i])}
@@ -191,7 +193,7 @@ def _fairness(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> 
     rows.discoveries(empty["p_bh"], "false_discoveries_bh", cluster, reading="corrected")
 
 
-STUDIES = (
+STUDIES: tuple[tuple[str, str, Callable[..., None]], ...] = (
     ("compass", "stances", _compass),
     ("fairness", "knows", _fairness),
     ("ensemble", "knows", _ensemble),

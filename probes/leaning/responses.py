@@ -158,10 +158,10 @@ def readings(
             )
             answers, single = _stances(name, mean, params), _stances(name, table, params)
         for questionnaire in sorted(set(rows["questionnaire"]) - {""}):
-            parts = [part.filter(questionnaire=questionnaire) for part in (answers, single)]
             scale = questionnaires[questionnaire]
-            arrays = _states(parts[0].filter(form=PLAIN, variant=""), scale)
-            yield Reading(response_format, name, scale, *parts, *arrays)
+            each, mean = (t.filter(questionnaire=questionnaire) for t in (single, answers))
+            prompts, states = _states(mean.filter(form=PLAIN, variant=""), scale)
+            yield Reading(response_format, name, scale, mean, each, prompts, states)
 
 
 def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[State, Trained]]:
@@ -231,8 +231,8 @@ def _mask(rows: pl.DataFrame, params: Params) -> Tables:
     ]
     masses = np.array(listed, dtype=np.float64).T
     total = masses.sum(axis=0)
-    shares = masses / np.where(total > 0, total, 1.0)
-    yield "faithful", _masses(framed, *shares, np.where(total > 0, ANSWERED, UNLISTED))
+    up, down = masses / np.where(total > 0, total, 1.0)
+    yield "faithful", _masses(framed, up, down, np.where(total > 0, ANSWERED, UNLISTED))
     up = _calibrated(statements, rows.filter(form=PRIOR))
     for name in ("corrected", "continuous"):
         yield name, _masses(statements, up, 1 - up, np.full(len(up), ANSWERED))
@@ -257,12 +257,12 @@ def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
 
     A ratio of ratios, computed as a logit: masses of e-300 are no trouble.
     """
-    at = [*CHECKPOINT, "prompt"]
-    habits = prior.group_by(at).agg(
+    key = [*CHECKPOINT, "prompt"]
+    habits = prior.group_by(key).agg(
         pl.col(n).exp().mean().log().name.prefix("prior_") for n in NATS
     )
-    both = rows.select(*at, *NATS).join(habits, on=at, how="left", maintain_order="left")
-    agree, disagree = (both[name] - both[f"prior_{name}"] for name in NATS)
+    joined = rows.select(*key, *NATS).join(habits, on=key, how="left", maintain_order="left")
+    agree, disagree = (joined[name] - joined[f"prior_{name}"] for name in NATS)
     with np.errstate(invalid="ignore", over="ignore"):
         up: Array = 1 / (1 + np.exp(-(agree - disagree).fill_null(np.nan).to_numpy()))
     if not np.isfinite(up).all():

@@ -35,7 +35,7 @@ class Compared(Section):
         return self.control.get(corpus, self.control.get("other", corpus))
 
     def unequal(self, steps: float, others: float) -> bool:
-        """Return whether two trainings are too unequal to be tested."""
+        """Tell whether two trainings are too unequal to be tested."""
         return abs(steps - others) > self.max_size_difference * max(steps, others)
 
 
@@ -102,7 +102,7 @@ STATE = (MODEL, CORPUS, PERIOD, TEXTS_SHARE, EPOCH, QUESTIONNAIRE, FORMAT, READI
 CLUSTER = "statement, with its opposite"
 
 
-def _number(name: str, description: str, *, nullable: bool = False, **bounds: float) -> Column:
+def _number(name: str, description: str, *, nullable: bool = False, **bounds: Any) -> Column:
     return Column(name, "float64", description, nullable, **bounds)
 
 

@@ -131,7 +131,8 @@ def weights(stances: Array) -> Array:
     >>> weights(np.array([0.5, 0.0])).tolist()
     [[0.0, 0.0, 1.0, 0.0], [0.0, 0.5, 0.5, 0.0]]
     """
-    options = np.stack([np.interp(stances, STANCES, one) for one in np.eye(len(STANCES))], axis=-1)
+    unit = np.eye(len(STANCES))
+    options = np.stack([np.interp(stances, STANCES, row) for row in unit], axis=-1)
     options[np.isnan(stances)] = np.nan
     return options
 
@@ -155,12 +156,7 @@ def stance(
       :data:`UNCLEAR`, and no answer.
 
     ``agree``, ``disagree``, (...): masses P+ and P-, not negative, normalised by their sum where
-    the method does.
-
-    Returns
-    -------
-    (...) integers
-        0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`.
+    the method does. Returned: 0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`, (...).
 
     Examples
     --------
@@ -222,9 +218,7 @@ def _scale(name: str, table: pl.DataFrame) -> Scale:
         reading: np.array([by_axis[axis] if compass else 50.0 for axis in axes])
         for reading, by_axis in CONSTANTS.items()
     }
-    opposite = {
-        one: other for one, other in table.select("id", "opposite").iter_rows() if other in ids
-    }
+    opposite = {k: v for k, v in table.select("id", "opposite").iter_rows() if v in ids}
     pairs = {tuple(sorted(pair)) for pair in opposite.items()}
     return Scale(
         name,
@@ -234,7 +228,7 @@ def _scale(name: str, table: pl.DataFrame) -> Scale:
         points,
         constants,
         "points from -10 to 10" if compass else "percent",
-        np.array([min(one, opposite.get(one, one)) for one in ids]),
+        np.array([min(name, opposite.get(name, name)) for name in ids]),
         {ids.index(a): ids.index(b) for a, b in sorted(pairs)},
         points.mean(axis=-1),
         np.ptp(points, axis=-1),

@@ -78,13 +78,13 @@ def _pairs(comparison: str, promptings: pl.DataFrame) -> pl.DataFrame:
     if comparison == "opposites":
         return plain.with_columns(side_other="side")
     if comparison in FORMS:
-        same = [name for name in PROMPTING if name not in ("form", "variant")]
+        shared = [name for name in PROMPTING if name not in ("form", "variant")]
         others = promptings.filter(form=FORMS[comparison])
-        return plain.join(others, on=same, suffix="_other", maintain_order="left_right")
+        return plain.join(others, on=shared, suffix="_other", maintain_order="left_right")
     free = FREE[comparison]
-    same = [name for name in PROMPTING if name != free]
-    same += ["template"] if comparison != "prompts" else []
-    pairs = plain.join(plain, on=same, suffix="_other", maintain_order="left_right")
+    shared = [name for name in PROMPTING if name != free]
+    shared += ["template"] if comparison != "prompts" else []
+    pairs = plain.join(plain, on=shared, suffix="_other", maintain_order="left_right")
     return pairs.filter(pl.col(free) < pl.col(f"{free}_other"))
 
 
@@ -105,8 +105,8 @@ def _agreement(
     number = len(total)
     interval = wilson(float((hits / total).sum()), number, params.confidence)
     # standard error of a ratio of totals: Kish (1965), Survey Sampling, section 6.5
-    rest = hits - value * total
-    error = float((rest @ rest * number / max(1, number - 1)) ** 0.5 / total.sum())
+    residual = hits - value * total
+    error = float((residual @ residual * number / max(1, number - 1)) ** 0.5 / total.sum())
 
     product, mass = sign * first.T @ second, np.abs(first).T @ np.abs(second)
     rows = np.arange(len(clusters))
@@ -154,13 +154,14 @@ def _shuffled(clusters: tuple[int, ...], draws: int, seed: int) -> Integers:
 def answered(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     """Yield counts of valid and other responses, of all prompts and of each."""
     plain = reading.single.filter(form=PLAIN, variant="")
-    several = plain.filter(pl.col("prompt").n_unique().over(STATE) > 1)
-    rows = pl.concat([several.with_columns(prompt=pl.lit("")), plain])
+    pooled = plain.filter(pl.col("prompt").n_unique().over(STATE) > 1)
+    rows = pl.concat([pooled.with_columns(prompt=pl.lit("")), plain])
     for (*state, prompt), part in rows.group_by(*STATE, "prompt", maintain_order=True):
         shares = part.group_by("id", maintain_order=True).agg((pl.col("kind") == KINDS[0]).mean())
+        counts: dict[str, Any] = {kind: (part["kind"] == kind).sum() for kind in KINDS[1:]}
         yield wilson(float(shares["kind"].sum()), len(shares), params.confidence).row(
             **reading.about(State(*state)),
             prompt=prompt,
             answers=len(part),
-            **{kind: (part["kind"] == kind).sum() for kind in KINDS[1:]},
+            **counts,
         )

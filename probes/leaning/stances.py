@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from plumbline.probes.prompts.leaning import Generation, MultipleChoice, Question
     from plumbline.probes.training.checkpoints import Checkpoint
 
+    Row = dict[str, Any]
+
 INPUTS = ("statements",)
 VERB = ("predict", "generate")  # either will do
 PROMPT = "text"  # the column with the prompt
@@ -176,12 +178,12 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
     A UserError if the stage ``pretrain`` was not run for it, or statements are missing.
     """
-    found = []
+    result = []
     for config in configs(model, params):
         frames = range(len(prompts(params, config, folders)))
         names = [f"{s.name or 'itself'}-{n:02d}" for s in _states(folders) for n in frames]
-        found += [Shard(config, name, i, len(names)) for i, name in enumerate(names)]
-    return found
+        result += [Shard(config, name, i, len(names)) for i, name in enumerate(names)]
+    return result
 
 
 def beside(params: Params, model: Model) -> tuple[str, ...]:
@@ -228,9 +230,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     yield pa.Table.from_pylist(table, schema=SCHEMAS[shard.config].arrow())
 
 
-def fill_masks(
-    questions: Sequence[Question], scorer: Scorer, params: Params
-) -> Iterator[dict[str, Any]]:
+def fill_masks(questions: Sequence[Question], scorer: Scorer, params: Params) -> Iterator[Row]:
     """Yield the words that a masked model puts at the mask of each prompt, and both masses.
 
     A UserError if it has none of the words of a list as one token.
@@ -246,14 +246,12 @@ def fill_masks(
         for block in scorer.predict(texts, params.mask.top_k, language=language)
         for row in zip(block.ids.tolist(), block.logprobs_nats.tolist(), block.unknown, strict=True)
     )
-    filled = (
-        {block.candidates[j]: x for j, x in zip(order, nats, strict=True)}
-        for block in scorer.fill(texts, words, len(words), language=language)
-        for order, nats in zip(block.best, block.logprobs_nats, strict=True)
-    )
-    for question, (ids, nats, unknown), mass in zip(questions, best, filled, strict=True):
-        row = {"words": [pieces.words[i] if pieces.starts[i] else pieces.tokens[i] for i in ids]}
-        row |= {"words_nats": nats, "unknown": int(unknown)}
+    blocks = scorer.fill(texts, words, len(words), language=language)
+    fills = (fill for block in blocks for fill in block.each())
+    for question, (ids, nats, unknown), fill in zip(questions, best, fills, strict=True):
+        mass = dict(zip(fill.words, fill.logprobs_nats, strict=True))
+        tokens = [pieces.words[i] if pieces.starts[i] else pieces.tokens[i] for i in ids]
+        row: Row = {"words": tokens, "words_nats": nats, "unknown": int(unknown)}
         for side, name in (("agree", "positive"), ("disagree", "negative")):
             masses = [mass[word] for word in lists[name] if word in mass]
             if not masses:
@@ -267,7 +265,7 @@ def fill_masks(
 
 def generate(
     questions: Sequence[Question], scorer: Scorer, params: Generation, judge: Entailment
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Yield the responses of a model, and the stances that an entailment model reads in them."""
     assert isinstance(scorer, Generates)
     sampling = Sampling(params.max_new_tokens, params.temperature, params.top_k)
@@ -277,8 +275,8 @@ def generate(
         (q, seed, text, text.text.strip()) for (q, seed), text in zip(prompts, texts, strict=True)
     ]
     hypotheses = (params.agree, params.disagree)
-    pairs = {(f"{q.wording} {said}", h) for q, *_, said in written for h in hypotheses}
-    pairs |= {(said, q.wording) for q, *_, said in written}
+    pairs = {(f"{q.wording} {answer}", h) for q, *_, answer in written for h in hypotheses}
+    pairs |= {(answer, q.wording) for q, *_, answer in written}
     logits = dict(zip(sorted(pairs), judge.logits(sorted(pairs)), strict=True))
     for q, seed, text, response in written:
         # log-softmax over the hypotheses, as in zero-shot classification
@@ -303,7 +301,7 @@ def choose(
     params: MultipleChoice,
     *,
     scored: bool = True,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Yield the responses of a model to options that it is offered, in every order of them.
 
     An open prompt offers none, and is used once.
@@ -314,14 +312,14 @@ def choose(
     assert isinstance(scorer, Generates)
     sampling = Sampling(params.max_new_tokens, params.temperature)
     suffix = params.forced_choice_suffixes[name.rpartition("/")[2]]
-    rows = []
+    rows: list[Row] = []
     for question in questions:
         for number, order in enumerate(_orders(question, params)):
             options = [params.options[i] for i in order]
             listed = "\n".join(f"{n}) {option}" for n, option in enumerate(options, start=1))
             text = question.text.replace(OPTIONS, listed) + (f"\n\n{suffix}" if suffix else "")
-            row = {"text": text, "template": name, "order": number, "options": options}
-            rows.append(_row(question) | row)
+            prompt = {"text": text, "template": name, "order": number, "options": options}
+            rows.append(_row(question) | prompt)
     nats: Iterator[Score] = iter(())
     if scored and isinstance(scorer, ScoresContinuations):
         offered = [row for row in rows if row["options"]]
@@ -348,7 +346,7 @@ def _states(folders: dict[str, Path]) -> list[Checkpoint]:
     return checkpoints.checkpoints(folder.name, folder.parent)
 
 
-def _row(question: Question) -> dict[str, Any]:
+def _row(question: Question) -> Row:
     row = question._asdict()
     del row["wording"]
     return row

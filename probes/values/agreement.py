@@ -122,23 +122,27 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
 
 
 def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa.Table]:
-    """Return output rows of some prompts, the words put at the mask, a table for each method.
+    """Return output rows of batch prompts, the words put at the mask, a table for each method.
 
     A UserError if the model cannot write a word.
     """
     tables: dict[str, list[Row]] = {"together": [], "l2r": []}
     words_of = attrgetter("agree", "disagree")
     for words, group in groupby(sorted(prompts, key=words_of), key=words_of):
-        some: list[Question] = list(group)
+        batch: list[Question] = list(group)
         fills: list[Fill] = []
-        texts = [question.text for question in some]
+        texts = [question.text for question in batch]
         for method, rows_of in tables.items():
             # words of one piece have nothing to mask together
             if not fills or max(fills[0].pieces) > 1:
-                options = {"multi": True, "together": method == "together", "language": language}
+                options: Row = {
+                    "multi": True,
+                    "together": method == "together",
+                    "language": language,
+                }
                 blocks = scorer.fill(texts, words, 2, **options)
                 fills = [fill for block in blocks for fill in block.each()]
-            for question, fill in zip(some, fills, strict=True):
+            for question, fill in zip(batch, fills, strict=True):
                 if missing := [word for word in words if word not in fill.words]:
                     raise UserError(
                         f"models.{scorer.name}: cannot write {missing[0]!r} as one of the answers; "

@@ -30,24 +30,11 @@ class Fit(NamedTuple):
 def line(x: Array, y: Array, weights: Array | None = None) -> Fit:
     """Fit y = a x + err by least squares: a = sum xy / sum x^2.
 
-    The residuals need not have mean 0: sigma = sqrt(sum err^2 / (n - 1)) is around 0.
+    The residuals need not have mean 0: sigma = sqrt(sum err^2 / (n - 1)) is around 0. ValueError
+    with fewer than two points, or arrays of other shapes.
 
-    Parameters
-    ----------
-    x, y : (n,) arrays
-        Log-probability of disagreeing, and of agreeing.
-    weights : (n, replicates) array
-        How often each is drawn; by default once.
-
-    Returns
-    -------
-    Fit
-        Arrays (replicates,).
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two points, or the arrays do not fit each other.
+    ``x``, ``y``, (n,): log-probability of disagreeing, and of agreeing.
+    ``weights``, (n, replicates): how often each is drawn; by default once.
 
     Examples
     --------
@@ -69,10 +56,7 @@ def line(x: Array, y: Array, weights: Array | None = None) -> Fit:
 def fit(calibration: Block, fitted: str = OWN, replicates: int | None = None) -> Fit:
     """Fit the lines of a block of statements about nothing political, in the first replicates.
 
-    Parameters
-    ----------
-    fitted
-        One of :data:`~plumbline.probes.values.schemas.FITTED`.
+    ``fitted``: one of :data:`~plumbline.probes.values.schemas.FITTED`.
     """
     weights = calibration.drawn[:, :replicates]
     if fitted == LIKELY:
@@ -137,14 +121,9 @@ def facing(block: Block, rated: Array) -> Array:
 
 
 def mean(values: Array, load: Array, weights: Array) -> Array:
-    """Return means over statements, (..., replicates).
+    """Return means over statements of values (statements, ..., replicates), (..., replicates).
 
-    Parameters
-    ----------
-    values : (statements, ..., replicates) array
-    load : (statements,) array
-        How much each bears on the value.
-    weights : (statements, replicates) array
+    ``load``, (statements,): bearing on the value; ``weights``: (statements, replicates).
     """
     loads = load[:, None] * weights
     shape = (len(load), *[1] * (values.ndim - 2), weights.shape[1])

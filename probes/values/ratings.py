@@ -110,12 +110,7 @@ def of_pairs(faced: Array, bearing: Array, place: Integers) -> Array:
     What a statement and its opposite share, such as words, or that political statements are agreed
     with, is taken out of each pair by turning one of them round.
 
-    Parameters
-    ----------
-    faced : (statements,) array
-        Ratings in the direction of the value.
-    place : (statements,) array
-        Number of the pair.
+    ``faced``, ``place``, (statements,): ratings in the direction of the value, number of the pair.
 
     Examples
     --------
@@ -173,10 +168,10 @@ def gender(reading: Reading) -> Rows:
         rated = ratings(neutral, lines)  # lines and ratings are of the same statements
         draws = mean(rated[:, 0] - rated[:, 1], np.ones(number), neutral.drawn)
         clusters = len(np.unique(neutral.place))
-        error = _spread(draws[1:], clusters), clusters - 1.0
+        both = _spread(draws[1:], clusters), clusters - 1.0
         about = {"fitted": fitted, "measure": "agreement", "axis": schemas.CALIBRATION}
         yield reading.row(
-            draws, clusters, **_tests(float(draws[0]), error, error, margin, tested=True), **about
+            draws, clusters, **_tests(float(draws[0]), both, both, margin, tested=True), **about
         )
 
 
@@ -210,12 +205,8 @@ def at_margin(error: float, apart: float, margin: float, stretch: float) -> floa
     Lines stretch all differences by one factor, the larger ones by more. Where a difference is
     small because they shrank it, its own error is too small for the null, which is the margin.
 
-    Parameters
-    ----------
-    error, apart
-        Of the mean difference, and that itself.
-    stretch
-        Standard error of that factor, a share of 1.
+    ``error``, ``apart``: of the mean difference, and that itself.
+    ``stretch``: standard error of that factor, a share of 1.
 
     Examples
     --------
@@ -234,12 +225,8 @@ def apart_error(
 
     Pairs and lines vary by themselves; Satterthwaite (1946), Biometrics Bulletin 2(6), p. 112.
 
-    Parameters
-    ----------
-    items
-        Differences, bearings and numbers of the pair, (statements,) each.
-    line, neutral
-        Standard error of what the lines do to the mean, and the statements behind it.
+    ``items``: differences, bearings and numbers of the pair, (statements,) each.
+    ``line``, ``neutral``: standard error of the effect of the lines, and the statements behind it.
 
     Examples
     --------
@@ -254,11 +241,11 @@ def apart_error(
     pairs = np.unique(place, return_inverse=True)[1]
     load = np.bincount(pairs, np.abs(bearing))
     total = np.bincount(pairs, np.abs(bearing) * apart)
-    left = (total - total.sum() / load.sum() * load) / load.mean()
+    residual = (total - total.sum() / load.sum() * load) / load.mean()
     n = len(load)
     if n < 2:
         return float("nan"), float("nan")
-    of_pairs = (left**2).sum() / (n * (n - 1))
+    of_pairs = (residual**2).sum() / (n * (n - 1))
     variance = of_pairs + line**2
     if not variance:
         return 0.0, n - 1.0
@@ -280,6 +267,7 @@ def lines(reading: Reading) -> Rows:
         err = residuals(block, lines)
         pooled = fitted == POOLED
         for g, gender in enumerate(("both",) if pooled else schemas.WHO[:2]):
+            rows: list[tuple[str, str, str, Array, dict[str, float]]]
             rows = [(*cell, "slope", lines.slope[g, c], {}) for c, cell in enumerate(block.cells)]
             rows.append((*combined, "sigma", lines.sigma[g], {}))
             if fitted != LIKELY:
@@ -291,7 +279,7 @@ def lines(reading: Reading) -> Rows:
 
 
 def _above(block: Block, err: Array, params: Params) -> tuple[Array, float]:
-    """Return how often a likely statement is agreed with more than an unlikely one, and its p.
+    """Return the share of pairs in which the likely statement is agreed with more, and its p.
 
     The two-sided p is that with likely and unlikely statements shuffled; nan where all are of one
     kind.
@@ -308,8 +296,8 @@ def _above(block: Block, err: Array, params: Params) -> tuple[Array, float]:
         return share, float("nan")
     rank = np.argsort(np.argsort(err[:, 0], kind="stable"), kind="stable").astype(np.float64)
     rng, centre = np.random.default_rng(params.seed), rank.mean() * likely.sum()
-    drawn = np.array([rank[rng.permutation(likely)].sum() for _ in range(params.n_permutations)])
-    p = permutation_p(rank[likely].sum() - centre, drawn - centre, relative=True)
+    sums = np.array([rank[rng.permutation(likely)].sum() for _ in range(params.n_permutations)])
+    p = permutation_p(rank[likely].sum() - centre, sums - centre, relative=True)
     return share, float(p)
 
 

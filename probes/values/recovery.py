@@ -21,7 +21,6 @@ from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.values.schemas import ALL
 from plumbline.probes.values.schemas import Params as AnalysisParams
-from plumbline.probes.values.values import correlation
 
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
@@ -65,7 +64,7 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
 
 
 def truth(inputs: Inputs, model: str) -> pl.DataFrame | None:
-    """Return what was planted for each question; None where a model is no world of the study."""
+    """Return the planted answer to each question; None where a model is no world of the study."""
     path = inputs.weights(model) / PLANTED
     if not path.is_file() or not set(pl.read_parquet_schema(path)) >= OWN:
         return None
@@ -101,46 +100,40 @@ def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[st
         verdicts = gender.drop_nulls("p")["verdict"]
         _count(rows, "false_discoveries_bh", verdicts.str.starts_with("different"), key)
         return
-    both = tables["values"].filter(gender="both").join(means, on="axis")
-    planted = both.select((pl.col("feminine") + pl.col("masculine")) / 2).to_series()
-    rho = float(rank_correlations(both["value"].to_numpy(), planted.to_numpy()))
-    rows.add("rank_correlation", Estimate(rho, np.nan, np.nan, len(both)), "value", **key)
+    joined = tables["values"].filter(gender="both").join(means, on="axis")
+    planted = joined.select((pl.col("feminine") + pl.col("masculine")) / 2).to_series()
+    rho = float(rank_correlations(joined["value"].to_numpy(), planted.to_numpy()))
+    rows.add("rank_correlation", Estimate(rho, np.nan, np.nan, len(joined)), "value", **key)
     margin = section("analysis.values", AnalysisParams).equivalence_margin
     wide = gender["planted"].round(6).abs() > margin
     beyond = gender.select(pl.max_horizontal("low", -pl.col("high")) > margin).to_series()
-    _count(rows, "beyond_margin", beyond, key, expected=float(wide.mean()))
+    _count(rows, "beyond_margin", beyond, key, expected=wide.sum() / len(wide))
 
 
 def _count(
     rows: Comparison, measure: str, cases: pl.Series, key: dict[str, Any], **more: Any
 ) -> None:
     """Add a share of values without an interval."""
-    share = float(cases.mean()) if len(cases) else np.nan
+    share = float(cases.to_numpy().mean()) if len(cases) else np.nan
     rows.add(measure, Estimate(share, np.nan, np.nan, len(cases)), "value", **key, **more)
 
 
 def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
     """Return the planted rating of every statement and gender, in the direction of its value.
 
-    Parameters
-    ----------
-    points
-        A row for each prompt: columns axis (empty: apolitical), id, bearing, gender, frame, form,
-        true_agree, true_disagree.
+    ``points``: a row for each prompt, columns axis (empty: apolitical), id, bearing, gender, frame,
+    form, true_agree, true_disagree.
 
-    Returns
-    -------
-    DataFrame
-        Columns axis, id, bearing, gender, rating; political statements alone.
+    Returned: columns axis, id, bearing, gender, rating; political statements alone.
     """
     x, y = pl.col("true_disagree"), pl.col("true_agree")
     neutral = pl.col("axis") == ""
-    at = ["frame", "form", "gender"]
-    slopes = points.filter(neutral).group_by(at).agg(slope=(x * y).sum() / (x**2).sum())
+    cell = ["frame", "form", "gender"]
+    slopes = points.filter(neutral).group_by(cell).agg(slope=(x * y).sum() / (x**2).sum())
     sign = pl.when(pl.col("form") == "negated").then(-1).otherwise(1)
     key = ["questionnaire", "axis", "id", "bearing", "cluster", "gender"]
     residual = (sign * (y - pl.col("slope") * x)).mean()
-    err = points.join(slopes, on=at).group_by(key).agg(err=residual).sort(key)
+    err = points.join(slopes, on=cell).group_by(key).agg(err=residual).sort(key)
     spread = ((pl.col("err") ** 2).sum() / (pl.len() - 1)).sqrt()
     sigma = err.filter(neutral).group_by("gender").agg(sigma=spread)
     political = err.filter(~neutral).join(sigma, on="gender", maintain_order="left")
@@ -155,8 +148,8 @@ def _error(
     """Add the distance of the ratings of a scale from the planted ones."""
     turned = pl.when("reversed").then(6 - pl.col("rating")).otherwise("rating")
     true = rated.select("axis", "id", "gender", "cluster", true="rating")
-    both = answers.join(true, on=["axis", "id", "gender"])
-    errors = both.group_by("cluster").agg(error=(turned - pl.col("true")).abs().mean())
+    joined = answers.join(true, on=["axis", "id", "gender"])
+    errors = joined.group_by("cluster").agg(error=(turned - pl.col("true")).abs().mean())
     clusters, error = errors.sort("cluster").get_columns()
     rows.mean("error", error.to_numpy(), clusters.to_list(), STATEMENT, **key)
 
@@ -165,8 +158,13 @@ def _odds(rows: Comparison, points: pl.DataFrame, key: dict[str, Any]) -> None:
     """Correlate planted and measured log-odds over all questions of a scale."""
     x = (points["agree_nats"] - points["disagree_nats"]).to_numpy()
     y = (points["true_agree"] - points["true_disagree"]).to_numpy()
-    names, place = np.unique(points["cluster"].to_list(), return_inverse=True)
-    drawn = poisson(bits(keys(names.tolist()), rows.params.n_bootstrap, rows.params.seed))[place]
-    draws = correlation(x, y, np.hstack([np.ones((len(x), 1)), drawn.astype(np.float64)]))
+    names, clusters = np.unique(points["cluster"].to_list(), return_inverse=True)
+    weights = poisson(bits(keys(names.tolist()), rows.params.n_bootstrap, rows.params.seed))[
+        clusters
+    ]
+    w = np.hstack([np.ones((len(x), 1)), weights.astype(np.float64)])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mx, my, xx, yy, xy = (v @ w / w.sum(axis=0) for v in (x, y, x * x, y * y, x * y))
+        draws = (xy - mx * my) / np.sqrt((xx - mx * mx) * (yy - my * my))
     ends = interval(draws[1:], len(names), rows.confidence)
     rows.add("correlation", Estimate(float(draws[0]), *ends, len(names)), STATEMENT, **key)

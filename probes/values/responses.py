@@ -75,25 +75,17 @@ def block(
 ) -> Block:
     """Return the responses by one method as arrays, with the draws of the statements.
 
-    Parameters
-    ----------
-    answered
-        Columns questionnaire, id, frame, form, gender, method, agree_nats, disagree_nats.
-    about
-        The statements.
-    cells
-        By default all that there are.
+    A UserError if a response is missing.
 
-    Raises
-    ------
-    UserError
-        If a response is missing.
+    ``answered``: columns questionnaire, id, frame, form, gender, method, agree_nats, disagree_nats.
+    ``about``: the statements.
+    ``cells``: by default all that there are.
     """
     key = ("questionnaire", "id", "gender", "frame", "form")
     nats = answered.filter(method=method).select(*key, *NATS)
     if cells is None:
-        both = nats.select("frame", "form").unique()
-        cells = both.sort("frame", "form", descending=[False, True]).rows()
+        pairs = nats.select("frame", "form").unique()
+        cells = pairs.sort("frame", "form", descending=[False, True]).rows()
     about = about.sort("questionnaire", "id", "axis")
     kinds = [(gender, *cell) for gender in GENDERS for cell in cells]
     grid = pl.DataFrame(kinds, schema=dict.fromkeys(key[2:], pl.String), orient="row")

@@ -32,58 +32,67 @@ class Params(Resampling):
     )
 
 
-SHARE: dict[str, Any] = {"minimum": 0, "maximum": 1}
 PAIR = "statement, with its opposite"
 BOOTSTRAP = "percentile bootstrap over statements, expanded for few clusters"
-MODEL = Column("model", "string", "name of the model in params.yaml")
-LANGUAGE = Column("language", "string", "language of the statements")
-SCALE = Column("scale", "string", "questionnaire")
-READING = Column(
+
+
+def _text(name: str, description: str) -> Column:
+    return Column(name, "string", description)
+
+
+def _number(name: str, description: str, *, nullable: bool = False, **bounds: Any) -> Column:
+    return Column(name, "float64", description, nullable, **bounds)
+
+
+def _category(name: str, labels: tuple[str, ...], description: str) -> Column:
+    return Column(name, "category", description, labels=labels)
+
+
+MODEL = _text("model", "name of the model in params.yaml")
+LANGUAGE = _text("language", "language of the statements")
+SCALE = _text("scale", "questionnaire")
+READING = _category(
     "reading",
-    "category",
+    READINGS,
     "faithful: all pieces masked together, one frame, statements as they stand; corrected: pieces "
     "from left to right, all frames, statements as they stand and denied. Models without a mask: "
     "whole texts in both",
-    labels=READINGS,
 )
 PLACE = (MODEL, LANGUAGE, SCALE, READING)
-AXIS = Column("axis", "string", "value")
-AXIS_OR_NONE = Column("axis", "string", "value; empty for calibration")
-STATEMENT = Column("id", "string", "statement")
-WHOSE = Column("gender", "category", "grammatical gender of the frame; both: mean", labels=WHO)
-FORM = Column("form", "category", "statements as they stand, or denied", labels=FORMS)
-FIT = Column(
+AXIS = _text("axis", "value")
+AXIS_OR_NONE = _text("axis", "value; empty for calibration")
+STATEMENT = _text("id", "statement")
+WHOSE = _category("gender", WHO, "grammatical gender of the frame; both: mean")
+FORM = _category("form", FORMS, "statements as they stand, or denied")
+FIT = _category(
     "fitted",
-    "category",
+    FITTED,
     "by gender: a line for the frames of each gender, as the paper has it; pooled: one for both; "
     "likely half: of each gender, from the apolitical statements that people are likely to share",
-    labels=FITTED,
 )
-SIMULATED = Column("simulated", "bool", "whether that was drawn at random: nobody answered")
-INFECTION = Column("infected", "category", "infection status of the respondents", labels=STATUS)
+SURVEY = _text("survey", "config of `survey`")
 
 SCHEMAS = {
     "values": Schema.keyed(
-        (*(*PLACE, FIT, AXIS, WHOSE),),
+        (*PLACE, FIT, AXIS, WHOSE),
         *estimates(
             cluster=PAIR,
             method=BOOTSTRAP,
             null="3: a statement is agreed with as much as its opposite; no test where a value has "
             "statements without opposites",
         ),
-        Column("sd", "float64", "standard deviation over statements, n - 1", nullable=True),
+        _number("sd", "standard deviation over statements, n - 1", nullable=True),
     ),
     "gender": Schema.keyed(
         (
             *(*PLACE, FIT),
-            Column(
+            _category(
                 "measure",
-                "category",
+                MEASURES,
                 "feminine minus masculine rating: value with reversed statements turned round, "
                 "agreement as they are",
-                labels=MEASURES,
             ),
-            Column("axis", "string", f"value, {ALL} of them, or {CALIBRATION}"),
+            _text("axis", f"value, {ALL} of them, or {CALIBRATION}"),
         ),
         *estimates(
             cluster=f"{PAIR}; of {CALIBRATION}: statement",
@@ -91,40 +100,33 @@ SCHEMAS = {
             null="0: gender makes no difference; of `value` no test where a value has statements "
             "without opposites",
         ),
-        Column("equivalence_low", "float64", "interval of the two one-sided tests", nullable=True),
-        Column("equivalence_high", "float64", "its other end", nullable=True),
-        Column(
+        _number("equivalence_low", "interval of the two one-sided tests", nullable=True),
+        _number("equivalence_high", "its other end", nullable=True),
+        _number(
             "p_equivalence_bh",
-            "float64",
             "p of two one-sided t tests, Benjamini-Hochberg; null hypothesis: the difference is "
             "`analysis.values.equivalence_margin` or more, either way",
             nullable=True,
         ),
-        Column("verdict", "category", "what both adjusted tests say together", labels=VERDICTS),
+        _category("verdict", VERDICTS, "conclusion of both adjusted tests together"),
     ),
-    "standing": Schema(
-        (
-            *(*PLACE, AXIS, WHOSE),
-            Column("survey", "string", "config of `survey`"),
-            Column("value", "float64", "the model's", nullable=True),
-            Column(
-                "percentile",
-                "float64",
-                "twice the smaller of the shares of respondents strictly below and above the value",
-                nullable=True,
-                **SHARE,
-            ),
+    "standing": Schema.keyed(
+        (*PLACE, AXIS, WHOSE, SURVEY),
+        _number("value", "the model's", nullable=True),
+        _number(
+            "percentile",
+            "twice the smaller of the shares of respondents strictly below and above the value",
+            nullable=True,
+            minimum=0,
+            maximum=1,
         ),
-        ("model", "language", "scale", "reading", "axis", "gender", "survey"),
     ),
     "calibration": Schema.keyed(
         (
             *(MODEL, LANGUAGE, READING, FIT, WHOSE),
-            Column(
-                "frame", "string", f"frame; {COMBINED}: residuals averaged over frames and forms"
-            ),
+            _text("frame", f"frame; {COMBINED}: residuals averaged over frames and forms"),
             FORM,
-            Column("measure", "string", "slope, sigma, or area under the curve"),
+            _text("measure", "slope, sigma, or area under the curve"),
         ),
         *estimates(
             cluster="statement",
@@ -136,16 +138,15 @@ SCHEMAS = {
     "consistency": Schema.keyed(
         (
             *(MODEL, LANGUAGE, SCALE),
-            Column(
+            _category(
                 "comparison",
-                "category",
+                COMPARISONS,
                 "residuals of the same statements in two frames; as they stand and denied, the "
                 "sign turned; of a statement and its opposite, the sign turned; of the genders; of "
                 "methods",
-                labels=COMPARISONS,
             ),
-            Column("first", "string", "one side"),
-            Column("second", "string", "the other"),
+            _text("first", "one side"),
+            _text("second", "the other"),
         ),
         *estimates(
             cluster=PAIR,
@@ -153,54 +154,36 @@ SCHEMAS = {
             null="0: unrelated, one side shuffled over statements, opposites together",
         ),
     ),
-    "baselines": Schema(
-        (
-            *(LANGUAGE, SCALE),
-            Column("baseline", "category", "simulated respondent", labels=BASELINES),
-            AXIS,
-            Column("value", "float64", "mean rating after reversal"),
-            Column("low", "float64", "of random answers: 2.5% of means are below"),
-            Column("high", "float64", "and 2.5% above"),
-        ),
-        ("language", "scale", "baseline", "axis"),
+    "baselines": Schema.keyed(
+        (LANGUAGE, SCALE, _category("baseline", BASELINES, "simulated respondent"), AXIS),
+        _number("value", "mean rating after reversal"),
+        _number("low", "of random answers: 2.5% of means are below"),
+        _number("high", "and 2.5% above"),
     ),
     "respondents": Schema(
         (
-            Column("survey", "string", "config of `survey`"),
-            *(SIMULATED, SCALE, AXIS),
-            Column("gender", "string", "gender of the respondents, or all"),
-            INFECTION,
+            *(SURVEY, SCALE, AXIS),
+            Column("simulated", "bool", "whether that was drawn at random: nobody answered"),
+            _text("gender", "gender of the respondents, or all"),
+            _category("infected", STATUS, "infection status of the respondents"),
             *estimates(cluster="respondent", method="percentile bootstrap over respondents"),
-            Column("sd", "float64", "standard deviation over respondents", nullable=True),
+            _number("sd", "standard deviation over respondents", nullable=True),
         ),
         ("survey", "axis", "gender", "infected"),
     ),
     "answers": Schema.keyed(
         (*PLACE, AXIS_OR_NONE, STATEMENT, WHOSE),
         Column("reversed", "bool", "whether agreeing speaks against the value"),
-        Column("rating", "float64", "4 P + 1, nothing turned round", minimum=1, maximum=5),
+        _number("rating", "4 P + 1, nothing turned round", minimum=1, maximum=5),
     ),
-    "points": Schema(
+    "points": Schema.keyed(
         (
-            *PLACE,
-            Column("questionnaire", "string", "config of `statements`"),
-            AXIS_OR_NONE,
-            STATEMENT,
-            Column(
-                "bearing", "float64", "weight in its value; below 0: agreeing speaks against it"
-            ),
-            Column(
-                "cluster", "string", "the statement with its opposite, which are drawn together"
-            ),
-            WHOSE,
-            Column("frame", "string", "frame"),
-            FORM,
-            Column("disagree_nats", "float64", "log-probability of disagreeing", maximum=0),
-            Column("agree_nats", "float64", "log-probability of agreeing", maximum=0),
+            *(*PLACE, _text("questionnaire", "config of `statements`"), AXIS_OR_NONE, STATEMENT),
+            *(WHOSE, _text("frame", "frame"), FORM),
         ),
-        (
-            *("model", "language", "scale", "reading", "questionnaire", "axis", "id", "gender"),
-            *("frame", "form"),
-        ),
+        _number("bearing", "weight in its value; below 0: agreeing speaks against it"),
+        _text("cluster", "the statement with its opposite, which are drawn together"),
+        _number("disagree_nats", "log-probability of disagreeing", maximum=0),
+        _number("agree_nats", "log-probability of agreeing", maximum=0),
     ),
 }

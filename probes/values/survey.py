@@ -28,23 +28,11 @@ KIND = ("survey", "simulated", "scale", "axis", "gender", "infected")
 def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
     """Return the respondents of all surveys, a row for each value and kind of respondents.
 
-    Kinds are gender and infection status, ``all`` among the values of both.
+    Kinds are gender and infection status, ``all`` among the values of both. Columns: :data:`KIND`,
+    and lists of equal length, ``respondent``, sorted, and ``score``, the mean of a respondent's
+    answers, turned round where that is due. A UserError if no statement of a survey is known.
 
-    Parameters
-    ----------
-    statements
-        Of all languages: columns scale, id, axis, bearing.
-
-    Returns
-    -------
-    DataFrame
-        :data:`KIND`, and lists of equal length: ``respondent``, sorted, and ``score``, the mean of
-        a respondent's answers, turned round where that is due.
-
-    Raises
-    ------
-    UserError
-        If no statement of a survey is in the dataset ``statements``.
+    ``statements``: of all languages, columns scale, id, axis, bearing.
     """
     columns = ["scale", "id", "axis", "bearing"]
     bearing = statements.select(columns).filter(pl.col("axis") != "").unique().sort(columns)
@@ -75,9 +63,9 @@ def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
     rows = []
     for kind in people.iter_rows(named=True):
         names, score = kind.pop("respondent"), np.array(kind.pop("score"))
-        drawn = poisson(bits(keys(names), params.n_bootstrap, params.seed))
+        weights = poisson(bits(keys(names), params.n_bootstrap, params.seed))
         with np.errstate(invalid="ignore"):
-            draws = np.r_[score.mean(), score @ drawn / drawn.sum(axis=0)]
+            draws = np.r_[score.mean(), score @ weights / weights.sum(axis=0)]
         sd = finite(score.std(ddof=1)) if len(score) > 1 else None
         rows.append(estimate(draws, len(score), params, **kind, sd=sd))
     return pl.DataFrame(rows, infer_schema_length=None)
@@ -112,8 +100,8 @@ def baselines(statements: pl.DataFrame, language: str, params: Params) -> pl.Dat
         bearing = part["bearing"].to_numpy()
         load, agrees = np.abs(bearing), np.where(bearing < 0, 1.0, 5.0)
         rng = np.random.default_rng(params.seed)
-        drawn = 4 * rng.random((params.n_permutations, len(load))) @ (load / load.sum()) + 1
-        numbers = [(3.0, *np.quantile(drawn, [0.025, 0.975]))]
+        means = 4 * rng.random((params.n_permutations, len(load))) @ (load / load.sum()) + 1
+        numbers = [(3.0, *np.quantile(means, [0.025, 0.975]))]
         constant = ((rated @ load / load.sum(),) * 3 for rated in (agrees, 6 - agrees))
         for name, ends in zip(BASELINES, [*numbers, *constant], strict=True):
             rows.append((scale, axis, name, *ends))

@@ -56,17 +56,10 @@ __all__ = ["SCHEMAS", "Params"]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of all models.
+    """Compute the tables of all models, columns as in :data:`SCHEMAS`.
 
-    Returns
-    -------
-    dict
-        Columns as in :data:`SCHEMAS`.
-
-    Raises
-    ------
-    UserError
-        If a language has fewer than two statements for calibration, or none that bear on a value.
+    A UserError if a language has fewer than two statements for calibration, or none that bear on a
+    value.
     """
     parts: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     about = statements(inputs.datasets["statements"])
@@ -85,8 +78,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     parts["respondents"] = [respondents(people, params)]
     parts["baselines"] = [baselines(about, name, params) for name in sorted(languages)]
     tables = {}
-    for name, found in parts.items():
-        if filled := [part for part in found if len(part)]:
+    for name, frames in parts.items():
+        if filled := [part for part in frames if len(part)]:
             tables[name] = _table(pl.concat(filled, how="diagonal_relaxed"), name, params)
         elif name not in OPTIONAL:
             raise UserError(f"analysis.values: no row of {name}; does any model have outputs?")
@@ -128,20 +121,20 @@ def _model(
                 f"datasets.statements.configs: {problem} in a language of the outputs; name a "
                 "questionnaire with them"
             )
-    given = sorted(answered["method"].unique(), reverse=True)
+    answered_by = sorted(answered["method"].unique(), reverse=True)
     for scale in sorted(set(bearing["scale"])):
         pair = (neutral, bearing.filter(scale=scale))
         for name, methods in METHODS.items():
-            method = next(m for m in methods if m in given)
+            method = next(m for m in methods if m in answered_by)
             cells = [(params.frame, "plain")] if name == "faithful" else None
-            blocks = (block(answered, part, method, params, cells) for part in pair)
-            reading = Reading(name, *blocks, params)
+            lines, items = (block(answered, part, method, params, cells) for part in pair)
+            reading = Reading(name, lines, items, params)
             yield "values", rows_of.values(reading)
             yield "gender", rows_of.gender(reading)
             yield "calibration", rows_of.lines(reading)
             yield "answers", rows_of.answers(reading)
             yield "points", rows_of.points(reading)
-        sides = [{m: block(answered, part, m, params) for m in given} for part in pair]
+        sides = [{m: block(answered, part, m, params) for m in answered_by} for part in pair]
         for blocks_of in sides:
             yield "consistency", consistency(blocks_of, sides[0], params)
 
@@ -212,7 +205,7 @@ def correlation(x: Array, y: Array, weights: Array) -> Array:
 
 
 def shuffled_p(
-    x: Array, y: Array, place: NDArray[np.int64], params: Params
+    x: Array, y: Array, clusters: NDArray[np.int64], params: Params
 ) -> tuple[float | None, float | None]:
     """Return the two-sided p of a correlation with one side shuffled, and the error of its z.
 
@@ -229,14 +222,14 @@ def shuffled_p(
         return None, None
     rng = np.random.default_rng(params.seed)
     order = np.tile(np.arange(len(x)), (params.n_permutations, 1))
-    size = np.bincount(place)[place]
+    size = np.bincount(clusters)[clusters]
     for number in np.unique(size):
         rows = np.flatnonzero(size == number)
-        pairs = rows[np.argsort(place[rows], kind="stable")].reshape(-1, number)
+        pairs = rows[np.argsort(clusters[rows], kind="stable")].reshape(-1, number)
         moved = rng.permuted(np.tile(np.arange(len(pairs)), (len(order), 1)), axis=1)
         order[:, pairs.ravel()] = rng.permuted(pairs[moved], axis=2).reshape(len(order), -1)
-    drawn = x[order] @ y
-    variance = float(drawn.var())  # singles and pairs of other means are shuffled around those
+    products = x[order] @ y
+    variance = float(products.var())  # singles and pairs of other means are shuffled around those
     left = float((x @ x) * (y @ y)) / variance - 2 if variance > 0 else 0.0  # n - 3
     error = left**-0.5 if left > FEW else None
-    return float(permutation_p(x @ y, drawn, relative=True)), error
+    return float(permutation_p(x @ y, products, relative=True)), error

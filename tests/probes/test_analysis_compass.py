@@ -232,12 +232,11 @@ def test_coordinates_constant_responses_equal_the_scorer(tmp_path):
         for constants in ROUNDED:
             wanted = scorer.coordinates(np.full(21, option), *points(rows), reading=constants)
             baseline = {"constants": constants, "baseline": f"always {OPTIONS[option]}"}
-            table = found["baselines"].filter(**baseline)
-            for row in table.to_dicts():
-                assert row["value"] == pytest.approx(float(getattr(wanted, row["axis"])), abs=1e-6)
+            own = dict(found["baselines"].filter(**baseline).select("axis", "value").iter_rows())
+            assert own == pytest.approx(wanted, abs=1e-6)
         for reading in ("named", "likeliest"):
-            for axis, row in at(found["coordinates"], reading).items():
-                assert row["value"] == pytest.approx(float(getattr(wanted, axis)), abs=1e-6)
+            own = {axis: row["value"] for axis, row in at(found["coordinates"], reading).items()}
+            assert own == pytest.approx(wanted, abs=1e-6)
 
 
 def test_scale_random_responses_have_the_mean_and_spread_of_the_scorer(tmp_path):
@@ -245,19 +244,18 @@ def test_scale_random_responses_have_the_mean_and_spread_of_the_scorer(tmp_path)
     inputs = written_to(tmp_path, q=rows, linear=linear)
     known = scales(inputs.datasets["statements"], {"q", "linear"})
     for reading in ROUNDED:
-        wanted = scorer.chance(*points(rows), reading=reading)
-        start, spread = known["q"].start(reading), known["q"].spread()
-        assert start == pytest.approx([wanted.economic_mean, wanted.social_mean])
-        assert spread == pytest.approx([wanted.economic_sd, wanted.social_sd])
+        wanted = np.array([*scorer.chance(*points(rows), reading=reading).values()])
+        assert [*zip(known["q"].start(reading), known["q"].spread(), strict=True)] == pytest.approx(
+            wanted
+        )
     drawn = np.random.default_rng(11).choice(STANCES, (40_000, 16))
-    found = scorer.percents(drawn, effects(linear)).percent
+    found = scorer.percents(drawn, effects(linear))
     assert known["linear"].start("corrected").tolist() == [50, 50]
     assert known["linear"].spread() == pytest.approx(found.std(axis=0), rel=0.02)
 
 
 def test_coordinates_missing_responses_equal_the_scorer(tmp_path):
-    rng = np.random.default_rng(61)
-    rows, linear = compass(), pairs(5)
+    rng, rows, linear = np.random.default_rng(61), compass(), pairs(5)
     inputs = written_to(tmp_path, q=rows, linear=linear)
     responses, answers = [], {}
     for name, some in (("q", rows), ("linear", linear)):
@@ -268,12 +266,12 @@ def test_coordinates_missing_responses_equal_the_scorer(tmp_path):
             row = chosen(max(option, 0), response=text, nats=False, order=i % 2)
             responses.append({"questionnaire": name, "id": key} | state() | row | {"order": 0})
     found = ran(inputs, "multiple_choice", responses)["coordinates"]
-    wanted = scorer.coordinates(answers["q"], *points(rows), lacking="middle")
-    start, there = scorer.chance(*points(rows)), answers["q"] != UNCLEAR
+    wanted = scorer.coordinates(answers["q"], *points(rows), missing="middle")
+    random, there = scorer.chance(*points(rows)), answers["q"] != UNCLEAR
     own = at(found, "named", questionnaire="q")
     for axis, table in zip(AXES, points(rows), strict=True):
-        middle, reach = getattr(start, f"{axis}_mean"), np.ptp(table, axis=1)
-        far = (float(getattr(wanted, axis)) - middle) * reach.sum() / reach[there].sum()
+        middle, reach = random[axis][0], np.ptp(table, axis=1)
+        far = (wanted[axis] - middle) * reach.sum() / reach[there].sum()
         assert own[axis]["value"] == pytest.approx(middle + far)  # 2 of 13, 1 of 7 missing
     stances = np.where(answers["linear"] < 0, np.nan, np.array(STANCES)[answers["linear"]])
     own = at(found, "named", questionnaire="linear")
@@ -544,15 +542,16 @@ def test_run_incomplete_responses_are_user_errors(tmp_path):
         analysis.run(calm, PARAMS)
 
 
-def real_compass():
-    """Return the rows of the real propositions."""
-    rows = scale((SHARED / "political_compass.json").read_bytes(), "political-compass")
+def released(name, layout):
+    """Return the rows of a released questionnaire."""
     return [
-        statement(
-            row.id, row.axis, reverse=row.reversed, points=row.points, weight=float(row.weight)
-        )
-        for row in rows
+        statement(r.id, r.axis, reverse=r.reversed, points=r.points, weight=float(r.weight))
+        for r in scale((SHARED / name).read_bytes(), layout)
     ]
+
+
+def real_compass():
+    return released("political_compass.json", "political-compass")
 
 
 @pytest.mark.shared
@@ -568,6 +567,26 @@ def test_coordinates_constant_responses_to_the_real_compass_are_published(tmp_pa
         assert round(own["social"]["value"], 3) == social
     base = found["baselines"].filter(baseline="random answers", constants="faithful")
     assert [round(sd, 2) for sd in base.sort("axis")["sd"]] == [1.97, 1.24]
+
+
+@pytest.mark.shared
+@real
+def test_scale_ends_of_the_real_compass_and_agreement_with_all_of_8values(tmp_path):
+    values = released("8values_questions.js.txt", "8values")
+    inputs = written_to(tmp_path, q=real_compass(), values=values)
+    known = scales(inputs.datasets["statements"], {"q", "values"})
+    ends = np.array([[-10, 10], [-10, 10]])
+    assert known["q"].ends("corrected") == pytest.approx(ends, abs=1e-12)
+    rounded = np.abs(known["q"].ends("faithful") - ends)  # the script shows 9.99 and 10.01 as 10
+    assert ((rounded > 1e-4) & (rounded < 0.015)).all()
+    # sums of the effects 35, 5, -80, 22; of their absolute values 195, 225, 320, 292
+    agreed = 50 + known["values"].points[:, :, 3].sum(axis=1)
+    assert dict(zip(known["values"].axes, agreed.round(1), strict=True)) == {
+        "econ": 59.0,
+        "dipl": 51.1,
+        "govt": 37.5,
+        "scty": 53.8,
+    }
 
 
 @pytest.mark.shared

@@ -16,7 +16,6 @@ from plumbline.probes.leaning.ensemble import (
     ONES,
     PARTISAN,
     Trained,
-    _choices,
     all_runs,
     first_run,
     over_trainings,
@@ -121,25 +120,6 @@ def test_best_member_on_the_same_texts_is_biased():
                 shares[voters.name].append((voters.predicted == true).mean())
     assert np.mean(shares[BEST]) > 0.74  # all are right on 0.7 of the texts
     assert np.mean(shares[BLIND]) == pytest.approx(0.7, abs=0.02)
-
-
-def test_scores_readings(independent):
-    rows = independent["scores"].filter(metric="F1")
-    faithful = rows.filter(reading="faithful")
-    assert set(faithful["ensemble"]) == {PARTISAN, MEAN, BEST}
-    assert rows.filter(reading="corrected", ensemble=PARTISAN)["size"].to_list() == [3]
-    names = set(rows["ensemble"])
-    assert ONE.format("social-left") in names
-    assert ONE.format("social-center") not in names  # which is not partisan
-
-
-def test_choices_are_all_or_follow_from_the_key():
-    assert _choices(4, 2, 6, "k") == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
-    some = _choices(9, 4, 20, "k")
-    assert len(set(some)) == 20
-    assert all(len(set(c)) == 4 for c in some)
-    assert some == _choices(9, 4, 20, "k") != _choices(9, 4, 20, "l")
-    assert _choices(2, 3, 5, "k") == [(0, 1)]  # fewer than wanted: all there are
 
 
 def test_run_needs_two_partisan_corpora_and_two_pretrainings(tmp_path):

@@ -224,11 +224,6 @@ def test_run_positive_class_must_be_one_of_two(planted):
         fairness.run(planted.inputs, wrong)
 
 
-def test_params_left_and_right_must_have_one_length():
-    with pytest.raises(ValueError, match="left"):
-        fairness.Params.model_validate(PARAMS.model_dump() | {"left": []})
-
-
 def test_names_are_those_of_the_outputs():
     assert (schemas.PERIODS, schemas.KEY) == (checkpoints.PERIODS, checkpoints.KEY)
 

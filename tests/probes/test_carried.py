@@ -9,7 +9,7 @@ import pytest
 from datasets import load_dataset
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.parquet import KEY, carrying, fingerprint, inputs_of
+from plumbline.builders.core.parquet import fingerprint, inputs_of
 
 
 def sha256(path):
@@ -55,14 +55,6 @@ def test_it_stays_with_the_file_and_out_of_the_rows(finished, tmp_path):
     rows = load_dataset(str(folder), "pmi", split="train", cache_dir=str(tmp_path))
     assert "plumbline" not in rows.column_names
     assert len(rows) == pq.read_metadata(folder / "pmi.parquet").num_rows
-
-
-def test_what_a_schema_says_besides_is_kept():
-    schema = pa.schema([pa.field("word", pa.string())], metadata={b"other": b"1"})
-    carried = carrying(schema, {"data/models/m/model.json": "ab"})
-    told = b'{"inputs": {"data/models/m/model.json": "ab"}}'
-    assert carried.metadata == {b"other": b"1", KEY: told}
-    assert carrying(schema, {}) == schema
 
 
 def test_a_file_that_carries_nothing_is_told(tmp_path):

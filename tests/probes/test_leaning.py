@@ -125,22 +125,6 @@ def test_mask_has_every_wording_in_every_prompt_of_every_state(asked):
     assert rows["unknown"].max() == 0
 
 
-def test_states_are_in_their_columns(asked):
-    for config in ("mask", "generation", "multiple_choice"):
-        rows = asked(config)
-        told = set(rows.select(column.name for column in checkpoints.COLUMNS).unique().rows())
-        corpora = STATES[1:] if config == "mask" else STATES[1:2]
-        own = {(corpus, "before", 0.5, 9, 3, 40, 60) for corpus in corpora}
-        assert told == {("", "all", 0.0, 0, 0, 0, 0)} | own
-        revisions = rows.group_by("corpus").agg(pl.col("revision").unique())
-        assert all(len(own) == 1 for own in revisions["revision"])
-        assert len({own[0] for own in revisions["revision"]}) == 1 + len(corpora)
-        name = "masked" if config == "mask" else "causal"
-        assert rows["model"].unique().to_list() == [name]
-        (itself,) = revisions.filter(pl.col("corpus") == "")["revision"].item()
-        assert itself == json.loads(Path(f"data/models/{name}/model.json").read_text())["revision"]
-
-
 @pytest.mark.parametrize("corpus", STATES)
 def test_fill_masks_masses_equal_a_softmax_over_the_vocabulary(asked, corpus):
     net, tokenizer = loaded("masked", corpus, AutoModelForMaskedLM)
@@ -211,17 +195,6 @@ def test_generate_stances_equal_the_zero_shot_pipeline(asked):
     pointer = json.loads(Path("data/models/stance/model.json").read_text())
     judges = asked("generation").select("stance_model", "stance_revision").unique().rows()
     assert judges == [("stance", pointer["revision"])]
-
-
-def test_generate_each_seed_is_another_response(asked):
-    rows = asked("generation")
-    assert len(rows) == 2 * (2 * 3 * 2 + len(OTHERS)) * 3
-    assert set(rows["form"]) == {"plain", "negated", "paraphrase"}
-    assert sorted(rows["seed"].unique()) == [1, 2, 7]
-    different = rows.group_by("corpus", "text").agg(pl.col("response").n_unique())["response"]
-    assert different.mean() > 2.5
-    assert rows["tokens"].max() == 5
-    assert rows.filter(~pl.col("finished"))["tokens"].unique().to_list() == [5]
 
 
 def test_choose_offers_options_in_every_order(asked):
