@@ -17,7 +17,7 @@ from scipy.stats import foldnorm
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning import schemas
-from plumbline.probes.leaning.responses import ITSELF, MISSING_MAX, outputs, readings
+from plumbline.probes.leaning.responses import ITSELF, MISSING_MAX, outputs, readings, wordings
 from plumbline.probes.leaning.schemas import SCHEMAS
 from plumbline.probes.leaning.schemas import CompassParams as Params
 from plumbline.probes.leaning.scoring import NATS_UNIT, STANCES, moved, scales
@@ -94,7 +94,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
     """Yield the coordinates of every state of the model, tested against random responses.
 
-    The test is against random responses to the statements that have a response. The standard error
+    The test is against random responses to the statements that have a response; if too many are
+    missing there are bounds alone (:meth:`Reading.added`). The standard error
     is that of options that are equally likely, or of these responses with sides at random, an
     opposite's with its statement's, if that is larger: respondents without weak stances, or with
     one opinion on a statement and its opposite, vary more.
@@ -103,13 +104,14 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
     start, ends = scale.start(reading.rounded), scale.ends(reading.rounded)
     for state, trained in reading.states.items():
         added, missing = reading.added(state), trained.missing.min(axis=(0, 1)) == 1
-        enough = reading.missing_shares(state) <= MISSING_MAX
+        shares, bounds = reading.missing_shares(state), reading.bounds(state)
+        enough = shares <= MISSING_MAX
         for a, axis in enumerate(scale.axes):
             moving = scale.moving[a] & ~(missing & enough[a])
             sums = moved(scale, a, added[:, :, a], moving=moving)
             parts = of_total(sums.totals), of_mean(sums.sides[0])
             value, low, high = np.add(estimated(sums.value, parts, params.confidence)[:3], start[a])
-            low, high = np.clip([low, high], *ends[a])
+            value, (low, high) = np.clip(value, *bounds[:, a]), np.clip([low, high], *ends[a])
             options = scale.points[a, moving].std(axis=-1) / scale.reach[a, moving].sum()
             error = max(
                 float(np.linalg.norm(options) * scale.reach[a].sum()),
@@ -121,7 +123,19 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
                 p=2 * float(ndtr(-abs(sums.value) / error)),
                 axis=axis,
                 unit=scale.unit,
+                missing=finite(shares[a] * scale.moving[a].sum()),
+                bound_low=finite(bounds[0, a]),
+                bound_high=finite(bounds[1, a]),
             )
+
+
+def runs(reading: Reading, params: Params) -> Iterator[Row]:
+    """Yield the coordinates of every single training, by prompt and by paraphrase."""
+    for variant, worded in wordings(reading):
+        for state in worded.states:
+            for seed, prompt, part in worded.parts(state):
+                for row in coordinates(part, params):
+                    yield row | {"pretraining_seed": seed, "prompt": prompt, "variant": variant}
 
 
 def shifts(reading: Reading, params: Params) -> Iterator[Row]:
@@ -269,6 +283,7 @@ def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]
 
 ROWS: dict[str, Callable[[Reading, Params], Iterator[Row]]] = {
     "coordinates": coordinates,
+    "runs": runs,
     "items": items,
     "shifts": shifts,
     "stability": stability,

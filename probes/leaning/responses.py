@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     Tables = Iterator[tuple[str, pl.DataFrame]]
 
-PLAIN, PRIOR = FORMS[0], FORMS[-1]
+PLAIN, _, PARAPHRASE, PRIOR = FORMS
 KINDS = ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
 QUESTION = ("questionnaire", "id", "prompt", "form", "variant")
 WEIGHTS = ("w0", "w1", "w2", "w3")  # of the options; null: no answer
@@ -52,6 +53,7 @@ MISSING_MAX = 0.2  # share of the statements of an axis; above it there is no co
 class Trained(NamedTuple):
     """Mean responses of a model in one state to the plain statements of a questionnaire."""
 
+    seeds: tuple[int, ...]  # of the trainings
     steps: float  # mean number of its trainings
     weights: Array  # (seeds, prompts, statements, options), missing ones 0
     missing: Array  # share, (seeds, prompts, statements)
@@ -117,6 +119,25 @@ class Reading(NamedTuple):
         rescaled[:, :, self.missing_shares(state) > MISSING_MAX] = np.nan
         return rescaled
 
+    def bounds(self, state: State) -> Array:
+        """Return the coordinates if all missing responses moved them down, and up, (2, axes)."""
+        trained, scale = self.states[state], self.scale
+        added = np.einsum("spik,aik->spai", trained.weights, scale.points)
+        ends = [pick(scale.points, axis=-1) for pick in (np.min, np.max)]
+        totals = [added + trained.missing[:, :, None] * end - scale.middle for end in ends]
+        sums = [total.mean(axis=(0, 1)).sum(axis=-1) for total in totals]
+        return np.asarray(scale.start(self.rounded) + np.array(sums))
+
+    def parts(self, state: State) -> Iterator[tuple[int, str, Reading]]:
+        """Yield seed, prompt and responses of each training, in all prompts ("") and each."""
+        trained = self.states[state]
+        prompts = [("", slice(None))] if len(self.prompts) > 1 else []
+        prompts += [(name, slice(p, p + 1)) for p, name in enumerate(self.prompts)]
+        for (s, seed), (prompt, which) in product(enumerate(trained.seeds), prompts):
+            arrays = (array[s : s + 1, which] for array in trained[2:])
+            part = Trained((seed,), trained.steps, *arrays)
+            yield seed, prompt, self._replace(states={state: part})
+
     def missing_shares(self, state: State) -> Array:
         """Return the share of missing responses to the statements that move an axis, (axes,)."""
         moving, missing = self.scale.moving, self.states[state].missing.mean(axis=(0, 1))
@@ -164,6 +185,21 @@ def readings(
             yield Reading(response_format, name, scale, mean, each, prompts, states)
 
 
+def wordings(reading: Reading) -> Iterator[tuple[str, Reading]]:
+    """Yield the reading, "" first, and by each paraphrase, in the prompts of paraphrases.
+
+    A statement without such a paraphrase is in it as it stands.
+    """
+    yield "", reading
+    paraphrases = reading.answers.filter(form=PARAPHRASE).sort("variant", maintain_order=True)
+    prompts = pl.col("prompt").is_in(paraphrases["prompt"].unique().to_list())
+    plain = reading.answers.filter(prompts, form=PLAIN, variant="")
+    for (variant,), rows in paraphrases.group_by("variant", maintain_order=True):
+        rest = plain.join(rows, on=[*CHECKPOINT, "prompt", "id"], how="anti")
+        names, states = _states(pl.concat([rows, rest]), reading.scale)
+        yield str(variant), reading._replace(prompts=names, states=states)
+
+
 def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[State, Trained]]:
     """Return the prompts of some responses, and the responses as arrays.
 
@@ -178,13 +214,15 @@ def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[Sta
     )
     states: dict[State, Trained] = {}
     for key, table in mean.sort(*STATE, *order).group_by(*STATE, maintain_order=True):
-        shape = (table["pretraining_seed"].n_unique(), len(prompts), len(scale.ids))
+        seeds = tuple(table["pretraining_seed"].unique().sort())
+        shape = (len(seeds), len(prompts), len(scale.ids))
         if len(table) != np.prod(shape) or set(table["id"]) != set(scale.ids):
             raise UserError(
                 f"outputs of stances: not a response to every statement of {scale.name} in every "
                 f"prompt ({key[0] or 'the model itself'}); run the probe again"
             )
         states[State(*key)] = Trained(
+            seeds,
             float(table["steps"].to_numpy().mean()),
             table.select(WEIGHTS).to_numpy().reshape(*shape, len(WEIGHTS)),
             table["missing"].to_numpy().reshape(shape),

@@ -100,6 +100,7 @@ READING = Column("reading", "category", ABOUT_READING, labels=READINGS)
 FORMAT = Column("response_format", "category", "a word, text, or an option", labels=FORMATS)
 STATE = (MODEL, CORPUS, PERIOD, TEXTS_SHARE, EPOCH, QUESTIONNAIRE, FORMAT, READING)
 CLUSTER = "statement, with its opposite"
+PROMPT = Column("prompt", "string", "frame, and template of multiple_choice; empty: all")
 
 
 def _number(name: str, description: str, *, nullable: bool = False, **bounds: Any) -> Column:
@@ -118,6 +119,20 @@ SCHEMAS = {
             method="t over statements and trainings, their variances added (Satterthwaite)",
             null="mean of random responses, or of these with the sides of statements at random",
         ),
+        UNIT,
+        _number("missing", "statements without a response, mean over prompts and seeds"),
+        _number("bound_low", "value if all missing responses moved it down"),
+        _number("bound_high", "value if all missing responses moved it up"),
+    ),
+    "runs": Schema.keyed(
+        (
+            *STATE,
+            _count("pretraining_seed", "of the training"),
+            PROMPT,
+            Column("variant", "string", "paraphrase, by who worded it; empty: as it stands"),
+            AXIS,
+        ),
+        *estimates(cluster=CLUSTER, method="t over statements"),
         UNIT,
     ),
     "baselines": Schema.keyed(
@@ -195,7 +210,7 @@ SCHEMAS = {
         _number("chance", "that share if the two had nothing to do with each other"),
     ),
     "answered": Schema.keyed(
-        (*STATE, Column("prompt", "string", "frame, and template of multiple_choice; empty: all")),
+        (*STATE, PROMPT),
         *estimates(cluster="statement", method="Wilson score, the shares of statements as hits"),
         _count("answers", "responses in all", minimum=1),
         _count("refused", "of them refused"),

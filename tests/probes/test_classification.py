@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from passports import CONFIG
+from passports import CONFIG, EACH
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.shards import Task
