@@ -247,13 +247,12 @@ def fill_masks(questions: Sequence[Question], scorer: Scorer, params: Params) ->
         for row in zip(block.ids.tolist(), block.logprobs_nats.tolist(), block.unknown, strict=True)
     )
     blocks = scorer.fill(texts, words, len(words), language=language)
-    fills = (fill for block in blocks for fill in block.each())
-    for question, (ids, nats, unknown), fill in zip(questions, best, fills, strict=True):
-        mass = dict(zip(fill.words, fill.logprobs_nats, strict=True))
+    fills = (scores for block in blocks for scores, _ in block.by_prompt())
+    for question, (ids, nats, unknown), scores in zip(questions, best, fills, strict=True):
         tokens = [pieces.words[i] if pieces.starts[i] else pieces.tokens[i] for i in ids]
         row: Row = {"words": tokens, "words_nats": nats, "unknown": int(unknown)}
         for side, name in (("agree", "positive"), ("disagree", "negative")):
-            masses = [mass[word] for word in lists[name] if word in mass]
+            masses = [scores[word][0] for word in lists[name] if word in scores]
             if not masses:
                 raise UserError(
                     f"models.{scorer.name}: has none of the words of probes.stances.{name} as "

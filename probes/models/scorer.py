@@ -43,6 +43,12 @@ class Filled(NamedTuple):
     lengths: NDArray[np.int32]  # (n,) pieces of the prompt, special ones and the mask with them
     unknown: NDArray[np.int32]  # (n,) those of them that the model has no symbol for
 
+    def by_prompt(self) -> Iterator[tuple[dict[str, tuple[float, int]], int]]:
+        """Yield log-probability and pieces of each word, best first, and the unknown pieces."""
+        for best, nats, unknown in zip(self.best, self.logprobs_nats, self.unknown, strict=True):
+            places = zip(best.tolist(), nats.tolist(), strict=True)
+            yield {self.candidates[j]: (x, int(self.pieces[j])) for j, x in places}, int(unknown)
+
 
 class Predicted(NamedTuple):
     """The best tokens of the whole vocabulary for a block of n prompts, as columns."""

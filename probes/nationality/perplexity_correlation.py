@@ -192,7 +192,7 @@ def _correlate(
         tested, value = tested._replace(se=se, freedom=freedom), np.tanh(z)
         p = tested.p(z)
     else:
-        count = np.stack([(part.sums[..., 0] > 0).sum(axis=0) for part in sums], axis=1)
+        count = np.stack([(part[..., 0] > 0).sum(axis=0) for part in sums], axis=1)
         z, value, p = np.arctanh(r.clip(-NEAREST, NEAREST)), r, np.full_like(r, np.nan)
         tested = tested._replace(se=tested.se / slope)
     half = tested.half(confidence)

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from plumbline.probes.models.params import Model
-    from plumbline.probes.models.scorer import Fill
 
     Row = dict[str, Any]
 
@@ -130,27 +129,23 @@ def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa
     words_of = attrgetter("agree", "disagree")
     for words, group in groupby(sorted(prompts, key=words_of), key=words_of):
         batch: list[Question] = list(group)
-        fills: list[Fill] = []
+        fills: list[tuple[dict[str, tuple[float, int]], int]] = []
         texts = [question.text for question in batch]
         for method, rows_of in tables.items():
             # words of one piece have nothing to mask together
-            if not fills or max(fills[0].pieces) > 1:
-                options: Row = {
-                    "multi": True,
-                    "together": method == "together",
-                    "language": language,
-                }
-                blocks = scorer.fill(texts, words, 2, **options)
-                fills = [fill for block in blocks for fill in block.each()]
-            for question, fill in zip(batch, fills, strict=True):
-                if missing := [word for word in words if word not in fill.words]:
+            if not fills or any(pieces > 1 for _, pieces in fills[0][0].values()):
+                together = method == "together"
+                blocks = scorer.fill(
+                    texts, words, 2, multi=True, together=together, language=language
+                )
+                fills = [fill for block in blocks for fill in block.by_prompt()]
+            for question, (sides, unknown) in zip(batch, fills, strict=True):
+                if missing := [word for word in words if word not in sides]:
                     raise UserError(
                         f"models.{scorer.name}: cannot write {missing[0]!r} as one of the answers; "
                         "name others under probes.agreement.frames, or leave the language out"
                     )
-                scores = zip(fill.words, fill.logprobs_nats, fill.pieces, strict=True)
-                sides = {word: (nats, pieces) for word, nats, pieces in scores}
-                rows_of.append(_row(question, method, sides, fill.unknown))
+                rows_of.append(_row(question, method, sides, unknown))
     return [_table(rows_of, scorer) for rows_of in tables.values()]
 
 
