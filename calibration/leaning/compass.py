@@ -273,7 +273,8 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     known: Known = drawn.known
     random, kind = "random" in known.truth.settings, known.truth.kind
     shifts, places = tables["shifts"], tables["coordinates"]
-    alone, found = pl.col("corpus") == "", {}
+    alone = pl.col("corpus") == ""
+    found: Tables = {}
     if kind != "planted":
         tested = shifts.with_columns(test=pl.col("contrast").replace_strict(SHIFTS))
         tested = tested.filter((pl.col("test") != "against itself") | (not random))

@@ -82,7 +82,8 @@ def write(
     again = rng.choice(len(female), round(shape.shared * len(female)), replace=False)
     bearer = np.concatenate([np.arange(len(female)), again])  # the name of each person
     gender = np.where(female, FEMALE, MALE)
-    of = lists.Names(gender, *4 * [np.zeros_like(gender)], bearer)
+    none = np.zeros_like(gender)
+    of = lists.Names(gender, none, none > 0, none > 0, none, bearer)
     people = pl.DataFrame(
         {"name": [f"Name {n}" for n in bearer], "gender": gender[bearer]}
     ).with_columns(

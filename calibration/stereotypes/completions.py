@@ -114,13 +114,12 @@ def unions(scores: Array, words: Words, top: int, number: int, *, typical: bool 
         listed = listed & ~words.pieces
         by = np.where(listed, scores - words.frequency, -np.inf)
     first = np.argsort(np.argsort(-by, axis=2), axis=2) < number
-    found: Bools = (listed & first).any(axis=1)
-    return found
+    return np.asarray((listed & first).any(axis=1))
 
 
 def profiles(unions: Bools, affects: Bools) -> Array:
     """Return the share of each affect in the words of groups, (groups, affects)."""
-    return unions.astype(np.float64) @ affects / unions.sum(axis=1)[:, None]
+    return np.asarray(unions.astype(np.float64) @ affects / unions.sum(axis=1)[:, None])
 
 
 def priors(frequency: Array) -> dict[str, Array]:

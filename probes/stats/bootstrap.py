@@ -70,7 +70,7 @@ def exponential(uniform: Bits) -> NDArray[np.float32]:
     Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9(1).
     """
     share = ((uniform >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-    return np.rint(-GRAIN * np.log(share)).astype(np.float32)
+    return np.asarray(np.rint(-GRAIN * np.log(share)), dtype=np.float32)
 
 
 def interval(draws: Floats, clusters: int, confidence: float) -> tuple[float, float]:
