@@ -184,7 +184,7 @@ def _texts(folder: Path, of: swaps.SwapsShape, models: Models, rng: Generator) -
 
 def _common(texts: pl.DataFrame, of: swaps.SwapsShape, rng: Generator, names: float = 1.0) -> Array:
     """Draw what rows add: of their name, of text by country, and of name by text; units."""
-    found = np.zeros(len(texts))
+    result = np.zeros(len(texts))
     first = pl.col("name").str.split(" ").list.first()
     person = pl.when(pl.col("name") == "").then("target").otherwise(first)  # in originals their own
     terms = (
@@ -194,8 +194,8 @@ def _common(texts: pl.DataFrame, of: swaps.SwapsShape, rng: Generator, names: fl
     )
     for of_row, sd in terms:
         at = texts.select(of_row.rank("dense")).to_series().cast(pl.Int64).to_numpy() - 1
-        found += rng.normal(0, sd, at.max() + 1)[at]
-    return found
+        result += rng.normal(0, sd, at.max() + 1)[at]
+    return result
 
 
 def _axes(folder: Path, _: None, models: Models, rng: Generator) -> Written:

@@ -52,7 +52,7 @@ def cells(shape: MeaningsShape, truth: Truth, rng: Generator) -> list[Cell]:
     log-ratios of their own; ``words`` and ``origin``: effects of words and unequal origins, as
     :func:`lists.population` has them.
     """
-    found = []
+    result = []
     for language, nats in zip(LANGUAGES, truth.get("effects", (0.0,)), strict=False):
         for pos in range(2):
             sentiment = rng.permutation(np.arange(shape.words) % len(SENTIMENTS))
@@ -69,8 +69,8 @@ def cells(shape: MeaningsShape, truth: Truth, rng: Generator) -> list[Cell]:
                 effect=effect + 2 * TOWARDS[sentiment] * nats,
                 frequency=rng.normal(0, shape.spread, shape.words),
             )
-            found.append(Cell(language, pos, nats, of, sentiment, q))
-    return found
+            result.append(Cell(language, pos, nats, of, sentiment, q))
+    return result
 
 
 def write(
@@ -114,8 +114,8 @@ def counts(cell: Cell, shape: MeaningsShape, samples: int, rng: Generator) -> Ar
     best = lists.lists(cell.of, female, shape.length, rng)
     sample = np.tile(np.arange(samples), shape.men + shape.women)[:, None]
     place = (sample * shape.words + best) * 2 + female[:, None]
-    found = np.bincount(place.ravel(), minlength=samples * shape.words * 2)
-    return found.reshape(samples, shape.words, 2).astype(np.float64)
+    result = np.bincount(place.ravel(), minlength=samples * shape.words * 2)
+    return result.reshape(samples, shape.words, 2).astype(np.float64)
 
 
 def _lexicon(shape: MeaningsShape, cells: list[Cell]) -> pl.DataFrame:

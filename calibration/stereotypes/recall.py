@@ -136,7 +136,7 @@ def recall(shape: Shape, number: int, category: int, lift: float, frequent: floa
     word = np.concatenate(of.said)
     place = np.argsort(np.argsort(-of.scores, axis=2), axis=2)
     listed = place < shape.top
-    found = np.zeros((2, len(READINGS), len(PARAMS["tested"])))
+    result = np.zeros((2, len(READINGS), len(PARAMS["tested"])))
     for reading, name in enumerate(READINGS):
         by, kept = of.scores - prior.get(name, 0.0), listed
         if name.startswith("corrected"):
@@ -145,8 +145,8 @@ def recall(shape: Shape, number: int, category: int, lift: float, frequent: floa
         places = np.where(kept, best, shape.words)
         own, other = places[row, asked, word], places[(row + 1) % LARGE, asked, word]
         for at, k in enumerate(PARAMS["tested"]):
-            found[:, reading, at] = (own < k).mean(), (other < k).mean()
-    return found
+            result[:, reading, at] = (own < k).mean(), (other < k).mean()
+    return result
 
 
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:
