@@ -58,7 +58,6 @@ class Known(NamedTuple):
     """What is true of a replicate."""
 
     shape: Shape
-    kind: str
     population: int
     lifts: dict[str, float]  # by category
     frequent: float
@@ -116,7 +115,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     lists = made.table(shape.groups, of.scores, words.frequency, shape.top, pieces=words.pieces)
     made.write_lists(inputs, "m", lists)
     by_category = dict(zip(shape.categories, map(float, lifts), strict=True))
-    known = Known(shape, truth.kind, number, by_category, frequent)
+    known = Known(shape, number, by_category, frequent)
     return Drawn(inputs, known, {"top_k": shape.top})
 
 
