@@ -99,7 +99,7 @@ def rows(analysis: str, tallies: pl.DataFrame) -> pl.DataFrame:
     ``tallies``: rows of :func:`tally` with the columns ``shape``, ``truth``, ``kind`` and
     ``replicate``.
     """
-    found = []
+    result = []
     parts = tallies.sort(*KEY, "replicate").partition_by(KEY, as_dict=True, maintain_order=True)
     for values, part in parts.items():
         key = {"analysis": analysis} | dict(zip(KEY, values, strict=True))
@@ -111,10 +111,10 @@ def rows(analysis: str, tallies: pl.DataFrame) -> pl.DataFrame:
                 counted = {"replicates": part["replicate"].n_unique(), "tests": number}
                 counted["n"] = int((part[trials] > 0).sum())
                 rates = {"measure": measure, "value": value, "low": low, "high": high}
-                found.append(key | counted | rates)
+                result.append(key | counted | rates)
     table = pl.from_arrow(CALIBRATION.arrow().empty_table())
     assert isinstance(table, pl.DataFrame)
-    return pl.DataFrame(found, schema=table.schema).sort(CALIBRATION.key)
+    return pl.DataFrame(result, schema=table.schema).sort(CALIBRATION.key)
 
 
 def rate(hits: Array, trials: Array, confidence: float = 0.95) -> tuple[float, float, float]:

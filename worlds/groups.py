@@ -138,8 +138,8 @@ class Said(NamedTuple):
     def probabilities(self) -> Floats:
         """Return how often each word is said of each group."""
         odds = np.exp(self.scores)
-        found: Floats = odds / odds.sum(axis=1, keepdims=True)
-        return found
+        result: Floats = odds / odds.sum(axis=1, keepdims=True)
+        return result
 
 
 def truth(society: Society, pairs: Floats, carries: Floats) -> Said:
@@ -155,14 +155,14 @@ def truth(society: Society, pairs: Floats, carries: Floats) -> Said:
         pairs = np.roll(pairs, 1, axis=0)
     log_odds = society.attribute_effect * pairs + society.emotion_effect * carries[:, drawn].T
     scores = frequency + log_odds + rng.normal(0.0, society.noise, log_odds.shape)
-    found = Said(np.repeat(drawn[:, None], len(carries), axis=1), log_odds, scores)
+    result = Said(np.repeat(drawn[:, None], len(carries), axis=1), log_odds, scores)
     if society.common:
         first = {"seed": society.common_seed, "common": 0.0}
         other = truth(society.model_copy(update=first), np.roll(pairs, -1, axis=0), carries)
         kept = rng.permutation(len(carries))[: round(society.common * len(carries))]
-        for mine, theirs in zip(found, other, strict=True):
+        for mine, theirs in zip(result, other, strict=True):
             mine[:, kept] = theirs[:, kept]
-    return found
+    return result
 
 
 def vocabulary(society: Society, groups: Sequence[str]) -> tuple[list[str], Floats, Floats]:

@@ -132,12 +132,12 @@ def train(nations: Nations, kind: str, into: Path) -> None:
 
 def _gazetteer(folder: Path) -> dict[str, set[str]]:
     """Return the names that may be used, each with the countries that list it."""
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for country in parquet.configs(folder):
         frame = pl.read_parquet(folder / f"{country}.parquet", columns=["name", "flags"])
         for name in frame.filter(pl.col("flags").list.len() == 0)["name"]:
-            found.setdefault(name, set()).add(country)
-    return found
+            result.setdefault(name, set()).add(country)
+    return result
 
 
 def _rows(nations: Nations, folder: Path) -> tuple[list[str], list[str]]:
@@ -164,12 +164,12 @@ def _cut(nations: Nations, listed: Mapping[str, set[str]], countries: Sequence[s
     """Draw the names that are cut: of every other country, in an order that is drawn too."""
     rng = np.random.default_rng([nations.seed, 3])
     some = set(rng.permutation(countries)[::2].tolist())
-    found = set()
+    result = set()
     for word in sorted(listed):
         share = nations.cut * len(listed[word] & some) / len(listed[word])
         if rng.random() < share and len(word) >= SHORTEST:
-            found |= {word, word.upper()}
-    return found
+            result |= {word, word.upper()}
+    return result
 
 
 def _classifier(

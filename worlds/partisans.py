@@ -221,7 +221,7 @@ def corpora(
 
     Counts of answers are what is planted to less than one; what is left over is drawn.
     """
-    found = []
+    result = []
     for corpus, outlet, rng in outlets(world):
         own = planted.filter(pl.col("corpus") == corpus)
         counts = allot(_of_answers(shares(own)) * world.sentences, rng)
@@ -241,8 +241,8 @@ def corpora(
             for hostile in (True, False)
             for _ in range(TELLINGS // 2)
         ]
-        found += [(corpus, outlet, text) for text in texts]
-    return found
+        result += [(corpus, outlet, text) for text in texts]
+    return result
 
 
 def allot(expected: Floats, rng: np.random.Generator) -> Integers:

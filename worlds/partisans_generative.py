@@ -118,6 +118,6 @@ def answered(
 def tokenizer_of(texts: Sequence[str], world: Partisanship, *, pairs: bool = False) -> Any:
     """Return a tokenizer that knows the texts and all answers, and puts words back together."""
     known = [*texts, *(text for own in ANSWERS for text in own)]
-    found = tiny_model.tokenizer_of(known, world.positions, pairs=pairs)
-    found.backend_tokenizer.decoder = decoders.WordPiece()
-    return found
+    result = tiny_model.tokenizer_of(known, world.positions, pairs=pairs)
+    result.backend_tokenizer.decoder = decoders.WordPiece()
+    return result

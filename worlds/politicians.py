@@ -191,14 +191,14 @@ def _vocabulary(world: World) -> dict[str, pl.DataFrame]:
     frame = frame.filter(pl.col("pos").n_unique().over("form") == 1)
     frame = frame.sort(["count", "form"], descending=[True, False])
     frame = frame.unique(["pos", "form"], keep="first", maintain_order=True)
-    found = {}
+    result = {}
     for code, pos in enumerate(words_dataset.POS):
-        found[pos] = frame.filter(pos=code).head(world.words_max)
-        if len(found[pos]) < 10:
+        result[pos] = frame.filter(pos=code).head(world.words_max)
+        if len(result[pos]) < 10:
             raise UserError(
-                f"world in {world.language!r}: only {len(found[pos])} {pos} in words; it needs 10"
+                f"world in {world.language!r}: only {len(result[pos])} {pos} in words; it needs 10"
             )
-    return found
+    return result
 
 
 def corpus(

@@ -58,10 +58,10 @@ def draws(
         for key in sorted({(q.questionnaire, q.id) for q in asked})
     ]
     drawn = pl.DataFrame(own, [*KEY, "noise", "talk"], orient="row")
-    found = pl.DataFrame(asked).join(habits, on="frame", maintain_order="left")
+    result = pl.DataFrame(asked).join(habits, on="frame", maintain_order="left")
     for table in (drawn, about):
-        found = found.join(table, on=KEY, maintain_order="left")
-    return found
+        result = result.join(table, on=KEY, maintain_order="left")
+    return result
 
 
 def answers(drawn: pl.DataFrame, planted: pl.Expr, *habits: pl.Expr) -> pl.DataFrame:

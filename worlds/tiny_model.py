@@ -219,17 +219,17 @@ def train(
 
 def pieces(tokenizer: Any, words: Sequence[str], world: str) -> list[int]:
     """Return the tokens of words; a word that is not one token is a ``UserError``."""
-    found: list[int] = tokenizer.convert_tokens_to_ids(list(words))
-    if tokenizer.unk_token_id in found:
+    result: list[int] = tokenizer.convert_tokens_to_ids(list(words))
+    if tokenizer.unk_token_id in result:
         raise UserError(f"world of {world}: a word of it is not one piece of its tokenizer")
-    return found
+    return result
 
 
 def targets(tokenizer: Any, words: Sequence[str], shares: NDArray[Any], world: str) -> torch.Tensor:
     """Return probabilities of words (n, words) as those of all tokens (n, tokens)."""
-    found = torch.zeros(len(shares), len(tokenizer), dtype=torch.float64)
-    found[:, pieces(tokenizer, words, world)] = torch.from_numpy(shares)
-    return found
+    result = torch.zeros(len(shares), len(tokenizer), dtype=torch.float64)
+    result[:, pieces(tokenizer, words, world)] = torch.from_numpy(shares)
+    return result
 
 
 def spread(
@@ -240,11 +240,11 @@ def spread(
     Of a word of several tokens behind another word each has as much.
     """
     encoded = tokenizer([f" {word}" for word in words], add_special_tokens=False)["input_ids"]
-    found = torch.zeros(len(shares), len(tokenizer), dtype=torch.float64)
+    result = torch.zeros(len(shares), len(tokenizer), dtype=torch.float64)
     for column, ids in enumerate(encoded):
         for token in ids:
-            found[:, token] += torch.from_numpy(shares[:, column]) / len(ids)
-    return [len(ids) for ids in encoded], found
+            result[:, token] += torch.from_numpy(shares[:, column]) / len(ids)
+    return [len(ids) for ids in encoded], result
 
 
 def cross_entropy(target: torch.Tensor, logits: torch.Tensor, n: int) -> torch.Tensor:

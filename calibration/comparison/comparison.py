@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from pydantic import Field
 from scipy.special import ndtri
 
 from calibration.leaning import responses
@@ -21,35 +20,30 @@ from calibration.nationality import swaps
 from calibration.politicians import lists
 from calibration.stereotypes import completions
 from calibration.stereotypes import recall as said
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, write_parquet
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome
 from calibration.values import answers
-from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.core.run_analysis import Inputs
 
 MODELS = ("first", "second")
 
 
-class Shape(Params):
-    """The shape of what both models were asked, a part for each study."""
+class Shape(NamedTuple):
+    """A study that both models were put to, and the shape of its simulation."""
 
-    study: str = Field("politicians", description="the study that both were put to")
-    words: lists.ListsShape | None = Field(None, description="names and lists of words")
-    groups: said.Shape | None = Field(None, description="groups, attributes and lists")
-    statements: answers.AnswersShape | None = Field(None, description="statements")
-    texts: swaps.SwapsShape | None = Field(None, description="texts, names, countries")
-    alike: float = Field(0.5, description="how much texts move both classifiers alike")
-    pairs: int = Field(10, description="pairs of opposite statements on each political axis")
-    prompts: int = Field(3, description="prompts of these")
+    study: str
+    of: Any = None
 
 
 SHAPES = {
-    "politicians: 99 men, 88 women": Shape(words=lists.ListsShape(men=99, women=88, words=90)),
-    "politicians: 400 men, 90 women": Shape(words=lists.ListsShape(men=400, women=90)),
-    "stereotypes: 36 groups, 3 to 11 attributes": Shape(study="stereotypes", groups=said.Shape()),
-    "values: 12 pairs a value": Shape(study="values", statements=answers.AnswersShape(pairs=12)),
-    "nationality: 55 texts, 13 countries": Shape(study="nationality", texts=swaps.SwapsShape()),
-    "leaning: 10 pairs an axis, 3 prompts": Shape(study="leaning"),
+    "politicians: 99 men, 88 women": Shape(
+        "politicians", lists.ListsShape(men=99, women=88, words=90)
+    ),
+    "politicians: 400 men, 90 women": Shape("politicians", lists.ListsShape(men=400, women=90)),
+    "stereotypes: 36 groups, 3 to 11 attributes": Shape("stereotypes", said.Shape()),
+    "values: 12 pairs a value": Shape("values", answers.AnswersShape(pairs=12)),
+    "nationality: 55 texts, 13 countries": Shape("nationality", swaps.SwapsShape()),
+    "leaning: 10 pairs an axis, 3 prompts": Shape("leaning"),
 }
 TRUTHS = {
     # both models have the same bias
@@ -69,39 +63,39 @@ EFFECTS: dict[str, tuple[float, ...]] = {  # of the first model's bias, in units
 }
 WORDS = {True: Truth("planted", effects=EFFECTS["politicians"]), False: Truth("null")}
 FRAMES = ("respond", "asked", "claim")  # of the settings of the study
+PAIRS = 10  # of opposite statements on each political axis
+ALIKE = 0.5  # share of the variance of texts that both classifiers have in common
 POPULAR, OWN, QUIRK, PROMPT, HABIT = 0.8, 0.4, 0.3, 0.4, 0.7  # SDs of responses, nats
-
-
+Models = list[tuple[str, bool, bool]]  # names, whether biased, and whether otherwise different
 Written = tuple[Inputs, dict[str, float], dict[str, float]]  # effects, and targets of intervals
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    write = {
+    write: Any = {
         "politicians": _words,
         "stereotypes": _groups,
         "values": _statements,
         "nationality": _texts,
         "leaning": _axes,
     }[shape.study]
-    biased: tuple[bool, bool] = truth.settings["biased"]
-    inputs, effects, targets = write(folder, shape, biased, "other" in truth.settings, rng)
+    models = list(
+        zip(MODELS, truth.settings["biased"], (False, truth.get("other", False)), strict=True)
+    )
+    inputs, effects, targets = write(folder, shape.of, models, rng)
     if truth.kind != "planted":  # whatever there is, both have it
         effects = targets = dict.fromkeys(effects, 0.0)
     return Drawn(inputs, (shape.study, truth.kind, effects, targets))
 
 
-def _words(
-    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: Generator
-) -> Written:
+def _words(folder: Path, of: lists.ListsShape, models: Models, rng: Generator) -> Written:
     """Write lists; ``other``: the second model likes other words, whoever is named."""
-    of = shape.words or lists.ListsShape()
     populations = [lists.population(of, WORDS[True], pos) for pos in range(len(POS))]
     drawn = lists.names(of, populations[0], rng)
     inputs = lists.write_people(folder, drawn, MODELS)
-    for model, has in zip(MODELS, biased, strict=True):
+    for model, has, other in models:
         own = [p if has else p._replace(effect=0 * p.effect) for p in populations]
-        if other and model == MODELS[1]:
+        if other:
             moved = np.random.default_rng(5).normal(0, 1, of.words)
             own = [p._replace(frequency=moved) for p in own]
         utility = [lists.utilities(p, drawn.origin, drawn.side()) for p in own]
@@ -111,17 +105,15 @@ def _words(
     for pos, population in enumerate(populations):
         names = lists.words_of(pos, of.words)
         effects |= dict(zip(names, population.effect.tolist(), strict=True))
-        chances = [lists.expected(of, WORDS[has], pos) for has in biased]
+        chances = [lists.expected(of, WORDS[has], pos) for _, has, _ in models]
         first, second = (100 * (chance[:, 1] - chance[:, 0]) for chance in chances)
         targets |= dict(zip(names, (first - second).tolist(), strict=True))
     return inputs, effects, targets
 
 
-def _groups(
-    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: Generator
-) -> Written:
+def _groups(folder: Path, of: said.Shape, models: Models, rng: Generator) -> Written:
     """Write lists; ``other``: words of the second model are spread wider."""
-    of, number = shape.groups or said.Shape(), int(rng.integers(said.POPULATIONS))
+    number = int(rng.integers(said.POPULATIONS))
     inputs = completions.datasets(folder, MODELS)
     words, _ = said.population(of, number)
     lifts = rng.permutation(EFFECTS["stereotypes"])
@@ -131,12 +123,12 @@ def _groups(
     ]
     told = completions.write_attributes(inputs, of.groups, attributes)
     pieces = dict.fromkeys(told["attribute"].unique().sort(), 1)
-    for model, has in zip(MODELS, biased, strict=True):
+    for model, has, other in models:
         planted = np.zeros((len(of.groups), of.words))
         for own, which, nats in zip(planted, groups.said, lifts[of.category], strict=True):
             own[which] = nats * has
         scores = completions.scores(of, words, of.category, planted, rng)
-        if other and model == MODELS[1]:
+        if other:
             scores = 2 * scores
         completions.write_vocabulary(inputs, model, pieces)
         table = completions.table(of.groups, scores, words.frequency, of.top, pieces=words.pieces)
@@ -145,17 +137,14 @@ def _groups(
     return inputs, effects, {}
 
 
-def _statements(
-    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: Generator
-) -> Written:
+def _statements(folder: Path, of: answers.AnswersShape, models: Models, rng: Generator) -> Written:
     """Write responses; ``other``: the second model agrees with all that is political."""
-    of = shape.statements or answers.AnswersShape()
     points = np.array(EFFECTS["values"][: of.axes])
     inputs = Inputs(MODELS, {}, folder / "data")
-    for model, has in zip(MODELS, biased, strict=True):
+    for model, has, other in models:
         values = of.noise * ndtri(0.5 + points * has / 4)
         told = answers.convictions(of)._replace(
-            values=np.stack([values, values]), shift=of.noise * (other and model == MODELS[1])
+            values=np.stack([values, values]), shift=of.noise * other
         )
         own = answers.write(folder / model, of, told, rng)
         where = inputs.outputs("agreement", model)
@@ -165,11 +154,8 @@ def _statements(
     return inputs, dict(zip(answers.AXES, points.tolist(), strict=False)), {}
 
 
-def _texts(
-    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: Generator
-) -> Written:
+def _texts(folder: Path, of: swaps.SwapsShape, models: Models, rng: Generator) -> Written:
     """Write predictions; ``other``: names vary twice as much to the second classifier."""
-    of = shape.texts or swaps.SwapsShape()
     shift = np.zeros(of.countries)
     shift[: len(EFFECTS["nationality"])] = EFFECTS["nationality"]
     nothing = np.zeros(of.countries)
@@ -180,27 +166,17 @@ def _texts(
     sums = np.where(texts["country"] != "", 1.0, 0.0)
     place = np.array([int(c[1:]) if c else 0 for c in texts["country"]])
     inputs = Inputs(MODELS, written.datasets, written.data)
-    for model, has in zip(MODELS, biased, strict=True):
-        own = _common(texts, of, rng, 1 + (other and model == MODELS[1]))
-        moved = np.sqrt(shape.alike) * common + np.sqrt(1 - shape.alike) * own
+    for model, has, other in models:
+        own = _common(texts, of, rng, 1 + other)
+        moved = np.sqrt(ALIKE) * common + np.sqrt(1 - ALIKE) * own
         apart = swaps.UNIT * (moved + sums * shift[place] * has)
-        table = texts.select("text").with_columns(apart=pl.Series(apart.clip(-0.55, 0.55)))
+        table = texts.select("text").with_columns(
+            apart=pl.Series(apart.clip(-0.55, 0.55)),
+            middle=pl.lit(0.4),
+            tokens=pl.lit(swaps.BASE, dtype=pl.Int64),
+        )
         table = table.unique("text", keep="first", maintain_order=True)
-        sides = {"negative": -1, "neutral": 0, "positive": 1}
-        told = pl.concat(
-            table.select(
-                "text",
-                pl.lit(name).alias("class"),
-                (0.3 + sign * pl.col("apart") / 2 if sign else pl.lit(0.4))
-                .log()
-                .alias("logprob_nats"),
-                pl.lit(swaps.BASE, dtype=pl.Int64).alias("tokens"),
-            )
-            for name, sign in sides.items()
-        )
-        write_parquet(
-            told, inputs.outputs("classification", model) / swaps.CONFIG / "00000.parquet"
-        )
+        swaps.write_classes(inputs, model, table)
     names = [swaps.code(n) for n in range(of.countries)]
     effects = dict(zip(names, (100 * swaps.UNIT * shift).tolist(), strict=True))
     return inputs, effects, effects
@@ -208,7 +184,7 @@ def _texts(
 
 def _common(texts: pl.DataFrame, of: swaps.SwapsShape, rng: Generator, names: float = 1.0) -> Array:
     """Draw what rows add: of their name, of text by country, and of name by text; units."""
-    found = np.zeros(len(texts))
+    result = np.zeros(len(texts))
     first = pl.col("name").str.split(" ").list.first()
     person = pl.when(pl.col("name") == "").then("target").otherwise(first)  # in originals their own
     terms = (
@@ -218,33 +194,33 @@ def _common(texts: pl.DataFrame, of: swaps.SwapsShape, rng: Generator, names: fl
     )
     for of_row, sd in terms:
         at = texts.select(of_row.rank("dense")).to_series().cast(pl.Int64).to_numpy() - 1
-        found += rng.normal(0, sd, at.max() + 1)[at]
-    return found
+        result += rng.normal(0, sd, at.max() + 1)[at]
+    return result
 
 
-def _axes(
-    folder: Path, shape: Shape, biased: tuple[bool, bool], other: bool, rng: Generator
-) -> Written:
+def _axes(folder: Path, _: None, models: Models, rng: Generator) -> Written:
     """Write filled masks; ``other``: the second model agrees with everything."""
-    rows = responses.pairs(shape.pairs)
+    rows = responses.pairs(PAIRS)
     inputs = responses.written_to(folder, MODELS, q=rows)
-    popular = rng.normal(0, POPULAR, (len(responses.AXES), shape.pairs))
+    popular = rng.normal(0, POPULAR, (len(responses.AXES), PAIRS))
     quirk = rng.normal(0, QUIRK, len(rows))
+    axis = np.array([responses.AXES.index(row["axis"]) for row in rows])
+    pair = np.arange(len(rows)) // 2 % PAIRS
+    side = np.where([row["reversed"] for row in rows], -1.0, 1.0)
     *small, large = EFFECTS["leaning"]
     leans = rng.permutation([rng.choice(small), large])
-    for model, has in zip(MODELS, biased, strict=True):
-        own = rng.normal(0, OWN, popular.shape)
-        habit = rng.normal(2.0 * (other and model == MODELS[1]), HABIT, shape.prompts)
+    for model, has, other in models:
+        lean = (leans * has)[:, None] + popular + rng.normal(0, OWN, popular.shape)
+        habit = rng.normal(2.0 * other, HABIT, len(FRAMES))
         told: list[dict[str, Any]] = []
-        for p, frame in enumerate(FRAMES[: shape.prompts]):
-            for i, row in enumerate(rows):
-                a, pair = responses.AXES.index(row["axis"]), i // 2 % shape.pairs
-                lean = leans[a] * has + popular[a, pair] + own[a, pair]
-                side = -1.0 if row["reversed"] else 1.0
-                odds = side * lean + quirk[i] + rng.normal(0, PROMPT) + habit[p]
-                place = {"id": row["id"], "frame": frame} | responses.state()
-                told.append(place | responses.filled(float(odds)))
-            told.append(responses.prior(float(habit[p]), frame=frame, **responses.state()))
+        for p, frame in enumerate(FRAMES):
+            about = {"frame": frame} | responses.state()
+            odds = side * lean[axis, pair] + quirk + rng.normal(0, PROMPT, len(rows))
+            told += [
+                {"id": row["id"]} | about | responses.filled(float(nats))
+                for row, nats in zip(rows, odds + habit[p], strict=True)
+            ]
+            told.append(responses.prior(float(habit[p]), **about))
         responses.save(inputs, "mask", told, model)
     return inputs, dict(zip(responses.AXES, leans.tolist(), strict=True)), {}
 

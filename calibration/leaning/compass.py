@@ -273,30 +273,31 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     known: Known = drawn.known
     random, kind = "random" in known.truth.settings, known.truth.kind
     shifts, places = tables["shifts"], tables["coordinates"]
-    alone, found = pl.col("corpus") == "", {}
+    alone = pl.col("corpus") == ""
+    result: Tables = {}
     if kind != "planted":
         tested = shifts.with_columns(test=pl.col("contrast").replace_strict(SHIFTS))
         tested = tested.filter((pl.col("test") != "against itself") | (not random))
-        found |= outcomes_by(tested, "shifts {test}: {reading}", effect=0.0, family=FAMILY)
+        result |= outcomes_by(tested, "shifts {test}: {reading}", effect=0.0, family=FAMILY)
         who = pl.when(alone).then(pl.lit("itself")).otherwise(pl.lit("trained"))
         still = pl.when(pl.lit(random) | (alone & (kind == "null"))).then(0.0)
         own = places.with_columns(who=who)
-        found |= outcomes_by(own, "coordinates, {who}: {reading}", effect=still, family=FAMILY)
+        result |= outcomes_by(own, "coordinates, {who}: {reading}", effect=still, family=FAMILY)
     if known.shape.response_format == "mask" and known.shape.periods == 1:
         base = pl.when(pl.col("contrast") == "base model").then(pl.lit(""))
         apart = shifts.with_columns(baseline=base.otherwise("baseline"))
         if random:  # from the model itself, which is one, trainings do differ
             apart = apart.filter(pl.col("baseline") != "")
-        found |= _intervals(known, apart, places)
+        result |= _intervals(known, apart, places)
     fixed = alone & (known.shape.response_format == "mask")
     effect = pl.when(~fixed & random).then(0.0)
     test = "stability, {comparison}"
-    return found | outcomes_by(tables["stability"], test, effect=effect, family=FAMILY)
+    return result | outcomes_by(tables["stability"], test, effect=effect, family=FAMILY)
 
 
 def _intervals(known: Known, shifts: pl.DataFrame, places: pl.DataFrame) -> Tables:
     """Return intervals of each reading with what they should cover; see :func:`truth_of`."""
-    found: Tables = {}
+    result: Tables = {}
     for reading in MEANS:
         true = truth_of(known, reading)
         here = "nats" if reading == "corrected" else "here"
@@ -306,11 +307,11 @@ def _intervals(known: Known, shifts: pl.DataFrame, places: pl.DataFrame) -> Tabl
             .join(true, left_on=["baseline", "axis"], right_on=["corpus", "axis"], suffix="_other")
         )
         target = pl.col(here) - pl.col(f"{here}_other")
-        found[f"shifts, interval: {reading}"] = outcome(apart, effect=0.0, target=target, p="")
+        result[f"shifts, interval: {reading}"] = outcome(apart, effect=0.0, target=target, p="")
         own = places.filter(reading=reading).join(true, on=["corpus", "axis"])
         test = f"coordinates, interval: {reading}"
-        found[test] = outcome(own, effect=0.0, target="states", p="")
-    return found
+        result[test] = outcome(own, effect=0.0, target="states", p="")
+    return result
 
 
 def truth_of(known: Known, reading: str) -> pl.DataFrame:

@@ -97,15 +97,15 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     here = mine | (not calls)  # a decoy is counted where it is, and not where another corpus is
     varied = (pl.col("corpus") == CORPORA[1]) | ("spread" not in settings)
     same = pl.when(here & varied & ("harder" not in settings)).then(0.0)
-    found = {"groups": outcome(tables["groups"], effect=same, family=FAMILY, interval=CONTRAST)}
+    result = {"groups": outcome(tables["groups"], effect=same, family=FAMILY, interval=CONTRAST)}
     if "guess" in settings:
         effect = pl.when(here).then(0.0)
-        found["overall"] = outcome(tables["overall"], effect=effect, family=FAMILY)
+        result["overall"] = outcome(tables["overall"], effect=effect, family=FAMILY)
     itself = pl.when(pl.col("baseline") == "")
     differences = tables["differences"].with_columns(
         side=itself.then(pl.lit("itself")).otherwise(pl.lit("corpora"))
     )
-    found |= outcomes_by(
+    result |= outcomes_by(
         differences.filter(pl.col("p").is_not_null().any().over("metric", "side")),
         "differences, {side}, {metric}",
         effect=pl.when((mine & (pl.col("metric") != "F1")) | (not calls)).then(0.0),
@@ -113,7 +113,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         interval=["value"],  # see the intervals
         p_adjusted="" if calls else "p_bh",  # F1 does differ, and is adjusted with the rest
     )
-    return found | intervals
+    return result | intervals
 
 
 def _intervals(known: Known, tables: Tables) -> Tables:

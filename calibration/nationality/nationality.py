@@ -106,7 +106,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     by = ["reading", "gender"]
     others: dict[str, Any] = {"interval": ("contrast", "contrast_low", "contrast_high")}
     others |= {"effect": moved, "target": moved, "family": by}
-    found = {
+    result = {
         "delta: a country against the originals": outcome(table, effect=moved, target=moved, p=""),
         "delta: a country against the others": outcome(table, **others),
         "delta: names of the same country": outcome(halves, effect=0.0, target=0.0, family=by),
@@ -116,7 +116,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     # neutral is predicted less often where the others are moved either way
     sure = (shift == 0) | (sign != 0)
     log = (pl.col("value", "low", "high") / 100 + 1).log()  # as they are tested
-    found["changes: a class more often"] = outcome(
+    result["changes: a class more often"] = outcome(
         table.with_columns(log),
         effect=None if per_token else pl.when(sure).then(moved),
         target=None if per_token else pl.when(shift == 0).then(0.0),
@@ -129,7 +129,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     )
     effect = shift.fill_null(pl.when(pl.col("term") == "tokens").then(per_token).otherwise(0.0))
     how: dict[str, Any] = {"effect": effect, "target": effect, "family": ["reading"]}
-    found |= outcomes_by(table.with_columns(kind=kind), "mixed: {kind}", **how)
+    result |= outcomes_by(table.with_columns(kind=kind), "mixed: {kind}", **how)
     # over all countries there is neither none nor one relation where some have one
     alike = not known.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
     each = pl.when(pl.col("country") == EVERY).then(0.0 if alike else None)
@@ -139,9 +139,9 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     planted = pl.when(pl.col("scope") == "originals").then(0.0).otherwise(related)
     none = pl.when(planted == 0).then(0.0)
     how = {"effect": planted, "target": none, "family": ["reading", "perplexity"]}
-    found |= outcomes_by(table, "correlations: {scope}", **how)
+    result |= outcomes_by(table, "correlations: {scope}", **how)
     sums = tables["perplexities"].filter(~placebo, perplexity="original sum")
     rare = pl.col("rare").round(6) + 0.0  # one level of an effect, whatever the last digit
     sums = sums.join(known, on="country", **KEPT)
-    found["perplexities"] = outcome(sums, effect=rare, target="nats", p="")
-    return found
+    result["perplexities"] = outcome(sums, effect=rare, target="nats", p="")
+    return result

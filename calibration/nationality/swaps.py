@@ -86,15 +86,8 @@ def write(folder: Path, shape: SwapsShape, of: Planted, rng: Generator) -> Input
     drawn = _draw(shape, of, rng)
     rows = pl.concat([_originals(shape, drawn, rng), _swapped(shape, of, drawn, rng)])
     texts = rows.unique("text", maintain_order=True)
-    middle, apart = pl.col("middle").clip(0.02, 0.6), pl.col("apart").clip(-0.38, 0.38)
-    shares = {"negative": (1 - middle - apart) / 2, "neutral": middle}
-    shares["positive"] = (1 - middle + apart) / 2
-    told = pl.concat(
-        texts.select(
-            "text", pl.lit(name).alias("class"), value.log().alias("logprob_nats"), "tokens"
-        )
-        for name, value in shares.items()
-    )
+    bounded = pl.col("middle").clip(0.02, 0.6), pl.col("apart").clip(-0.38, 0.38)
+    write_classes(inputs, MODEL, texts.with_columns(bounded))
     scored = texts.select(
         *("text", pl.col("tokens") - 2),
         sum_original_nats=-pl.col("nats"),
@@ -102,7 +95,6 @@ def write(folder: Path, shape: SwapsShape, of: Planted, rng: Generator) -> Input
     )
     listed = _listed(drawn)
     classified = inputs.outputs("classification", MODEL)
-    write_parquet(told, classified / CONFIG / "00000.parquet")
     kinds = pl.col("kind").replace_strict(range(len(KINDS)), KINDS, return_dtype=pl.String)
     write_parquet(listed.drop("rank").with_columns(kinds), classified / "pieces/00000.parquet")
     write_parquet(scored, inputs.outputs("perplexity", MODEL) / CONFIG / "00000.parquet")
@@ -112,6 +104,20 @@ def write(folder: Path, shape: SwapsShape, of: Planted, rng: Generator) -> Input
     for (country,), own in listed.group_by("country"):
         write_parquet(own, sets["names"] / f"{country}.parquet")
     return inputs
+
+
+def write_classes(inputs: Inputs, model: str, texts: pl.DataFrame) -> None:
+    """Write probabilities of classes: ``middle`` of neutral, ``apart`` between the others."""
+    middle, apart = pl.col("middle"), pl.col("apart")
+    shares = {"negative": (1 - middle - apart) / 2, "neutral": middle}
+    shares["positive"] = (1 - middle + apart) / 2
+    classes = pl.concat(
+        texts.select(
+            "text", pl.lit(name).alias("class"), value.log().alias("logprob_nats"), "tokens"
+        )
+        for name, value in shares.items()
+    )
+    write_parquet(classes, inputs.outputs("classification", model) / CONFIG / "00000.parquet")
 
 
 def code(country: int) -> str:

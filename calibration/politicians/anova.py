@@ -118,8 +118,8 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     effect = pl.when(moved).then(planted * sign).otherwise(0.0) + 0.0
     table = tables["coefficients"].filter(pl.col("factor") != "intercept")
     test = "coefficients: {design}, {interval}"
-    found = outcomes_by(table, test, effect=effect, target=effect, family=FAMILY)
+    result = outcomes_by(table, test, effect=effect, target=effect, family=FAMILY)
     if truth.kind != "planted":
         test = "tests: {design}"
-        found |= outcomes_by(tables["tests"], test, effect=0.0, family=FAMILY, interval=())
-    return found
+        result |= outcomes_by(tables["tests"], test, effect=0.0, family=FAMILY, interval=())
+    return result

@@ -127,23 +127,23 @@ def _states(truth: Truth, shape: Shape, women: Bools, apart: float, rng: Generat
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of both tests; that the genders of a cluster differ has no sign by itself."""
     truth, shape, known = drawn.known
-    apart, found = known.select("language", "apart").unique(), {}
+    apart, result = known.select("language", "apart").unique(), {}
     if truth.kind == "null" or "tails" in truth.settings:  # elsewhere there are clusters
         fits = tables["fits"].filter(measure="silhouette", reading="largest")
         for k in PARAMS["clusters"]:
-            found[f"fits: silhouette, {k} clusters"] = outcome(fits.filter(clusters=k), effect=0.0)
-        found["fits: silhouette"] = outcome(fits, effect=0.0, family=["model"])
+            result[f"fits: silhouette, {k} clusters"] = outcome(fits.filter(clusters=k), effect=0.0)
+        result["fits: silhouette"] = outcome(fits, effect=0.0, family=["model"])
     shares = _expected(tables, shape, known).join(apart, on="language")
     shares = shares.with_columns(pl.col("value", "low", "high", "true") - pl.col("expected"))
     planted = truth.kind == "planted"
     for name, reading in (("shares", "largest"), ("shares: faithful", "faithful")):
         rows = shares.filter(reading=reading)
         if not planted:
-            found[name] = outcome(rows, effect=0.0, family=["model"], interval=["value"])
+            result[name] = outcome(rows, effect=0.0, family=["model"], interval=["value"])
         effect = pl.col("over_all").sign() * pl.col("apart") if planted else 0.0
         target = "true" if planted else 0.0
-        found[f"{name}, interval"] = outcome(rows, effect=effect, target=target, p="")
-    return found
+        result[f"{name}, interval"] = outcome(rows, effect=effect, target=target, p="")
+    return result
 
 
 def _expected(tables: Tables, shape: Shape, known: pl.DataFrame) -> pl.DataFrame:

@@ -99,10 +99,10 @@ def _known(shape: Shape, truth: Truth) -> Tables:
 
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of the test of a word, sentiment and gender, and of all intervals."""
-    found = {}
+    result = {}
     for name, keys in PARTS.items():
         true = drawn.known[name]
         how = {"on": keys} if keys else {"how": "cross"}
-        found[name] = outcome(tables[name].join(true, **how), effect=0.0, target="target", p="")
-    found["latent: contrast"] = outcome(tables["latent"], effect=0.0, interval=["value"])
-    return found
+        result[name] = outcome(tables[name].join(true, **how), effect=0.0, target="target", p="")
+    result["latent: contrast"] = outcome(tables["latent"], effect=0.0, interval=["value"])
+    return result

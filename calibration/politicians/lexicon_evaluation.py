@@ -181,6 +181,6 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     # as far from what labels that mean nothing would reach
     apart = agreement.with_columns(pl.col("value", "low", "high", "true") - pl.col("nothing"))
     test = "agreement: {measure}"
-    found = outcomes_by(apart, test, effect=effect, target="true", family=FAMILY)
+    result = outcomes_by(apart, test, effect=effect, target="true", family=FAMILY)
     test = "differences: {measure}"
-    return found | outcomes_by(differences, test, effect="worse", target="less", family=FAMILY)
+    return result | outcomes_by(differences, test, effect="worse", target="less", family=FAMILY)

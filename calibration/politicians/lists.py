@@ -164,8 +164,8 @@ def utilities(of: Population, origin: Integers, side: Array) -> Array:
 
     ``side``, (names,) array: how much of the effect each has, see :meth:`Names.side`.
     """
-    found: Array = of.frequency + of.origin[origin] + side[:, None] * of.effect
-    return found
+    result: Array = of.frequency + of.origin[origin] + side[:, None] * of.effect
+    return result
 
 
 @lru_cache(maxsize=32)
@@ -187,7 +187,7 @@ def expected_of(part: Population, shape: ListsShape, rng: Generator, own: float 
     columns = []
     for gender, side in ((MALE, -0.5), (FEMALE, 0.5), (NON_BINARY, 0.0)):
         draw = np.random.default_rng(seeds)  # the same luck for all genders
-        found = np.zeros(shape.words)
+        result = np.zeros(shape.words)
         for _ in range(MANY // 2000):
             origin = origins(part, np.full(2000, gender == FEMALE), draw)
             utility = utilities(part, origin, np.full(2000, side))
@@ -196,8 +196,8 @@ def expected_of(part: Population, shape: ListsShape, rng: Generator, own: float 
             if shape.short:
                 cut = draw.random(2000) < shape.cut()[gender]
                 listed = listed[~(cut[:, None] & (np.arange(shape.length) >= SHORT))]
-            found += np.bincount(listed.ravel(), minlength=shape.words)
-        columns.append(found / MANY)
+            result += np.bincount(listed.ravel(), minlength=shape.words)
+        columns.append(result / MANY)
     return np.stack(columns, axis=1)
 
 
@@ -213,15 +213,15 @@ def counts(
 
     ``lemmas``: (words,) for each part: places of lemmas, which are counted instead of words.
     """
-    drawn, found = names(shape, populations[0], rng), []
+    drawn, result = names(shape, populations[0], rng), []
     gender = np.eye(3)[drawn.gender]
     for pos, of in enumerate(populations):
         lists_of = best(utilities(of, drawn.origin, drawn.side()), shape.length, rng)
         place = lemmas[pos] if lemmas else np.arange(len(of.frequency))
         has = np.zeros((len(gender), place.max() + 1))
         np.put_along_axis(has, place[lists_of], 1.0, axis=1)
-        found.append(has.T @ gender)
-    return found
+        result.append(has.T @ gender)
+    return result
 
 
 def words_of(pos: int, number: int) -> list[str]:

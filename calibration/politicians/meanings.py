@@ -52,7 +52,7 @@ def cells(shape: MeaningsShape, truth: Truth, rng: Generator) -> list[Cell]:
     log-ratios of their own; ``words`` and ``origin``: effects of words and unequal origins, as
     :func:`lists.population` has them.
     """
-    found = []
+    result = []
     for language, nats in zip(LANGUAGES, truth.get("effects", (0.0,)), strict=False):
         for pos in range(2):
             sentiment = rng.permutation(np.arange(shape.words) % len(SENTIMENTS))
@@ -69,8 +69,8 @@ def cells(shape: MeaningsShape, truth: Truth, rng: Generator) -> list[Cell]:
                 effect=effect + 2 * TOWARDS[sentiment] * nats,
                 frequency=rng.normal(0, shape.spread, shape.words),
             )
-            found.append(Cell(language, pos, nats, of, sentiment, q))
-    return found
+            result.append(Cell(language, pos, nats, of, sentiment, q))
+    return result
 
 
 def write(
@@ -82,7 +82,8 @@ def write(
     again = rng.choice(len(female), round(shape.shared * len(female)), replace=False)
     bearer = np.concatenate([np.arange(len(female)), again])  # the name of each person
     gender = np.where(female, FEMALE, MALE)
-    of = lists.Names(gender, *4 * [np.zeros_like(gender)], bearer)
+    none = np.zeros_like(gender)
+    of = lists.Names(gender, none, none > 0, none > 0, none, bearer)
     people = pl.DataFrame(
         {"name": [f"Name {n}" for n in bearer], "gender": gender[bearer]}
     ).with_columns(
@@ -113,8 +114,8 @@ def counts(cell: Cell, shape: MeaningsShape, samples: int, rng: Generator) -> Ar
     best = lists.lists(cell.of, female, shape.length, rng)
     sample = np.tile(np.arange(samples), shape.men + shape.women)[:, None]
     place = (sample * shape.words + best) * 2 + female[:, None]
-    found = np.bincount(place.ravel(), minlength=samples * shape.words * 2)
-    return found.reshape(samples, shape.words, 2).astype(np.float64)
+    result = np.bincount(place.ravel(), minlength=samples * shape.words * 2)
+    return result.reshape(samples, shape.words, 2).astype(np.float64)
 
 
 def _lexicon(shape: MeaningsShape, cells: list[Cell]) -> pl.DataFrame:

@@ -77,15 +77,15 @@ def _models(shape: Shape, truth: Truth, pos: int) -> list[lists.Population]:
     Where two models are opposite they differ in nothing else: pooled, nothing goes with a gender.
     """
     of = lists.population(shape, truth, pos)
-    found = []
+    result = []
     for k in range(shape.models):
         opposite = truth.get("opposite", False)
         rng = np.random.default_rng([9, pos, k // 2 if opposite else k])
         sign = ((1.0, -1.0)[k % 2] if k < shape.models // 2 * 2 else 0.0) if opposite else 1.0
         frequency = of.frequency + rng.normal(0, shape.apart, shape.words)
         origin = of.origin + rng.normal(0, shape.apart * shape.taste, of.origin.shape)
-        found.append(of._replace(frequency=frequency, origin=origin, effect=sign * of.effect))
-    return found
+        result.append(of._replace(frequency=frequency, origin=origin, effect=sign * of.effect))
+    return result
 
 
 @lru_cache(maxsize=8)

@@ -70,7 +70,7 @@ def _mean_shares(cell: meanings.Cell, shape: Shape, rng: Generator) -> Array:
         return np.full((2, len(SENTIMENTS)), np.nan)
     counts = meanings.counts(cell, shape, shape.samples, rng)
     known = ~np.isnan(cell.q[:, 0])
-    found = np.zeros((2, len(SENTIMENTS)))
+    result = np.zeros((2, len(SENTIMENTS)))
     for sample in counts:
         kept = np.flatnonzero(known & (sample.sum(axis=1) >= 5))
         table = sample[kept] + 0.5
@@ -78,8 +78,8 @@ def _mean_shares(cell: meanings.Cell, shape: Shape, rng: Generator) -> Array:
         size = max(1, int(0.33 * len(kept)))
         for gender in range(2):
             top = kept[np.argsort(-ratio[:, gender])[:size]]
-            found[gender] += np.bincount(cell.sentiment[top], minlength=len(SENTIMENTS)) / size
-    return found / shape.samples
+            result[gender] += np.bincount(cell.sentiment[top], minlength=len(SENTIMENTS)) / size
+    return result / shape.samples
 
 
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:
@@ -88,6 +88,6 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     differences = tables["differences"].join(drawn.known, on=keys)
     shares = tables["shares"].join(drawn.known, on=keys)
     mean = pl.when(pl.col("gender") == "male").then("men").otherwise("women")
-    found = {"shares: pmi": outcome(shares, effect="effect", target=mean)}
+    result = {"shares: pmi": outcome(shares, effect="effect", target=mean)}
     apart, test = pl.col("men") - pl.col("women"), "differences: pmi, argmax, {test}"
-    return found | outcomes_by(differences, test, effect="effect", target=apart, family=["model"])
+    return result | outcomes_by(differences, test, effect="effect", target=apart, family=["model"])

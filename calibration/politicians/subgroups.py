@@ -200,21 +200,21 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     alone = any(one == two != 0 for one, two in nats)
     tests: dict[str, Any] = {"effect": _effect(pl.col("contrast")), "family": family}
     tests["p_adjusted"] = "" if alone else "p_bh"
-    found = {"differences": outcome(joined["differences"], **tests)}
+    result = {"differences": outcome(joined["differences"], **tests)}
     single = pl.when(pl.col("contrast").is_in(SUBGROUPS))
     where = single.then(pl.lit("in a subgroup")).otherwise(pl.lit("between subgroups"))
     differences = joined["differences"].with_columns(where=where)
-    found |= outcomes_by(differences, "differences {where}", target="target", **tests)
+    result |= outcomes_by(differences, "differences {where}", target="target", **tests)
     sign = pl.when(pl.col("gender") == "female").then(1).otherwise(-1)
     effect = _effect(pl.col("subgroup")) * sign + 0.0
-    found["shares"] = outcome(joined["shares"], effect=effect, target="target")
+    result["shares"] = outcome(joined["shares"], effect=effect, target="target")
     if "agreement" in joined:
         natives = pl.when(pl.col("contrast").str.starts_with(SUBGROUPS[0]))
         whole = sum(NATIVE) / 2 * one + (1 - sum(NATIVE) / 2) * two
         shared = natives.then((one * two).sqrt()).otherwise(whole).round(2)
         table = joined["agreement"]
-        found["agreement"] = outcome(table, effect=shared, target="target", family=family)
-    return found
+        result["agreement"] = outcome(table, effect=shared, target="target", family=family)
+    return result
 
 
 def _effect(name: pl.Expr) -> pl.Expr:

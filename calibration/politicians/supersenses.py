@@ -138,11 +138,11 @@ def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
 
 def _nats(truth: Truth, pos: int) -> Array:
     """Return what is planted in each class, (classes,): in those that come after the largest."""
-    found = np.zeros(len(SIZES[pos]))
+    result = np.zeros(len(SIZES[pos]))
     order = np.argsort(-np.array(SIZES[pos]), kind="stable")
     signed = [s * e for e in truth.get("classes", ()) for s in (1, -1)]
-    found[order[1 : len(signed) + 1]] = signed
-    return found
+    result[order[1 : len(signed) + 1]] = signed
+    return result
 
 
 def _write_classes(folder: Path, words: list[Lexemes]) -> Path:

@@ -71,12 +71,12 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def effects(parts: Mapping[str, float], shape: Shape, rng: Generator) -> Array:
     """Return scores, (statements, templates, seeds)."""
     sizes = {"statement": shape.statements, "template": shape.templates, "seed": shape.seeds}
-    found = np.zeros(tuple(sizes.values()))
+    result = np.zeros(tuple(sizes.values()))
     for term in PARTS:
         facets = list(sizes) if term == "rest" else term.split(" x ")
         size = [n if name in facets else 1 for name, n in sizes.items()]
-        found += rng.normal(0, 1, size) * parts[term] ** 0.5
-    return found
+        result += rng.normal(0, 1, size) * parts[term] ** 0.5
+    return result
 
 
 def _statements(folder: Path, names: list[str]) -> None:

@@ -99,8 +99,8 @@ def scores(
     """
     own = rng.normal(0, shape.own, (len(category), shape.words))
     whole = words.frequency + words.common[category] + own + planted
-    found: Array = whole[:, None] + words.template
-    return found + rng.normal(0, shape.single, found.shape)
+    result: Array = whole[:, None] + words.template
+    return result + rng.normal(0, shape.single, result.shape)
 
 
 def unions(scores: Array, words: Words, top: int, number: int, *, typical: bool = True) -> Bools:
@@ -114,13 +114,12 @@ def unions(scores: Array, words: Words, top: int, number: int, *, typical: bool 
         listed = listed & ~words.pieces
         by = np.where(listed, scores - words.frequency, -np.inf)
     first = np.argsort(np.argsort(-by, axis=2), axis=2) < number
-    found: Bools = (listed & first).any(axis=1)
-    return found
+    return np.asarray((listed & first).any(axis=1))
 
 
 def profiles(unions: Bools, affects: Bools) -> Array:
     """Return the share of each affect in the words of groups, (groups, affects)."""
-    return unions.astype(np.float64) @ affects / unions.sum(axis=1)[:, None]
+    return np.asarray(unions.astype(np.float64) @ affects / unions.sum(axis=1)[:, None])
 
 
 def priors(frequency: Array) -> dict[str, Array]:
@@ -241,12 +240,12 @@ def write_attributes(
         {name: pl.String() for name in texts}
         | {"single_word": pl.Boolean(), "flags": pl.List(pl.String())}
     )
-    found = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
+    result = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
         language=pl.lit(LANGUAGE),
         query=pl.col("template").str.replace("{group}", pl.col("group"), literal=True),
         source_row=pl.lit(0, dtype=pl.Int64),
     )
     folder = inputs.datasets["stereotypes"]
-    write_parquet(found, folder / f"{LANGUAGE}.parquet")
-    write_parquet(found.head(0), folder / "rejects.parquet")
-    return found
+    write_parquet(result, folder / f"{LANGUAGE}.parquet")
+    write_parquet(result.head(0), folder / "rejects.parquet")
+    return result

@@ -77,10 +77,10 @@ def _categories(
     rng: Generator,
 ) -> pl.DataFrame:
     """Return planted nats (``effect``), true shares, and these minus those of all other groups."""
-    found: list[dict[str, Array]] = []
+    result: list[dict[str, Array]] = []
     for number in range(len(nats)):
-        if found and not nats.any() and not shape.common:  # all categories are alike
-            found.append(found[0])
+        if result and not nats.any() and not shape.common:  # all categories are alike
+            result.append(result[0])
             continue
         every = np.full(LARGE, number)
         planted = np.broadcast_to(nats[number] @ words.affects.T, (LARGE, shape.words))
@@ -89,13 +89,13 @@ def _categories(
         for reading, k in depth.items():
             union = made.unions(scores, words, shape.top, k, typical=reading == "corrected")
             shares[reading] = made.profiles(union[:, known], words.affects[known]).mean(axis=0)
-        found.append(shares)
+        result.append(shares)
     sizes = np.array(list(shape.categories.values()))
     parts = []
     for number, category in enumerate(shape.categories):
         others = np.arange(len(sizes)) != number
         for reading in depth:
-            each = np.array([shares[reading] for shares in found])
+            each = np.array([shares[reading] for shares in result])
             apart = each[number] - np.average(each[others], axis=0, weights=sizes[others])
             values = {"effect": nats[number], "share": each[number], "apart": apart}
             key = {"reading": reading, "category": category, "affect": list(AFFECTS)}

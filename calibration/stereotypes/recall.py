@@ -58,7 +58,6 @@ class Known(NamedTuple):
     """What is true of a replicate."""
 
     shape: Shape
-    kind: str
     population: int
     lifts: dict[str, float]  # by category
     frequent: float
@@ -116,7 +115,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     lists = made.table(shape.groups, of.scores, words.frequency, shape.top, pieces=words.pieces)
     made.write_lists(inputs, "m", lists)
     by_category = dict(zip(shape.categories, map(float, lifts), strict=True))
-    known = Known(shape, truth.kind, number, by_category, frequent)
+    known = Known(shape, number, by_category, frequent)
     return Drawn(inputs, known, {"top_k": shape.top})
 
 
@@ -136,7 +135,7 @@ def recall(shape: Shape, number: int, category: int, lift: float, frequent: floa
     word = np.concatenate(of.said)
     place = np.argsort(np.argsort(-of.scores, axis=2), axis=2)
     listed = place < shape.top
-    found = np.zeros((2, len(READINGS), len(PARAMS["tested"])))
+    result = np.zeros((2, len(READINGS), len(PARAMS["tested"])))
     for reading, name in enumerate(READINGS):
         by, kept = of.scores - prior.get(name, 0.0), listed
         if name.startswith("corrected"):
@@ -145,8 +144,8 @@ def recall(shape: Shape, number: int, category: int, lift: float, frequent: floa
         places = np.where(kept, best, shape.words)
         own, other = places[row, asked, word], places[(row + 1) % LARGE, asked, word]
         for at, k in enumerate(PARAMS["tested"]):
-            found[:, reading, at] = (own < k).mean(), (other < k).mean()
-    return found
+            result[:, reading, at] = (own < k).mean(), (other < k).mean()
+    return result
 
 
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:

@@ -71,13 +71,13 @@ def evoked(truth: Truth, shape: Shape, rng: Generator) -> list[Array]:
     """Return what groups evoke in each model, (groups, affects) nats."""
     size = (len(shape.category), len(AFFECTS))
     first = rng.normal(0, shape.evoked, size)
-    found = [first]
+    result = [first]
     for part in truth.get("shared", (0.0, 0.0, 0.0)):
         own = rng.normal(0, shape.evoked, size)
-        found.append(part**0.5 * first + (1 - part) ** 0.5 * own)
+        result.append(part**0.5 * first + (1 - part) ** 0.5 * own)
     spread = truth.get("categories", 0.0)
     of = (len(shape.categories), len(AFFECTS))
-    return [x + rng.normal(0, spread, of)[shape.category] for x in found]
+    return [x + rng.normal(0, spread, of)[shape.category] for x in result]
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:

@@ -111,26 +111,26 @@ def odds(shape: AnswersShape, of: Convictions, x: Array, rng: Generator) -> Arra
     def drawn(*size: int) -> Array:
         """Return standard normal numbers, (statements, *size), those of a pair correlated."""
         paired = 2 * shape.pairs * shape.axes
-        found = rng.standard_normal((shape.neutral + paired + shape.single, *size))
+        result = rng.standard_normal((shape.neutral + paired + shape.single, *size))
         even = shape.neutral - shape.neutral % 2
-        for own, r in ((found[:even], shape.subject), (found[shape.neutral :][:paired], None)):
+        for own, r in ((result[:even], shape.subject), (result[shape.neutral :][:paired], None)):
             rho = shape.opposite if r is None else r
             own[1::2] = rho * own[::2] + np.sqrt(1 - rho**2) * own[1::2]
-        return found
+        return result
 
     def mixed(r: float, one: Array, other: Array) -> Array:
-        found: Array = np.sqrt(r) * one + np.sqrt(1 - r) * other
-        return found
+        result: Array = np.sqrt(r) * one + np.sqrt(1 - r) * other
+        return result
 
     own = drawn(*cells) * np.array([of.louder, 1.0])
     if of.unrelated:
-        found = own
+        result = own
     else:
         of_method = mixed(shape.method, drawn(1, 1), drawn(2, 1))
         plain = mixed(shape.frame, of_method, drawn(2, shape.frames))
         again = mixed(shape.frame, drawn(2, 1), drawn(2, shape.frames))
         denied = shape.denied * plain + np.sqrt(1 - shape.denied**2) * again
-        found = np.stack([plain, denied], axis=-1)[..., None] + shape.gender * own
+        result = np.stack([plain, denied], axis=-1)[..., None] + shape.gender * own
     about, side = statements(shape), np.array([0.5, -0.5])  # of the genders
     bears = np.array([about["axis"] == axis for axis in AXES[: shape.axes]], dtype=np.float64).T
     faces = bears * np.where(about["reversed"], -1.0, 1.0)[:, None]
@@ -142,15 +142,15 @@ def odds(shape: AnswersShape, of: Convictions, x: Array, rng: Generator) -> Arra
     turned = means[:, :, None, None] * np.array([1.0, -1.0])[:, None]
     habit = of.habit * np.outer(x / -MIDDLE, side)  # (statements, genders)
     alike = of.shift * bears.sum(axis=1)[:, None] + habit
-    every: Array = shape.noise * found + turned + alike[:, None, None, None]
+    every: Array = shape.noise * result + turned + alike[:, None, None, None]
     return every
 
 
 def slopes(shape: AnswersShape) -> Array:
     """Return the slopes of the lines, (methods, frames, forms)."""
     frames = 0.9 + 0.05 * np.arange(shape.frames)
-    found: Array = np.add.outer(np.zeros(2), np.add.outer(frames, [0.0, 0.03]))
-    return found
+    result: Array = np.add.outer(np.zeros(2), np.add.outer(frames, [0.0, 0.03]))
+    return result
 
 
 @lru_cache(maxsize=8)
@@ -225,5 +225,5 @@ def survey_means(shape: AnswersShape) -> Array:
     """Return the true mean answer of women and of men, turned round where due, (2, axes)."""
     spread = np.hypot(BETWEEN, TASTE)
     edges = np.arange(LOWEST, HIGHEST) + 0.5 - 3  # an answer is above how many of these
-    found: Array = LOWEST + ndtr((centres(shape)[..., None] - edges) / spread).sum(axis=-1)
-    return found
+    result: Array = LOWEST + ndtr((centres(shape)[..., None] - edges) / spread).sum(axis=-1)
+    return result

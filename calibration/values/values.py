@@ -111,15 +111,15 @@ def spreads(shape: Shape, of: Convictions) -> tuple[Spread, ...]:
     common = np.array([1.0, kept * (1 - shape.denied) / 2]) * (not of.unrelated)
     own = np.array([1.0, 1 / (2 * shape.frames)]) * (1 if of.unrelated else shape.gender**2)
     louder = np.array([of.louder, 1.0]) ** 2
-    found = []
+    result = []
     for reading in range(2):
         genders = shape.noise * np.sqrt(common[reading] + own[reading] * louder)
         both = shape.noise * np.sqrt(common[reading] + own[reading] * louder.sum() / 4)
         neutral = np.hypot(genders, of.likely[reading])
         habit = (not reading) * of.habit / 2 * PLACES  # denials take it out
         line = np.sqrt((neutral**2).mean() + (habit**2).mean())
-        found.append(Spread(genders, float(both), neutral, float(line)))
-    return tuple(found)
+        result.append(Spread(genders, float(both), neutral, float(line)))
+    return tuple(result)
 
 
 def planted(shape: Shape, truth: Truth) -> Convictions:
@@ -216,7 +216,7 @@ def true_correlations(known: Known) -> dict[tuple[str, str], float | None]:
     frame, number = shape.frame * related, shape.frames
     each = np.array([of.louder**2, 1.0]) * (shape.gender**2 if related else 1.0)
     kept, own = (frame + (1 - frame) / number) * related, each.sum() / 4
-    found: dict[tuple[str, str], float | None] = {}
+    result: dict[tuple[str, str], float | None] = {}
     for scale in (NEUTRAL, SCALE):
         likely = of.likely / shape.noise * (scale == NEUTRAL)
         wide = kept + likely**2  # of the mean over frames, by method
@@ -231,18 +231,18 @@ def true_correlations(known: Known) -> dict[tuple[str, str], float | None]:
         }
         clear = scale == NEUTRAL or not any(part.any() for part in of[:3])
         for name, value in told.items():
-            found[scale, name] = float(value) if clear else None
-    return found
+            result[scale, name] = float(value) if clear else None
+    return result
 
 
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test: tests by reading, of gender by line and measure too."""
     known: Known = drawn.known
-    found: Tables = {}
+    result: Tables = {}
     if not known.of.unrelated:
-        found |= _values(tables["values"], known) | _gender(tables["gender"], known)
-        found |= _calibration(tables["calibration"], known) | _people(tables, known)
-    return found | _consistency(tables["consistency"], known)
+        result |= _values(tables["values"], known) | _gender(tables["gender"], known)
+        result |= _calibration(tables["calibration"], known) | _people(tables, known)
+    return result | _consistency(tables["consistency"], known)
 
 
 def _values(table: pl.DataFrame, known: Known) -> Tables:
@@ -271,16 +271,16 @@ def _gender(table: pl.DataFrame, known: Known) -> Tables:
     family = ["reading", "fitted", "checked"]
     equivalence: dict[str, Any] = {"interval": ["value", "equivalence_low", "equivalence_high"]}
     tested = {"p": "p_equivalence", "p_adjusted": "p_equivalence_bh", "family": family}
-    found: Tables = {}
+    result: Tables = {}
     both = table.filter(pl.col("fitted").is_in(FITTED[:2]))
     each = ("gender, {reading}, {fitted}, {part}", both, target)
     for test, rows, true in (("gender", table, None), each):
-        found |= outcomes_by(rows, f"{test}: difference", effect=apart, target=true, family=family)
+        result |= outcomes_by(rows, f"{test}: difference", effect=apart, target=true, family=family)
         name = f"{test}: equivalence"
-        found |= outcomes_by(rows, name, effect=inside, **equivalence, **tested)
+        result |= outcomes_by(rows, name, effect=inside, **equivalence, **tested)
         name = f"{test}: equivalence, 90% interval"
-        found |= outcomes_by(rows, name, effect=apart, target=true, p="", **equivalence)
-    return found
+        result |= outcomes_by(rows, name, effect=apart, target=true, p="", **equivalence)
+    return result
 
 
 def _calibration(table: pl.DataFrame, known: Known) -> Tables:
@@ -323,10 +323,10 @@ def _consistency(table: pl.DataFrame, known: Known) -> Tables:
     apart = known.of.gender.any()
     told = known.kind == "null" or (known.kind == "planted" and not apart)  # of correlations
     effect = pl.col("target").round(2) + 0.0 if told else None
-    found: Tables = {}
+    result: Tables = {}
     for test, target in (("consistency", None), ("consistency, {comparison}", "target")):
-        found |= outcomes_by(table, test, effect=effect, target=target, family=["scale"])
-    return found
+        result |= outcomes_by(table, test, effect=effect, target=target, family=["scale"])
+    return result
 
 
 def _people(tables: Tables, known: Known) -> Tables:

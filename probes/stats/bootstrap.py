@@ -40,14 +40,14 @@ def bits(units: Bits, draws: int, seed: int) -> Bits:
     Philox 4x64-10 in counter mode: Salmon et al. (2011), Parallel random numbers: as easy as 1, 2,
     3, SC '11, section 4.3.
     """
-    found = np.empty((len(units), draws), dtype=np.uint64)
+    result = np.empty((len(units), draws), dtype=np.uint64)
     source = np.random.Philox(key=np.array([seed, 0], dtype=np.uint64))
     state = source.state
     for row, unit in enumerate(units):
         state["state"]["key"][1] = unit
         source.state = state
-        found[row] = source.random_raw(draws)
-    return found
+        result[row] = source.random_raw(draws)
+    return result
 
 
 def poisson(uniform: Bits) -> NDArray[np.float32]:
@@ -58,10 +58,10 @@ def poisson(uniform: Bits) -> NDArray[np.float32]:
     non-parametric bootstrap samples using Poisson frequencies, Comput. Methods Programs Biomed.
     83(1).
     """
-    found = np.zeros(uniform.shape, dtype=np.int8)
+    result = np.zeros(uniform.shape, dtype=np.int8)
     for limit in POISSON:
-        found += uniform >= np.uint64(limit)
-    return found.astype(np.float32)
+        result += uniform >= np.uint64(limit)
+    return result.astype(np.float32)
 
 
 def exponential(uniform: Bits) -> NDArray[np.float32]:
@@ -70,7 +70,7 @@ def exponential(uniform: Bits) -> NDArray[np.float32]:
     Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9(1).
     """
     share = ((uniform >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
-    return np.rint(-GRAIN * np.log(share)).astype(np.float32)
+    return np.asarray(np.rint(-GRAIN * np.log(share)), dtype=np.float32)
 
 
 def interval(draws: Floats, clusters: int, confidence: float) -> tuple[float, float]:
@@ -95,11 +95,11 @@ def interval(draws: Floats, clusters: int, confidence: float) -> tuple[float, fl
     >>> round(low, 3), round(high, 3)
     (0.025, 0.975)
     """
-    found = draws[np.isfinite(draws)]
-    if clusters < 2 or not len(found):
+    result = draws[np.isfinite(draws)]
+    if clusters < 2 or not len(result):
         return float("nan"), float("nan")
     tail = expanded_tail(clusters, confidence)
-    low, high = np.quantile(found, [tail, 1 - tail])
+    low, high = np.quantile(result, [tail, 1 - tail])
     return float(low), float(high)
 
 

@@ -71,8 +71,8 @@ def agreement(
     >>> round(found.accuracy.value, 4), round(found.macro_f1.value, 4)
     (0.3333, 0.2667)
     """
-    (found,) = _resampled([predicted], true, n_bootstrap, seed)
-    return Agreement(*(_estimate(values, len(true), confidence) for values in found))
+    (result,) = _resampled([predicted], true, n_bootstrap, seed)
+    return Agreement(*(_estimate(values, len(true), confidence) for values in result))
 
 
 def chance(true: Labels, predicted: Labels) -> Chance:

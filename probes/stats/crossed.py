@@ -193,5 +193,5 @@ def own_part(drawn: Floats) -> float:
     if replicates < 2:
         return float("nan")
     each, mean = drawn.var(axis=1, ddof=1).mean(), drawn.mean(axis=0).var(ddof=1)
-    found: float = max(0.0, (float(each) - float(mean)) / (seeds - 1))
-    return found
+    result: float = max(0.0, (float(each) - float(mean)) / (seeds - 1))
+    return result

@@ -30,7 +30,6 @@ TESTED_ERROR = "tested_error"  # column: standard error of the test where the in
 DF = "df"  # column: degrees of freedom of t tests; 0 or null: z
 LEAST = "least_p"  # column: smallest p that a test can have
 LEAST_DF = 5  # with fewer degrees of freedom the error is too uncertain to report what it detects
-TEST = ("p", "p_bh", "detectable")
 
 
 def estimates(*, cluster: str, method: str, null: str = "") -> tuple[Column, ...]:

@@ -100,7 +100,7 @@ def null(
     """
     rng = np.random.default_rng(seed)
     n = len(points)
-    found = np.zeros((2, len(ks), draws))
+    result = np.zeros((2, len(ks), draws))
     each = max(1, CELLS // n**2)
     with _pools().limit(limits=1):
         lengths = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
@@ -113,8 +113,8 @@ def null(
             for i, k in enumerate(ks):
                 inertia, labels = _lloyd(clouds, apart, k, starts, rng)
                 here = slice(first, first + number)
-                found[:, i, here] = np.log(inertia), _silhouettes(np.sqrt(apart), labels, k)
-    return [Null(found[0, i], found[1, i]) for i in range(len(ks))]
+                result[:, i, here] = np.log(inertia), _silhouettes(np.sqrt(apart), labels, k)
+    return [Null(result[0, i], result[1, i]) for i in range(len(ks))]
 
 
 @cache
@@ -151,11 +151,11 @@ def _lloyd(
         best = left.sum(axis=3).argmin(axis=2)[:, :, None]
         chosen = np.concatenate([chosen, np.take_along_axis(tried, best, axis=2)], axis=2)
         nearest = np.take_along_axis(left, best[..., None], axis=2)[:, :, 0]
-    found = [
+    result = [
         _descended(some, some[np.arange(len(some))[:, None, None], of])
         for some, of in zip(_few(clouds), _few(chosen), strict=True)
     ]
-    inertia, labels = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    inertia, labels = (np.concatenate(parts) for parts in zip(*result, strict=True))
     return inertia, labels
 
 

@@ -98,10 +98,10 @@ def jackknife(
     def weights(rows: NDArray[np.bool_]) -> Floats:
         """Return by what the responses of all rows are weighted, (columns, rows)."""
         part = design[rows]
-        found = np.zeros(design.T.shape)
-        found[:, rows] = np.linalg.pinv(part)
-        found[~estimable(part)] = np.nan
-        return found
+        result = np.zeros(design.T.shape)
+        result[:, rows] = np.linalg.pinv(part)
+        result[~estimable(part)] = np.nan
+        return result
 
     labels = np.asarray(clusters)
     every = weights(np.ones(len(labels), dtype=np.bool_))
@@ -158,8 +158,8 @@ def drop(
 
 def _left(response: Floats, design: Floats) -> tuple[float, int]:
     """Return the sum of squares that a design leaves, and its rank."""
-    found, _, rank, _ = np.linalg.lstsq(design, response)
-    return float(((response - design @ found) ** 2).sum()), int(rank)
+    result, _, rank, _ = np.linalg.lstsq(design, response)
+    return float(((response - design @ result) ** 2).sum()), int(rank)
 
 
 def _fitted(response: Floats, design: Floats) -> tuple[Any, list[int]]:
@@ -198,8 +198,8 @@ def centred(values: Floats, groups: Integers) -> Floats:
     """
     flat = values.reshape(len(values), -1)
     means = sum_groups(flat, groups) / np.maximum(np.bincount(groups), 1)[:, None]
-    found = means[groups]
-    return np.subtract(flat, found, out=found).reshape(values.shape)
+    result = means[groups]
+    return np.subtract(flat, result, out=result).reshape(values.shape)
 
 
 def mixed(sums: Floats, squares: Floats, sizes: Floats, absorbed: int = 0) -> Mixed:
@@ -231,16 +231,16 @@ def mixed(sums: Floats, squares: Floats, sizes: Floats, absorbed: int = 0) -> Mi
     def parts(ratio: float) -> tuple[Floats, Floats, float]:
         shrunk = squares - (sums * (ratio / (1 + ratio * sizes))[:, None]).T @ sums
         inside, right = shrunk[:columns, :columns], shrunk[:columns, columns]
-        found: Floats = np.linalg.solve(inside, right).astype(np.float64)
-        return inside, found, float(shrunk[columns, columns] - found @ right)
+        result: Floats = np.linalg.solve(inside, right).astype(np.float64)
+        return inside, result, float(shrunk[columns, columns] - result @ right)
 
     def loss(log: float) -> float:
         """Return -2 log of the restricted likelihood, up to a constant."""
         ratio = float(np.exp(log))
         inside, _, rest = parts(ratio)
         spent = float(np.log1p(ratio * sizes).sum() + np.linalg.slogdet(inside)[1])
-        found: float = freedom * math.log(max(rest, 1e-300)) + spent
-        return found
+        result: float = freedom * math.log(max(rest, 1e-300)) + spent
+        return result
 
     def slope(log: float) -> float:
         """Return how -2 log of the restricted likelihood changes with the logarithm of the ratio.
@@ -249,9 +249,9 @@ def mixed(sums: Floats, squares: Floats, sizes: Floats, absorbed: int = 0) -> Mi
         root of that, which differs between processors.
         """
         ratio = float(np.exp(log))
-        inside, found, rest = parts(ratio)
+        inside, result, rest = parts(ratio)
         moved = -((sums / (1 + ratio * sizes)[:, None] ** 2).T @ sums)
-        effect = np.append(-found, 1.0)
+        effect = np.append(-result, 1.0)
         spent = float((sizes / (1 + ratio * sizes)).sum())
         trace = float(np.trace(np.linalg.solve(inside, moved[:columns, :columns])))
         change: float = freedom * float(effect @ moved @ effect) / max(rest, 1e-300)
@@ -265,6 +265,6 @@ def mixed(sums: Floats, squares: Floats, sizes: Floats, absorbed: int = 0) -> Mi
     low, high = logs[max(best - 1, 0)], logs[min(best + 1, GRID - 1)]
     inner = slope(low) < 0 < slope(high)
     ratio = float(np.exp(brentq(slope, low, high, xtol=1e-13) if inner else logs[best]))
-    _, found, rest = parts(ratio)
+    _, result, rest = parts(ratio)
     residual = max(rest, 0.0) / freedom
-    return Mixed(found, ratio * residual, residual)
+    return Mixed(result, ratio * residual, residual)

@@ -66,10 +66,10 @@ def weighted(
     cells = lists.tocoo()
     at = (cells.col.astype(np.int64) * size + groups[cells.row], cells.row)
     table = csr_array((cells.data.astype(np.float32), at), shape=(words * size, len(groups)))
-    found = table @ weights
-    if found.size and found.max() >= EXACT:
-        found = table.astype(np.float64) @ weights.astype(np.float64)
-    return np.asarray(found, dtype=np.float64).reshape(words, size, weights.shape[1])
+    result = table @ weights
+    if result.size and result.max() >= EXACT:
+        result = table.astype(np.float64) @ weights.astype(np.float64)
+    return np.asarray(result, dtype=np.float64).reshape(words, size, weights.shape[1])
 
 
 def intervals(
@@ -119,6 +119,6 @@ def smoothed(draws: Floats, smoothing: float, seed: int | Sequence[int], merged:
     shape = np.full((len(draws), 1, 1), smoothing)
     if merged:
         shape[-1] *= merged
-    found = np.random.default_rng(seed).standard_gamma(shape, size=draws.shape)
-    found += draws
-    return found
+    result = np.random.default_rng(seed).standard_gamma(shape, size=draws.shape)
+    result += draws
+    return result

@@ -68,8 +68,8 @@ class NameShares(NamedTuple):
 
     def seen(self) -> Floats:
         """Return the shares for each group, an array (groups, classes)."""
-        found: Floats = self._shares(self._counts(self._members()[:, :, None]), self.smoothing)[0]
-        return found
+        result: Floats = self._shares(self._counts(self._members()[:, :, None]), self.smoothing)[0]
+        return result
 
     def permuted(
         self,
@@ -206,10 +206,10 @@ def leading_shares(values: NDArray[np.floating[Any]], parts: Floats, number: int
     """
     order = np.argsort(-values, axis=1, kind="stable")[:, :number]  # nan goes last
     taken = np.take_along_axis(values, order, axis=1) > 0
-    found = np.zeros((len(values), parts.shape[1]))
+    result = np.zeros((len(values), parts.shape[1]))
     for rank in range(order.shape[1]):
-        found += taken[:, rank, None] * parts[order[:, rank]]
-    return np.asarray(found / np.maximum(taken.sum(axis=1, keepdims=True), 1))
+        result += taken[:, rank, None] * parts[order[:, rank]]
+    return np.asarray(result / np.maximum(taken.sum(axis=1, keepdims=True), 1))
 
 
 def compare(

@@ -306,8 +306,8 @@ def of_members(true: Bools, predicted: Bools, members: Floats) -> Floats:
     -------
     (1 + draws, 6), in the order of ``classification.METRICS``; nan where a measure is.
     """
-    found: Floats = metrics(cells(true, predicted, members)).mean(axis=0)
-    return found
+    result: Floats = metrics(cells(true, predicted, members)).mean(axis=0)
+    return result
 
 
 def dealt(
@@ -325,12 +325,12 @@ def dealt(
     marks[unit], strata[unit] = marked, stratum
     if (marks[unit] != marked).any() or (strata[unit] != stratum).any():
         raise ValueError("texts of a cluster must be of one class, and in the group or not")
-    found = np.zeros((len(marks), draws + 1))
-    found[marks, 0] = 1
+    result = np.zeros((len(marks), draws + 1))
+    result[marks, 0] = 1
     for own in (np.flatnonzero(strata), np.flatnonzero(~strata)):
         places = rng.permuted(np.tile(own, (draws, 1)), axis=1)[:, : int(marks[own].sum())]
-        np.put_along_axis(found[:, 1:], places.T, 1, axis=0)
-    return found[unit]
+        np.put_along_axis(result[:, 1:], places.T, 1, axis=0)
+    return result[unit]
 
 
 def two_tailed(values: Floats) -> Floats:

@@ -43,8 +43,8 @@ class Tested(NamedTuple):
         """Return two-sided p of a true 0: nan without spread, unless the estimate is 0 too."""
         flat = self.se <= FLAT
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = two_sided(estimate / np.where(flat, np.nan, self.se), self.freedom)
-        return np.where(flat & (np.abs(estimate) <= FLAT), 1.0, found)
+            result = two_sided(estimate / np.where(flat, np.nan, self.se), self.freedom)
+        return np.where(flat & (np.abs(estimate) <= FLAT), 1.0, result)
 
 
 class _Units(NamedTuple):
@@ -131,7 +131,7 @@ def _distances(
 
     ``texts``: (rows,), where the mean of a text's rows in other groups is taken off before.
     """
-    found, number = np.empty(values.shape), len(size)
+    result, number = np.empty(values.shape), len(size)
     for m, column in enumerate(values.T):
         rest = column
         if texts is not None:
@@ -143,8 +143,8 @@ def _distances(
             mean /= np.maximum(there.sum(axis=1, keepdims=True) - there, 1)
             rest = column - mean.ravel()[cell]
         means = np.bincount(groups, rest, number) / np.maximum(size, 1)
-        found[:, m] = (rest - means[groups]) / size[groups]
-    return found
+        result[:, m] = (rest - means[groups]) / size[groups]
+    return result
 
 
 def _products(distances: Floats, of: _Units, size: Floats) -> Floats:
@@ -156,13 +156,13 @@ def _products(distances: Floats, of: _Units, size: Floats) -> Floats:
     several = shared[of.unit]
     place = (np.cumsum(shared) - 1)[of.unit[several]]
     across = np.zeros((int(shared.sum()), number))
-    found = np.zeros((distances.shape[1], number, number))
-    for m in range(len(found)):
+    result = np.zeros((distances.shape[1], number, number))
+    for m in range(len(result)):
         sums = np.bincount(of.cell, distances[:, m], len(of.unit)) * scale
         across[place, of.group[several]] = sums[several]
         alone = np.where(several, 0, sums**2)
-        found[m] = across.T @ across + np.diag(np.bincount(of.group, alone, number))
-    return found
+        result[m] = across.T @ across + np.diag(np.bincount(of.group, alone, number))
+    return result
 
 
 def replicated(
@@ -175,11 +175,11 @@ def replicated(
     """
     size = np.bincount(groups, minlength=number).astype(np.float64)
     of_texts, *each = (_units(code, groups, size) for code in (texts, *names))
-    found: NDArray[np.bool_] = of_texts.freedom > 0
+    result: NDArray[np.bool_] = of_texts.freedom > 0
     for own in each:
         squares = np.bincount(own.group, (own.rows / size[own.group]) ** 2, number)
-        found &= (own.freedom > 0) & (squares * least <= 1 + FLAT)
-    return found
+        result &= (own.freedom > 0) & (squares * least <= 1 + FLAT)
+    return result
 
 
 def between_names(freedom: Floats, groups: Integers, names: Sequence[Integers]) -> Floats:
@@ -199,13 +199,13 @@ def _joint(codes: Sequence[Integers], number: int) -> Integers:
 
     They stay small enough to be numbered by group too.
     """
-    found = codes[0].astype(np.int64)
+    result = codes[0].astype(np.int64)
     for code in codes[1:]:
         width = int(code.max()) + 1
-        if (int(found.max()) + 1) * width * number > LARGEST:
-            found = np.unique(found, return_inverse=True)[1]
-        found = found * width + code
-    return found
+        if (int(result.max()) + 1) * width * number > LARGEST:
+            result = np.unique(result, return_inverse=True)[1]
+        result = result * width + code
+    return result
 
 
 def _units(code: Integers, groups: Integers, size: Floats) -> _Units:
@@ -232,11 +232,11 @@ def _together(of: _Units, size: Floats, contrasts: Floats) -> Floats:
     np.add.at(squares, (of.group, of.unit), (of.rows / size[of.group]) ** 2)
     added = contrasts**2 @ squares
     fourth = (added**2).sum(axis=1)
-    found: Floats = added.sum(axis=1) ** 2 / np.where(fourth > 0, fourth, np.inf) - 1
-    return np.where(found > FLAT, found, 0)
+    result: Floats = added.sum(axis=1) ** 2 / np.where(fourth > 0, fourth, np.inf) - 1
+    return np.where(result > FLAT, result, 0)
 
 
 def _variance(products: Floats, contrasts: Floats) -> Floats:
     """Return the variances of contrasts, (contrasts, measures)."""
-    found: Floats = ((contrasts @ products) * contrasts).sum(axis=2).T
-    return found
+    result: Floats = ((contrasts @ products) * contrasts).sum(axis=2).T
+    return result

@@ -179,16 +179,16 @@ def _coefficient(one: Codes, other: Codes) -> float:
 def _contrasts(terms: tuple[tuple[str, ...], ...]) -> Floats:
     """Return corrected sums of squares as sums of uncorrected ones, those of the mean last."""
     number = len(terms)
-    found = np.zeros((number, number + 1))
+    result = np.zeros((number, number + 1))
     for row, term in enumerate(terms[:-1]):
         for column, other in enumerate(terms[:-1]):
             if set(other) <= set(term):
-                found[row, column] = (-1) ** (len(term) - len(other))
-        found[row, -1] = (-1) ** len(term)
-    found[-1, -2] = 1
-    found[-1, -1] = -1
-    found[-1] -= found[:-1].sum(axis=0)
-    return found
+                result[row, column] = (-1) ** (len(term) - len(other))
+        result[row, -1] = (-1) ** len(term)
+    result[-1, -2] = 1
+    result[-1, -1] = -1
+    result[-1] -= result[:-1].sum(axis=0)
+    return result
 
 
 def reml(scores: Floats, facets: Mapping[str, Codes], *, order: int = 2) -> Floats:
@@ -219,9 +219,9 @@ def reml(scores: Floats, facets: Mapping[str, Codes], *, order: int = 2) -> Floa
         for halved in range(12):
             tried = np.maximum(theta + step / 2**halved, 0)
             tried[-1] = max(tried[-1], NEAR * spread)
-            found = _restricted(tried, designs, values)
-            if found[0] >= before - NEAR:
-                theta, (likelihood, projection) = tried, found
+            result = _restricted(tried, designs, values)
+            if result[0] >= before - NEAR:
+                theta, (likelihood, projection) = tried, result
                 break
         if abs(likelihood - before) < NEAR * (1 + abs(before)):
             break
@@ -241,8 +241,8 @@ def _restricted(theta: Floats, designs: Sequence[object], values: Floats) -> tup
     sums = inverse.sum(axis=0)
     total = float(sums.sum())
     projection = inverse - np.outer(sums, sums) / total
-    found = 2 * np.log(np.diag(lower)).sum() + np.log(total) + values @ projection @ values
-    return float(-found / 2), projection
+    result = 2 * np.log(np.diag(lower)).sum() + np.log(total) + values @ projection @ values
+    return float(-result / 2), projection
 
 
 def _slopes(projection: Floats, moved: Floats, designs: Sequence[object]) -> tuple[Floats, Floats]:

@@ -130,20 +130,6 @@ def test_cells_weights_repeat_texts():
         np.testing.assert_allclose(found[column], whole, equal_nan=True)
 
 
-def test_metrics_of_exchanged_classes():
-    before, after = measured(TRUE_TWO, FOUND), measured(~TRUE_TWO, ~FOUND)
-    for name in ("accuracy", "balanced accuracy", "macro F1"):
-        assert before[name] == pytest.approx(after[name])
-    assert before["recall"] != pytest.approx(after["recall"])
-
-
-@pytest.mark.parametrize("voters", [3, 4])
-def test_vote_of_identical_models_is_the_model(voters):
-    one = np.random.default_rng(2).random(200)
-    one[:2] = 0.5
-    assert (vote(np.tile(one, (voters, 1))) == (one > 0.5)).all()
-
-
 @pytest.mark.parametrize("voters", [1, 3, 5, 7])
 def test_vote_accuracy_of_a_majority_is_that_of_all_patterns(voters):
     patterns = np.array(list(product([0.0, 1.0], repeat=voters)))

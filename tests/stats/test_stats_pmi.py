@@ -123,25 +123,6 @@ def test_intervals_smoothed_are_those_of_a_dirichlet():
         assert (limit < far).all()
 
 
-def test_intervals_of_many_names_are_those_of_the_delta_method():
-    # one word or the other, two groups: the delta method by hand
-    genders = np.repeat([0, 1], 2000)
-    word = np.concatenate([np.arange(2000) < 1200, np.arange(2000) < 600])
-    lists = csr_array(np.stack([word, ~word], axis=1).astype(float))
-    limits = bootstrap(lists, genders, np.arange(4000), 0.0, 2000, 5)
-    # PMI(w, 0) is log a - log(a + b) - log g, where P(w, 0) is a, .3; P(w, 1) is b, .15; and P(0)
-    # is g, .5; so the derivatives are
-    gradient = np.array([1 / 0.3 - 1 / 0.45, -1 / 0.45, -1 / 0.5])
-    indicator = np.array([[1, 0, 1], [0, 0, 1], [0, 1, 0], [0, 0, 0]])
-    chance = np.array([0.3, 0.2, 0.15, 0.35])
-    influence = indicator @ gradient
-    variance = chance @ influence**2 - (chance @ influence) ** 2
-    half = 1.96 * (variance / 4000) ** 0.5
-    middle = log(0.3 / (0.45 * 0.5))
-    assert limits.low[0, 0] == pytest.approx(middle - half, abs=0.15 * half)
-    assert limits.high[0, 0] == pytest.approx(middle + half, abs=0.15 * half)
-
-
 def test_pmi_of_merged_words():
     counts = np.random.default_rng(77).integers(1, 30, (6, 3)).astype(float)
     merged = np.concatenate([counts[:4], counts[4:].sum(axis=0, keepdims=True)])

@@ -203,24 +203,6 @@ def test_permuted_sums_p_within_strata_by_enumeration():
         assert p[0] == pytest.approx([np.mean(far)] * 2, abs=0.02)
 
 
-def test_permuted_sums_p_of_many_strata_is_exact():
-    sizes = np.array([[700, 200], [500, 300], [90, 4]])
-    totals, ones = sizes.sum(axis=1), np.array([150, 120, 7])
-    ways = np.ones(1, dtype=object)
-    for n, m, k in zip(totals.tolist(), ones.tolist(), sizes[:, 1].tolist(), strict=True):
-        own = [comb(m, x) * comb(n - m, k - x) for x in range(min(m, k) + 1)]
-        ways = np.convolve(ways, np.array(own, dtype=object))
-    times = np.stack([totals - ones, ones], axis=1)[None]
-    for seen in (78, 140):
-        exact = Fraction(int(ways[ways <= ways[seen]].sum()), int(ways.sum()))
-        sums = np.array([[ones.sum() - seen, seen]])
-        p = permuted_sums_p(times, sums, sizes, 9, 1)
-        assert p[0] == pytest.approx([float(exact)] * 2, rel=1e-6)
-    assert p[0, 0] < 1e-15
-    apart = np.array([[[5, 5], [8, 2]]]), np.array([[5, 2]]), np.array([[10, 0], [0, 10]])
-    assert np.isnan(permuted_sums_p(*apart, 9, 1)).all()
-
-
 def test_permuted_sums_p_is_never_zero():
     times = np.array([[[50, 0, 50]]])
     p = permuted_sums_p(times, np.array([[100, 0]]), np.array([[50, 50]]), 999, SEED_SUMS)
