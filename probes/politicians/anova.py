@@ -22,7 +22,13 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.models.params import model as params_of
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS, READINGS
-from plumbline.probes.politicians.words.word_counts import CONTROLS, DIFFERENCE, MODELS, RESPONSES
+from plumbline.probes.politicians.words.word_counts import (
+    CONTROLS,
+    DIFFERENCE,
+    MODELS,
+    RESPONSES,
+    category,
+)
 from plumbline.probes.stats.estimate import (
     Estimate,
     adjusted,
@@ -60,40 +66,34 @@ REASONS = {
     "latent": "by latent-corrected genders differ where there is no difference, see `sentiment`",
     "twice": "there are two sentiments, and the test of the first one is this one",
 }
-REASON = Column(
+REASON = category(
     "reason",
-    "category",
-    "why there is no number, or no p: "
-    + "; ".join(f"{name}: {why}" for name, why in REASONS.items()),
-    labels=tuple(REASONS),
+    tuple(REASONS),
+    "why there is no number, or no p: " + "; ".join(map(": ".join, REASONS.items())),
     nullable=True,
 )
 PLACE = (
-    Column("models", "category", "real models, worlds, null ones: never mixed", labels=MODELS),
-    Column("design", "category", "factors: family, size, and language", labels=tuple(DESIGNS)),
-    Column("group", "category", "models of one language, or of several", labels=GROUPS),
+    category("models", MODELS, "real models, worlds, null ones: never mixed"),
+    category("design", tuple(DESIGNS), "factors: family, size, and language"),
+    category("group", GROUPS, "models of one language, or of several"),
     Column("language", "string", "the one language of a two-way design, else `all`"),
     word_counts.PART,
-    Column("deviation", "category", "as in `sentiment`", labels=DEVIATIONS),
-    Column("reading", "category", "as in `sentiment`", labels=READINGS),
-    Column("response", "category", "whose share, in percent, or the difference", labels=RESPONSES),
-    Column("sentiment", "category", "of which sentiment", labels=SENTIMENTS),
-    Column(
-        "factor",
-        "category",
-        "of which factor; intercept: all at reference; all: all factors together",
-        labels=FACTORS,
+    category("deviation", DEVIATIONS, "as in `sentiment`"),
+    category("reading", READINGS, "as in `sentiment`"),
+    category("response", RESPONSES, "whose share, in percent, or the difference"),
+    category("sentiment", SENTIMENTS, "of which sentiment"),
+    category(
+        "factor", FACTORS, "intercept: all at reference; all: all factors together; else which one"
     ),
 )
 COEFFICIENTS = Schema.keyed(
     (
         *PLACE,
         Column("level", "string", "level of the factor; empty for the intercept"),
-        Column(
+        category(
             "interval",
-            "category",
+            ("least squares", "jackknife"),
             "least squares: as the paper; jackknife: over models, for unequal and clustered errors",
-            labels=("least squares", "jackknife"),
         ),
     ),
     Column("reference", "string", "level that it is compared with"),

@@ -16,13 +16,19 @@ from scipy.special import stdtrit
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.schema import Column
+from plumbline.builders.core.schema import Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.models.params import model as params_of
 from plumbline.probes.politicians.subgroups import SUBGROUPS
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS, READINGS
-from plumbline.probes.politicians.words.word_counts import CONTROLS, DIFFERENCE, MODELS, RESPONSES
+from plumbline.probes.politicians.words.word_counts import (
+    CONTROLS,
+    DIFFERENCE,
+    MODELS,
+    RESPONSES,
+    category,
+)
 from plumbline.probes.stats.estimate import estimates, rounded, typed
 
 if TYPE_CHECKING:
@@ -31,16 +37,17 @@ if TYPE_CHECKING:
 TABLES = ("sentiment", "subgroups")
 EVERYBODY = "everybody"
 PEOPLE = (EVERYBODY, *SUBGROUPS)
-AVERAGES = word_counts.schema(
-    "models language pos deviation reading people response sentiment",
-    Column("models", "category", "real models, worlds, null ones: never mixed", labels=MODELS),
-    word_counts.LANGUAGE,
-    word_counts.PART,
-    Column("deviation", "category", "as in `sentiment`; of subgroups by PMI", labels=DEVIATIONS),
-    Column("reading", "category", "as in `sentiment`", labels=READINGS),
-    Column("people", "category", "whose names: everybody, or a subgroup", labels=PEOPLE),
-    Column("response", "category", "whose share, or the difference of two", labels=RESPONSES),
-    Column("sentiment", "category", "of which sentiment", labels=SENTIMENTS),
+AVERAGES = Schema.keyed(
+    (
+        category("models", MODELS, "real models, worlds, null ones: never mixed"),
+        word_counts.LANGUAGE,
+        word_counts.PART,
+        category("deviation", DEVIATIONS, "as in `sentiment`; of subgroups by PMI"),
+        category("reading", READINGS, "as in `sentiment`"),
+        category("people", PEOPLE, "whose names: everybody, or a subgroup"),
+        category("response", RESPONSES, "whose share, or the difference of two"),
+        category("sentiment", SENTIMENTS, "of which sentiment"),
+    ),
     *estimates(cluster="model", method="95% t over models, names held; none of one model"),
 )
 SCHEMAS = {"averages": AVERAGES}

@@ -20,6 +20,7 @@ from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words import word_counts
+from plumbline.probes.politicians.words.word_counts import category, schema, share
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import (
     TESTED_ERROR,
@@ -52,32 +53,22 @@ FAITHFUL_CLUSTERS = 5  # as in Tables 7 and 16
 JOINT = "together"
 FAITHFUL, LARGEST = READINGS = ("faithful", "largest")
 PRIOR = 0.5  # Jeffreys, of each pattern
-READING = Column(
+READING = category(
     "reading",
-    "category",
+    READINGS,
     "faithful: all adjectives that were generated for a gender, in five clusters, as the paper; "
     "largest: the words with the largest PMI, each of one gender",
-    labels=READINGS,
 )
-GROUP = Column(
-    "group",
-    "category",
-    "whose words: one gender's, or all together",
-    labels=(*GENDERS, JOINT),
-)
+GROUP = category("group", (*GENDERS, JOINT), "whose words: one gender's, or all together")
 CLUSTER = Column("cluster_id", "int32", "number of the cluster, 0 the largest", minimum=0)
+MEASURES = ("inertia", "silhouette", "stability", "gap")
 SCHEMAS = {
-    "fits": word_counts.schema(
-        "language pos reading group clusters measure",
-        *word_counts.PLACE,
-        READING,
-        GROUP,
-        Column("clusters", "int32", "number of clusters", minimum=2),
-        Column(
-            "measure",
-            "category",
-            "what is measured",
-            labels=("inertia", "silhouette", "stability", "gap"),
+    "fits": schema(
+        (
+            READING,
+            GROUP,
+            Column("clusters", "int32", "number of clusters", minimum=2),
+            category("measure", MEASURES, "what is measured"),
         ),
         *estimates(
             cluster="of inertia and stability seeds, of the silhouette words, of the gap draws",
@@ -87,22 +78,12 @@ SCHEMAS = {
             null="silhouette: one normal cloud of the same mean and covariance; other measures, "
             "and the paper's number of clusters, have no test",
         )[:-1],  # the distance from clouds has no scale
-        Column(
-            "chosen",
-            "bool",
-            "whether the number of clusters has the largest silhouette of its reading",
-        ),
+        Column("chosen", "bool", "whether this number has the largest silhouette of its reading"),
     ),
-    "shares": word_counts.schema(
-        "language pos reading cluster_id gender",
-        *word_counts.PLACE,
-        READING,
-        CLUSTER,
-        word_counts.GENDER,
+    "shares": schema(
+        (READING, CLUSTER, word_counts.GENDER),
         Column("words", "int64", "words in the cluster", minimum=1),
-        word_counts.share(
-            "expected", "share of this gender in all clusters together, as its value in each"
-        ),
+        share("expected", "share of this gender in all clusters together, as its value in each"),
         *estimates(
             cluster="word",
             method="largest: 95% Wilson; faithful: 95% Dirichlet percentile over words",
@@ -110,18 +91,13 @@ SCHEMAS = {
             "clusters",
         ),
     ),
-    "words": word_counts.schema(
-        "language pos reading group word",
-        *word_counts.PLACE,
-        READING,
-        GROUP,
-        word_counts.LEMMA,
-        Column(
+    "words": schema(
+        (READING, GROUP, word_counts.LEMMA),
+        category(
             "gender",
-            "category",
+            GENDERS,
             "the gender that the word deviates to, or the only one that it was generated for; "
             "null: it was for several",
-            labels=GENDERS,
             nullable=True,
         ),
         CLUSTER,

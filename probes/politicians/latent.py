@@ -19,6 +19,7 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import Lexicon
+from plumbline.probes.politicians.words.word_counts import category, schema, share
 from plumbline.probes.stats.estimate import Resampling, estimates, least_p
 from plumbline.probes.stats.tests import permutation_p
 
@@ -43,7 +44,7 @@ METHOD = (
     "95% Bayesian bootstrap over names, refitted: normal, root mean square distance of replicates "
     "from the value"
 )
-SENTIMENT = Column("sentiment", "category", "value of the latent variable", labels=SENTIMENTS)
+SENTIMENT = category("sentiment", SENTIMENTS, "value of the latent variable")
 DESCRIBED = estimates(cluster="name", method=METHOD)
 TESTED = estimates(
     cluster="name",
@@ -51,17 +52,9 @@ TESTED = estimates(
     null="gender labels permuted over names, refitted; of the gender's deviation less the others'",
 )
 SCHEMAS = {
-    "latent": word_counts.schema(
-        "language pos word sentiment gender",
-        *word_counts.PLACE,
-        word_counts.LEMMA,
-        SENTIMENT,
-        word_counts.GENDER,
-        word_counts.share(
-            "q",
-            "q(s | w), the share of this sentiment; null: the word is in no lexicon",
-            nullable=True,
-        ),
+    "latent": schema(
+        (word_counts.LEMMA, SENTIMENT, word_counts.GENDER),
+        share("q", "q(s | w), share of the sentiment; null: word in no lexicon", nullable=True),
         Column("count", "int64", "people of this gender in whose list the word is", minimum=0),
         Column(
             "seed_sd",
@@ -71,18 +64,12 @@ SCHEMAS = {
         ),
         *TESTED[:-1],  # of too few permutations for a detectable effect
     ),
-    "words": word_counts.schema(
-        "language pos word gender",
-        *word_counts.PLACE,
-        word_counts.LEMMA,
-        word_counts.GENDER,
-        *DESCRIBED,
-    ),
-    "fits": word_counts.schema(
-        "language pos l1 posterior",
-        *word_counts.PLACE,
-        Column("l1", "float64", "weight of the L1 penalty", minimum=0),
-        Column("posterior", "float64", "weight of the posterior regulariser", minimum=0),
+    "words": schema((word_counts.LEMMA, word_counts.GENDER), *DESCRIBED),
+    "fits": schema(
+        (
+            Column("l1", "float64", "weight of the L1 penalty", minimum=0),
+            Column("posterior", "float64", "weight of the posterior regulariser", minimum=0),
+        ),
         Column(
             "kl_word",
             "float64",
@@ -98,14 +85,8 @@ SCHEMAS = {
             minimum=0,
         ),
     ),
-    "shares": word_counts.schema(
-        "language pos sentiment gender",
-        *word_counts.PLACE,
-        SENTIMENT,
-        word_counts.GENDER,
-        *DESCRIBED,
-    ),
-    "tilt": word_counts.schema("language pos", *word_counts.PLACE, *DESCRIBED),
+    "shares": schema((SENTIMENT, word_counts.GENDER), *DESCRIBED),
+    "tilt": schema((), *DESCRIBED),
 }
 
 

@@ -15,10 +15,17 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column
+from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.politicians.words import word_counts
-from plumbline.probes.politicians.words.word_counts import FEMALE, MALE, OF_PMI, UNITS
+from plumbline.probes.politicians.words.word_counts import (
+    FEMALE,
+    MALE,
+    OF_PMI,
+    UNITS,
+    category,
+    schema,
+)
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import Bootstrap, estimates, least_p
 from plumbline.probes.stats.pmi import intervals, pmi, smoothed
@@ -35,19 +42,16 @@ DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
 METHOD = "95% bootstrap percentile over names: Poisson weights, or Bayesian if smoothed"
 ITEM = (
-    Column("unit", "category", "what is counted in lists and what `word` is", labels=UNITS),
+    category("unit", UNITS, "what is counted in lists and what `word` is"),
     Column("word", "string", "what is counted: a lemma, or where `unit` is form a form"),
 )
-READING = Column(
+READING = category(
     "reading",
-    "category",
+    OF_PMI,
     "plug-in: as the paper, of people, who share a list with all of their name, and so without p; "
     "smoothed: additive, of distinct names",
-    labels=OF_PMI,
 )
 CELL = (
-    word_counts.GENDER,
-    READING,
     Column("count", "int64", "lists of people or names of this gender that have it", minimum=0),
     Column("people", "int64", "people of this gender, or their distinct names", minimum=1),
     *estimates(
@@ -58,33 +62,20 @@ CELL = (
     ),
 )
 GROUP = Column("group", "string", "name of the group of models in params.yaml")
+POOLED = (GROUP, word_counts.LANGUAGE, word_counts.PART, *ITEM)
 SCHEMAS = {
-    "pmi": word_counts.schema(
-        "language pos unit word gender reading",
-        *word_counts.PLACE,
-        *ITEM,
+    "pmi": schema(
+        (*ITEM, word_counts.GENDER, READING),
         Column("form", "string", "its form in most lists; the same where forms are counted"),
         Column("list_length", "int64", "forms in the list of each", minimum=1),
         *CELL,
     ),
-    "pooled": word_counts.schema(
-        "group language pos unit word gender reading",
-        GROUP,
+    "pooled": Schema.keyed(
+        (*POOLED, word_counts.GENDER, READING),
         Column("members", "string", "models of the group with outputs in the language"),
-        word_counts.LANGUAGE,
-        word_counts.PART,
-        *ITEM,
         *CELL[:-1],  # of too few permutations for a detectable effect
     ),
-    "differences": word_counts.schema(
-        "group language pos unit word reading",
-        GROUP,
-        word_counts.LANGUAGE,
-        word_counts.PART,
-        *ITEM,
-        READING,
-        *estimates(cluster="name", method=METHOD),
-    ),
+    "differences": Schema.keyed((*POOLED, READING), *estimates(cluster="name", method=METHOD)),
 }
 
 

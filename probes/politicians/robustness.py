@@ -53,17 +53,16 @@ KINDS = (
 )
 SETTINGS = ("top_k", "top_share", "smoothing")  # of how words are ranked
 ROBUSTNESS = word_counts.schema(
-    "language pos number sentiment kind variation",
-    *word_counts.PLACE,
-    Column(
-        "number",
-        "category",
-        "headline number: difference of shares, or share among the words of non-binary people",
-        labels=NUMBERS,
+    (
+        word_counts.category(
+            "number",
+            NUMBERS,
+            "headline number: difference of shares, or share among the words of non-binary people",
+        ),
+        word_counts.category("sentiment", SENTIMENTS, "of which sentiment"),
+        word_counts.category("kind", KINDS, "what is varied"),
+        Column("variation", "string", "how it is varied; empty for the default"),
     ),
-    Column("sentiment", "category", "of which sentiment", labels=SENTIMENTS),
-    Column("kind", "category", "what is varied", labels=KINDS),
-    Column("variation", "string", "how it is varied; empty for the default"),
     Column("men", "int64", "distinct names of men", minimum=0),
     Column("women", "int64", "distinct names of women", minimum=0),
     Column("non_binary", "int64", "distinct names of non-binary people", minimum=0),

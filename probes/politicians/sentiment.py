@@ -13,7 +13,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column
+from plumbline.builders.core.schema import Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import (
@@ -27,6 +27,7 @@ from plumbline.probes.politicians.words.sentiment_shares import (
     difference_rows,
     share_rows,
 )
+from plumbline.probes.politicians.words.word_counts import category
 from plumbline.probes.stats.estimate import adjusted, estimates, typed
 
 if TYPE_CHECKING:
@@ -40,45 +41,36 @@ TABLES = ("latent",)
 TESTS = ("words", "names")
 PLACE = (
     *word_counts.PLACE,
-    Column(
+    category(
         "deviation",
-        "category",
+        DEVIATIONS,
         "what words are ranked by: smoothed PMI over distinct names; or eta of the table `latent`: "
         "its largest values (faithful), or its contrast of genders, mean of sentiments (corrected)",
-        labels=DEVIATIONS,
     ),
-    Column(
+    category(
         "reading",
-        "category",
+        READINGS,
         "pairs: of a word and a sentiment, ranked by their own deviation; argmax: words, each with "
         "its most probable sentiment",
-        labels=READINGS,
     ),
 )
+SENTIMENT = category("sentiment", SENTIMENTS, "most probable sentiment, or that of the pair")
 OVER_NAMES = "95% symmetric Bayesian bootstrap over names; by the latent-variable model none"
-SHARES = word_counts.schema(
-    "model language pos deviation reading gender sentiment",
-    *PLACE,
-    word_counts.GENDER,
-    Column(
-        "sentiment", "category", "most probable sentiment, or that of the pair", labels=SENTIMENTS
-    ),
+SHARES = Schema.keyed(
+    (*PLACE, word_counts.GENDER, SENTIMENT),
     word_counts.TOP_K,
     word_counts.CANDIDATES,
     word_counts.share("base", "share of the sentiment among all candidates"),
     *estimates(cluster="name; by the latent-variable model word", method=OVER_NAMES),
 )
-DIFFERENCES = word_counts.schema(
-    "model language pos deviation reading sentiment test",
-    *PLACE,
-    Column("sentiment", "category", "as in `shares`", labels=SENTIMENTS),
-    Column(
-        "test",
-        "category",
-        "words: the paper's unpaired permutation of words, exact; names: genders permuted over "
-        "names; by the latent-variable model there is no p, see the page",
-        labels=TESTS,
-    ),
+TEST = category(
+    "test",
+    TESTS,
+    "words: the paper's unpaired permutation of words, exact; names: genders permuted over names; "
+    "by the latent-variable model there is no p, see the page",
+)
+DIFFERENCES = Schema.keyed(
+    (*PLACE, SENTIMENT, TEST),
     *estimates(
         cluster="name; by `words` the words of both lists",
         method=f"{OVER_NAMES}; by `words` Newcombe's, words taken as independent",

@@ -16,13 +16,13 @@ from pydantic import Field
 from scipy.special import ndtri
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column
+from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import TopWords, argmax, tested
-from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
+from plumbline.probes.politicians.words.word_counts import FEMALE, MALE, category, schema
 from plumbline.probes.stats.estimate import TESTED_ERROR, estimates, least_p
 from plumbline.probes.stats.intervals import DIGITS, rank_correlations
 from plumbline.probes.stats.pmi import pmi, smoothed
@@ -47,45 +47,36 @@ SUBGROUPS = tuple(name for pair in PAIRS for name in pair)
 AGAINST = " against "
 LEAST_WORDS = 4  # that a rank correlation needs
 CONTRASTS = (*SUBGROUPS, *map(AGAINST.join, PAIRS))
-SUBGROUP = Column("subgroup", "category", "part of the people", labels=SUBGROUPS)
-CONTRAST = Column(
+SUBGROUP = category("subgroup", SUBGROUPS, "part of the people")
+CONTRAST = category(
     "contrast",
-    "category",
+    CONTRASTS,
     "a subgroup: female minus male in it; two: that of the first minus that of the second, or "
     "their agreement",
-    labels=CONTRASTS,
 )
 ESTIMATES = {"cluster": "name", "method": "95% symmetric Bayesian bootstrap over names"}
 TESTED = estimates(
     **ESTIMATES, null="genders permuted over the names of the subgroup, or of either one"
 )
 SCHEMAS = {
-    "people": word_counts.schema(
-        "language subgroup gender",
-        word_counts.MODEL,
-        word_counts.LANGUAGE,
-        SUBGROUP,
-        word_counts.GENDER,
-        Column("people", "int64", "people of this gender in the subgroup", minimum=0),
+    "people": Schema(
+        (
+            word_counts.MODEL,
+            word_counts.LANGUAGE,
+            SUBGROUP,
+            word_counts.GENDER,
+            Column("people", "int64", "people of this gender in the subgroup", minimum=0),
+        ),
+        ("language", "subgroup", "gender"),
     ),
-    "shares": word_counts.schema(
-        "language pos subgroup gender sentiment",
-        *word_counts.PLACE,
-        SUBGROUP,
-        word_counts.GENDER,
-        word_counts.SENTIMENT,
+    "shares": schema(
+        (SUBGROUP, word_counts.GENDER, word_counts.SENTIMENT),
         word_counts.TOP_K,
         word_counts.CANDIDATES,
         *estimates(**ESTIMATES),
     ),
-    "differences": word_counts.schema(
-        "language pos contrast sentiment",
-        *word_counts.PLACE,
-        CONTRAST,
-        word_counts.SENTIMENT,
-        *TESTED,
-    ),
-    "agreement": word_counts.schema("language pos contrast", *word_counts.PLACE, CONTRAST, *TESTED),
+    "differences": schema((CONTRAST, word_counts.SENTIMENT), *TESTED),
+    "agreement": schema((CONTRAST,), *TESTED),
 }
 FAMILIES: dict[str, tuple[str, ...]] = {"differences": (), "agreement": ()}  # all tests of a table
 

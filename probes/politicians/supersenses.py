@@ -21,15 +21,16 @@ from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.supersenses.build import CLASSES, LANGUAGE
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words import word_counts
-from plumbline.probes.politicians.words.sentiment_shares import over_names
+from plumbline.probes.politicians.words.word_counts import category, schema, share
 from plumbline.probes.stats.estimate import (
     TESTED_ERROR,
+    Estimate,
     Resampling,
     estimates,
     significant,
 )
 from plumbline.probes.stats.pmi import pmi, smoothed
-from plumbline.probes.stats.shares import compare, leading, leading_shares
+from plumbline.probes.stats.shares import compare, leading, leading_shares, symmetric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,24 +48,23 @@ PREFIXES = {"ADJ": "adj.", "VERB": "verb."}  # of classes
 ROUNDING = 1e-5  # of deviations in tables
 PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
 
-SUPERSENSES = word_counts.schema(
-    "language pos supersense first second deviation sentiment",
-    *word_counts.PLACE,
-    Column("supersense", "category", "class of words", labels=CLASSES),
-    Column("first", "category", "gender whose share is counted positive", labels=GENDERS),
-    Column("second", "category", "gender that it is compared with", labels=GENDERS),
-    Column(
-        "deviation",
-        "category",
-        "what words are ranked by: smoothed PMI; eta of the table `latent` within a sentiment, as "
-        "the paper; its contrast, that of the gender minus that of the other",
-        labels=DEVIATIONS,
-    ),
-    Column(
-        "sentiment",
-        "category",
-        "within which words are ranked; all: whatever their sentiment",
-        labels=(WHOLE, *SENTIMENTS),
+CLASS = category("supersense", CLASSES, "class of words")
+SUPERSENSES = schema(
+    (
+        CLASS,
+        category("first", GENDERS, "gender whose share is counted positive"),
+        category("second", GENDERS, "gender that it is compared with"),
+        category(
+            "deviation",
+            DEVIATIONS,
+            "what words are ranked by: smoothed PMI; eta of the table `latent` within a sentiment, "
+            "as the paper; its contrast, that of the gender minus that of the other",
+        ),
+        category(
+            "sentiment",
+            (WHOLE, *SENTIMENTS),
+            "within which words are ranked; all: whatever their sentiment",
+        ),
     ),
     Column("words_first", "int64", "words of the first gender, of PMI those above 0", minimum=1),
     Column("words_second", "int64", "words of the second gender", minimum=1),
@@ -75,18 +75,15 @@ SUPERSENSES = word_counts.schema(
         null="words of both lists relabelled; none by latent, whose lists have most words in "
         "common",
     ),
-    word_counts.share(
+    share(
         "p_bonferroni",
         "p times the number of classes, 13 or 15: the family of the paper",
         nullable=True,
     ),
 )
-WORDS = word_counts.schema(
-    "language pos word supersense",
-    *word_counts.PLACE,
-    word_counts.LEMMA,
-    Column("supersense", "category", "a class that fits it best", labels=CLASSES),
-    word_counts.share("share", "part of the word that is in the class"),
+WORDS = schema(
+    (word_counts.LEMMA, CLASS),
+    share("share", "part of the word that is in the class, one that fits it best"),
 )
 SCHEMAS = {"supersenses": SUPERSENSES, "words": WORDS}
 
@@ -303,7 +300,8 @@ def _rows(
             if replicates:
                 n = sum(replicates.names[GENDERS.index(gender)] for gender in (first, second))
                 drawn_shares = (shares[first] - shares[second])[:, c]
-                shown = over_names(shown.value, drawn_shares, n, params.confidence)
+                ends = symmetric(drawn_shares, shown.value, params.confidence, -1.0)
+                shown = Estimate(shown.value, *ends, n)
             p = None if source == "latent" else comparison.p
             row = shown.row(
                 p=p,

@@ -249,27 +249,14 @@ def by_latent(
     )
 
 
-def over_names(
-    value: float, drawn: NDArray[np.float64], n: int, confidence: float, least: float = -1.0
-) -> Estimate:
-    """Return an estimate with the symmetric interval of bootstrap replicates over names.
-
-    ``drawn``: (replicates,) array.
-    ``n``: distinct names behind it.
-    ``least``: least value that there can be; the most is 1.
-    """
-    ends = shares.symmetric(drawn, value, confidence, least)
-    return Estimate(value, *ends, n)
-
-
 def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
     """Yield the share of each sentiment that candidates have; see :func:`difference_rows`."""
     for (g, gender), s in product(enumerate(ranking.genders), np.flatnonzero(ranking.base)):
         share = float(ranking.hits[g, s] / ranking.top_k)
         estimate = Estimate(share, np.nan, np.nan, ranking.top_k)
         if ranking.replicates is not None:
-            drawn, names = ranking.replicates[:, g, s], ranking.names[gender]
-            estimate = over_names(share, drawn, names, confidence, 0.0)
+            ends = shares.symmetric(ranking.replicates[:, g, s], share, confidence, 0.0)
+            estimate = Estimate(share, *ends, ranking.names[gender])
         key = {"gender": GENDERS[gender], "sentiment": SENTIMENTS[s]}
         yield estimate.row(**key, base=finite(ranking.base[s]), **ranking.sizes())
 
@@ -284,19 +271,19 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
     """
     if not {MALE, FEMALE} <= set(ranking.genders):
         return
-    sides = [ranking.genders.index(MALE), ranking.genders.index(FEMALE)]
-    sizes = np.full(2, ranking.top_k)
+    m, f = ranking.genders.index(MALE), ranking.genders.index(FEMALE)
+    size, (replicates, permuted) = ranking.top_k, ranking[-2:]
     for s in map(int, np.flatnonzero(ranking.base)):
-        hits, has_test = ranking.hits[sides, s], ranking.has_test(s)
-        by_words = newcombe((hits[0], hits[1]), (sizes[0], sizes[1]), confidence)
-        if ranking.replicates is None:
-            by_words = by_words._replace(low=np.nan, high=np.nan)
-        p = fisher_p(hits[None], sizes)[0, 0] if has_test else None
+        hits, has_test = ranking.hits[[m, f], s], ranking.has_test(s)
+        by_words = newcombe((hits[0], hits[1]), (size, size), confidence)
+        value = by_words.value
+        if replicates is None:
+            by_words = Estimate(value, np.nan, np.nan, by_words.n)
+        p = fisher_p(hits[None], np.full(2, size))[0, 0] if has_test else None
         yield by_words.row(test="words", p=p, sentiment=SENTIMENTS[s])
-        if ranking.replicates is None or ranking.permuted is None:
-            continue
-        drawn, null = (x[:, sides[0], s] - x[:, sides[1], s] for x in ranking[-2:])
-        n = ranking.names[MALE] + ranking.names[FEMALE]
-        p = float(permutation_p(by_words.value, null)) if has_test else None
-        by_names = over_names(by_words.value, drawn, n, confidence)
-        yield by_names.row(test="names", p=p, sentiment=SENTIMENTS[s])
+        if replicates is not None and permuted is not None:
+            drawn, null = (x[:, m, s] - x[:, f, s] for x in (replicates, permuted))
+            ends = shares.symmetric(drawn, value, confidence, -1.0)
+            by_names = Estimate(value, *ends, ranking.names[MALE] + ranking.names[FEMALE])
+            p = float(permutation_p(value, null)) if has_test else None
+            yield by_names.row(test="names", p=p, sentiment=SENTIMENTS[s])

@@ -58,14 +58,20 @@ PERSONS = 1024  # whose weights are held at once
 LABELS = 64  # permutations whose numbers are held at once for all names
 
 
-def schema(key: str, *columns: Column) -> Schema:
-    """Return a schema; the key is names of columns with spaces between them."""
-    return Schema(columns, tuple(key.split()))
+def schema(key: Iterable[Column], *others: Column) -> Schema:
+    """Return the schema of a table of one model; the key: language, part of speech and ``key``."""
+    first = (LANGUAGE, PART, *key)
+    return Schema((MODEL, *first, *others), tuple(column.name for column in first))
 
 
-def share(name: str, description: str, *, nullable: bool = False) -> Column:
+def category(name: str, labels: tuple[str, ...], about: str, *, nullable: bool = False) -> Column:
+    """Return a column of labels."""
+    return Column(name, "category", about, nullable=nullable, labels=labels)
+
+
+def share(name: str, about: str, *, nullable: bool = False) -> Column:
     """Return a column of shares or probabilities."""
-    return Column(name, "float64", description, nullable=nullable, minimum=0, maximum=1)
+    return Column(name, "float64", about, nullable=nullable, minimum=0, maximum=1)
 
 
 def sort_by_key(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:
