@@ -219,10 +219,7 @@ def majority(labels: Labels) -> int:
 
 
 def evaluate(
-    tuning: Texts,
-    testing: Texts,
-    lexica: Mapping[str, Mapping[str, float]],
-    params: Params,
+    tuning: Texts, testing: Texts, lexica: Mapping[str, Mapping[str, float]], params: Params
 ) -> Iterator[Evaluation]:
     """Cut each lexicon's mean scores on the tuning texts, and classify the others.
 

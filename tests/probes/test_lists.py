@@ -262,23 +262,6 @@ def test_count_no_outputs(tmp_path, rng):
         )
 
 
-def test_permute_counts_totals(tmp_path, rng):
-    made = Made(tmp_path, rng)
-    counts = made.counted()
-    chosen = np.array([2, 3])
-    null = word_counts.permute_counts(counts, chosen, (0, 1), 130, 5)
-    assert null.shape == (3, 3, 130)
-    # every name has a list of four words, so a gender's total tells how many names have its label
-    assert (null.sum(axis=0) == 4 * counts.names[:, None]).all()
-    seen = counts.distinct[chosen]
-    assert (null[:2].sum(axis=1) == seen.sum(axis=1)[:, None]).all()
-    assert (null[:2, 2] == seen[:, 2][:, None]).all()  # the third gender stays as it is
-    assert len(np.unique(null[0, 0])) > 3
-    again = made.counted(name="shuffled", files=5, shuffled=True, groups=9)
-    found = word_counts.permute_counts(again, chosen, (0, 1), 130, 5)
-    assert np.array_equal(found, null)
-
-
 def test_permute_counts_hypergeometric(tmp_path, rng):
     counts = Made(tmp_path, rng).counted()
     chosen = np.arange(len(counts.words))

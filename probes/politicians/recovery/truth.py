@@ -73,10 +73,18 @@ def tastes(
 ) -> Array:
     """Return p(word | name), an array (names, words), drawing each name's own taste."""
     sides = np.array([SIDES[g] for g in genders])[:, None]
-    own = rng.normal(0.0, noise, (len(genders), len(planted.words)))
+    own = rng.normal(0.0, noise, (len(genders), len(planted.frequency)))
     logits = planted.frequency + sides * planted.log_ratio / 2 + own
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def _counted(taste: Array, lemmas: NDArray[np.int64], length: int) -> Array:
+    """Return how many names have each lemma among the ``length`` likeliest words, (lemmas,)."""
+    top = np.argpartition(-taste, min(length, taste.shape[1]) - 1, axis=1)[:, :length]
+    has = np.zeros((len(taste), lemmas.max() + 1))
+    has[np.arange(len(taste))[:, None], lemmas[top]] = 1
+    return np.asarray(has.sum(axis=0))
 
 
 def expected_counts(
@@ -97,18 +105,14 @@ def expected_counts(
     ``lemmas``: of each word the number of its lemma, from 0 without gaps: a list has a lemma if it
     has one of its words.
     """
-    of = np.arange(len(planted.words)) if lemmas is None else np.array(lemmas)
+    lemma = np.arange(len(planted.frequency)) if lemmas is None else np.array(lemmas)
     rng = np.random.default_rng(seed)
-    names, block = 20_000, 2_000
-    counts = np.zeros((len(shares), of.max() + 1))
-    for row, gender in enumerate(shares):
-        for _ in range(names // block):
-            drawn = tastes(planted, [gender] * block, noise, rng)
-            top = np.argpartition(-drawn, top_k - 1, axis=1)[:, :top_k]
-            has = np.zeros((block, counts.shape[1]), dtype=bool)
-            has[np.arange(block)[:, None], of[top]] = True
-            counts[row] += has.sum(axis=0)
-    return counts.T * [share / names for share in shares.values()]
+    blocks, block = 10, 2_000
+    counts = [
+        sum(_counted(tastes(planted, [g] * block, noise, rng), lemma, top_k) for _ in range(blocks))
+        for g in shares
+    ]
+    return np.array(counts).T * [share / (blocks * block) for share in shares.values()]
 
 
 class World(NamedTuple):
@@ -245,19 +249,18 @@ def _forms(world: World, pos: str) -> tuple[Forms, pl.DataFrame]:
     return tuple((f, r, number[lemma]) for f, r, lemma in forms.iter_rows()), lemmas
 
 
-def _planted(forms: Forms) -> Planted:
-    """Return words of which the sentiments do not matter."""
-    frequency, log_ratio, _ = np.array(forms).T
-    size = len(forms)
-    return Planted(("",) * size, frequency, log_ratio, np.zeros(size, dtype=int), ("",) * size)
+def _planted(forms: Forms) -> tuple[Planted, NDArray[np.int64]]:
+    """Return words of which the sentiments do not matter, and the number of the lemma of each."""
+    frequency, log_ratio, lemmas = np.array(forms).T
+    return Planted((), frequency, log_ratio, np.zeros(0, np.int64), ()), lemmas.astype(np.int64)
 
 
 @lru_cache(maxsize=64)  # the same for every share of men and women
 def _chances(forms: Forms, genders: tuple[str, ...], noise: float, length: int, seed: int) -> Array:
     """Return the chance of lemmas to be in a list of a name of a gender, (lemmas, genders)."""
-    lemmas = [lemma for *_, lemma in forms]
+    planted, lemmas = _planted(forms)
     shares = dict.fromkeys(genders, 1.0)
-    return expected_counts(_planted(forms), shares, noise, length, seed, lemmas)
+    return expected_counts(planted, shares, noise, length, seed, lemmas.tolist())
 
 
 def class_differences(
@@ -320,14 +323,9 @@ def _counts(
     seed: tuple[int, ...],
 ) -> Array:
     """Draw names and count whose lists have each lemma, (draws, genders, lemmas)."""
-    lemmas, planted = np.array([lemma for *_, lemma in forms]), _planted(forms)
-    rng = np.random.default_rng(seed)
-    counts = np.zeros((SAMPLES, len(people), lemmas.max() + 1))
-    for sample in counts:
-        for row, (gender, number) in zip(sample, people, strict=True):
-            taste = tastes(planted, [gender] * number, noise, rng)
-            top = np.argsort(-taste, axis=1)[:, :length]
-            has = np.zeros((number, len(row)))
-            has[np.arange(number)[:, None], lemmas[top]] = 1
-            row[:] = has.sum(axis=0)
-    return counts
+    (planted, lemmas), rng = _planted(forms), np.random.default_rng(seed)
+    counts = [
+        [_counted(tastes(planted, [g] * n, noise, rng), lemmas, length) for g, n in people]
+        for _ in range(SAMPLES)
+    ]
+    return np.array(counts)

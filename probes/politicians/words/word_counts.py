@@ -382,12 +382,7 @@ def overlaps(counts: Counts, chosen: NDArray[np.intp]) -> tuple[Integers, Intege
 
 
 def bootstrap_counts(
-    counts: Counts,
-    chosen: NDArray[np.intp],
-    n_bootstrap: int,
-    seed: int,
-    *,
-    once: bool = False,
+    counts: Counts, chosen: NDArray[np.intp], n_bootstrap: int, seed: int, *, once: bool = False
 ) -> Draws:
     """Count lists again with bootstrap weights for distinct names.
 
@@ -494,9 +489,7 @@ def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
         .with_row_index("person")[persons]
         .group_by("name", "gender")
         .agg(
-            pl.col("person", "qid").first(),
-            people=pl.len(),
-            popularity=pl.col("popularity").max(),
+            pl.col("person", "qid").first(), people=pl.len(), popularity=pl.col("popularity").max()
         )
         .sort("name", "gender")
     )
