@@ -28,6 +28,7 @@ from plumbline.probes.politicians.words.word_counts import (
     MODELS,
     RESPONSES,
     category,
+    with_difference,
 )
 from plumbline.probes.stats.estimate import estimates, rounded, typed
 
@@ -78,27 +79,14 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         raise UserError("analysis.averages: no model has shares; see the table sentiment")
     kinds = {name: CONTROLS[params_of(name, inputs.data).control] for name in inputs.models}
     table = table.with_columns(models=pl.col("model").replace_strict(kinds)).drop_nulls("value")
-    place = ["models", *keys[:-2], "sentiment"]
-    table = _mean(with_difference(table, place), place, params)
+    cells = ["models", *keys[:-2], "sentiment"]
+    table = _mean(with_difference(table, ["model", *cells], ["value"]), cells, params)
     return {"averages": typed(table, AVERAGES, params.confidence)}
 
 
-def with_difference(table: pl.DataFrame, place: list[str]) -> pl.DataFrame:
-    """Return the shares of each gender, and of men less women, as ``response``.
-
-    ``table``: columns model, gender, value and those of ``place``.
-    """
-    each = table.rename({"gender": "response"})
-    men, women = (table.filter(gender=gender).drop("gender") for gender in ("male", "female"))
-    apart = men.join(women, on=["model", *place], suffix="_women").with_columns(
-        value=pl.col("value") - pl.col("value_women"), response=pl.lit(DIFFERENCE)
-    )
-    return pl.concat([each, apart.select(each.columns)])
-
-
-def _mean(table: pl.DataFrame, place: list[str], params: Params) -> pl.DataFrame:
+def _mean(table: pl.DataFrame, cells: list[str], params: Params) -> pl.DataFrame:
     """Return the mean over models with Student's interval, which one model alone has not."""
-    value, by = pl.col("value"), [*place, "response"]
+    value, by = pl.col("value"), [*cells, "response"]
     means = table.group_by(by).agg(n=pl.len(), spread=value.std(), value=value.mean())
     n = means["n"].to_numpy()
     t = np.where(n > 1, stdtrit(np.maximum(n - 1, 1), (1 + params.confidence) / 2), np.nan)

@@ -132,30 +132,30 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     genders = [gender for gender in GENDERS if gender in params.genders]
     outputs = inputs.outputs("representations", model)
     tables = {name: Table(schema, params.confidence) for name, schema in SCHEMAS.items()}
-    for place, words in (*_generated(inputs, genders), *_largest(inputs, params)):
-        at, states = {"model": model} | place, _states(outputs, place["language"], words)
+    for cell, words in (*_generated(inputs, genders), *_largest(inputs, params)):
+        key, states = {"model": model} | cell, _states(outputs, cell["language"], words)
         for group in (*genders, JOINT) if len(genders) > 1 else genders:
             everybody = np.ones(len(words), dtype=np.bool_)
             inside = everybody if group == JOINT else words[group].to_numpy()
-            here, own = at | {"group": group}, states[inside]
-            best, fits = _fit(here, own, params)
+            row_key, points = key | {"group": group}, states[inside]
+            best, fits = _fit(row_key, points, params)
             if best is None:
                 continue
-            tables["fits"].rows += [here | row for row in fits]
+            tables["fits"].rows += [row_key | row for row in fits]
             members = words.filter(inside)
-            flat = np.pad(principal(own), ((0, 0), (0, 1)))
+            flat = np.pad(principal(points), ((0, 0), (0, 1)))
             frame = members.select(
                 "word", "gender", cluster_id=best.labels, x=flat[:, 0], y=flat[:, 1]
             )
             tables["words"].rows += [
-                here | row for row in rounded(frame, ["x", "y"], ()).to_dicts()
+                row_key | row for row in rounded(frame, ["x", "y"], ()).to_dicts()
             ]
             if group == JOINT:
-                some = [gender for gender in genders if members[gender].any()]
+                present = [gender for gender in genders if members[gender].any()]
                 rows = _share_rows(
-                    members.select(some).to_numpy(), best.labels, at["reading"], params
+                    members.select(present).to_numpy(), best.labels, key["reading"], params
                 )
-                tables["shares"].rows += [at | {"gender": some[g]} | row for g, row in rows]
+                tables["shares"].rows += [key | {"gender": present[g]} | row for g, row in rows]
     if not tables["fits"].rows:
         raise UserError(
             f"{outputs}: too few words are generated or deviate for {min(params.clusters)} "
@@ -187,15 +187,15 @@ def _generated(inputs: Inputs, genders: list[str]) -> Iterator[tuple[dict[str, A
         if source.pos != "ADJ":
             continue
         counts = word_counts.count(source, word_counts.read_people(path))
-        has = dict.fromkeys(genders, pl.lit(False))
+        listed = dict.fromkeys(genders, pl.lit(False))
         for code, lists in zip(counts.genders, counts.lists.T, strict=True):
-            if GENDERS[code] in has:
-                has[GENDERS[code]] = pl.Series(lists > 0)
-        several = pl.sum_horizontal(genders)
-        only = pl.coalesce(pl.when(pl.col(g)).then(pl.lit(g)) for g in genders)
-        words = counts.words.with_columns(**has).filter(several > 0)
+            if GENDERS[code] in listed:
+                listed[GENDERS[code]] = pl.Series(lists > 0)
+        number = pl.sum_horizontal(genders)
+        single = pl.coalesce(pl.when(pl.col(g)).then(pl.lit(g)) for g in genders)
+        words = counts.words.with_columns(**listed).filter(number > 0)
         if len(words):
-            words = words.with_columns(gender=pl.when(several == 1).then(only))
+            words = words.with_columns(gender=pl.when(number == 1).then(single))
             yield {"language": language, "pos": source.pos, "reading": FAITHFUL}, words
 
 
@@ -219,21 +219,21 @@ def _states(outputs: Path, language: str, words: pl.DataFrame) -> NDArray[np.flo
     """Return the states of words, (words, width): of a lemma that of its form in most lists."""
     rows = pl.scan_parquet(outputs / language / "*.parquet")
     listed = rows.filter(pl.col("word").is_in(words["form"].to_list()))
-    known = listed.select(form="word", state="state").collect()
-    if missing := sorted(set(words["form"]) - set(known["form"])):
+    by_form = listed.select(form="word", state="state").collect()
+    if missing := sorted(set(words["form"]) - set(by_form["form"])):
         raise UserError(
             f"{outputs}: no state of {', '.join(missing[:3])}; it was made from other words than "
             "the tables of pmi, make both again"
         )
-    states = words.select("form").join(known, on="form", maintain_order="left")["state"]
+    states = words.select("form").join(by_form, on="form", maintain_order="left")["state"]
     return np.array(states.to_list(), dtype=np.float64)
 
 
 def _fit(
-    here: dict[str, Any], states: NDArray[np.float64], params: Params
+    cell: dict[str, Any], states: NDArray[np.float64], params: Params
 ) -> tuple[Partition | None, list[dict[str, Any]]]:
     """Return the partition with the largest silhouette, and the rows of all numbers of clusters."""
-    faithful = here["reading"] == FAITHFUL
+    faithful = cell["reading"] == FAITHFUL
     numbers = [FAITHFUL_CLUSTERS] if faithful else sorted(set(params.clusters))
     distinct = len(np.unique(states, axis=0)) if len(states) else 0
     ks = [k for k in numbers if k < distinct]
@@ -242,8 +242,8 @@ def _fit(
     points = principal(states)
     partitions = {k: partition(points, k, params.seeds) for k in ks}
     best = max(ks, key=lambda k: (round(partitions[k].silhouette, 9), -k))
-    place = f"{here['language']} {POS.index(here['pos'])} {here['group']}"
-    seed = [params.seed, zlib.crc32(place.encode())]
+    label = f"{cell['language']} {POS.index(cell['pos'])} {cell['group']}"
+    seed = [params.seed, zlib.crc32(label.encode())]
     clouds: list[Null | None] = [None] * len(ks)
     if not faithful:  # of all words that a model generates clouds take minutes
         clouds = [*null(states, ks, len(params.seeds), params.n_simulations, seed)]
@@ -267,8 +267,8 @@ def _fit_rows(
     tail = (1 - params.confidence) / 2
     least, most = fit.inertia.min(), fit.inertia.max()
     yield Estimate(least, least, most, runs).row(measure="inertia")
-    drawn = np.random.default_rng(seed).integers(0, n, (params.n_bootstrap, n))
-    ends = np.quantile(fit.widths[drawn].mean(axis=1), [tail, 1 - tail])
+    resampled = np.random.default_rng(seed).integers(0, n, (params.n_bootstrap, n))
+    ends = np.quantile(fit.widths[resampled].mean(axis=1), [tail, 1 - tail])
     p = upper_p(fit.silhouette, one_cloud.silhouette) if one_cloud else None
     yield Estimate(fit.silhouette, *ends, n).row(measure="silhouette", p=p)
     rand = fit.agreement
@@ -289,8 +289,8 @@ def _share_rows(
     ``parts``, (words,) array: number of the cluster.
     """
     if reading == FAITHFUL:
-        drawn = params.n_bootstrap, params.n_permutations, params.seed
-        shares = overlaps(members, parts, *drawn, params.confidence)
+        size = params.n_bootstrap, params.n_permutations, params.seed
+        shares = overlaps(members, parts, *size, params.confidence)
     else:
         shares = _partitioned(members, parts, params.confidence)
     for number, genders in enumerate(shares):
@@ -370,23 +370,25 @@ def overlaps(
         sums = counts @ patterns
         return np.asarray(sums / sums.sum(axis=-1, keepdims=True))
 
-    whole = np.bincount(code, minlength=len(patterns))
-    expected = shares(whole.astype(np.float64))
+    totals = np.bincount(code, minlength=len(patterns))
+    expected = shares(totals.astype(np.float64))
     rng = np.random.default_rng(seed)
-    found = []
+    result = []
     for part in range(int(parts.max()) + 1):
         seen = np.bincount(code[parts == part], minlength=len(patterns))
         size = int(seen.sum())
         value = shares(seen.astype(np.float64))
         low, high = percentiles(shares(rng.dirichlet(seen + PRIOR, draws)).T, confidence)
         ends = np.minimum(low, value), np.maximum(high, value)  # of 0 and 1 it is an end
-        null = shares(rng.multivariate_hypergeometric(whole, size, permutations).astype(np.float64))
+        null = shares(
+            rng.multivariate_hypergeometric(totals, size, permutations).astype(np.float64)
+        )
         p = np.full(groups, np.nan)
-        if (whole > 0).sum() > 1 and size < len(code):
+        if (totals > 0).sum() > 1 and size < len(code):
             p = permutation_p(value - null.mean(axis=0), (null - null.mean(axis=0)).T)
         estimates = [
             Estimate(float(x), float(low), float(high), size)
             for x, low, high in zip(value, *ends, strict=True)
         ]
-        found.append(list(zip(estimates, expected.tolist(), p.tolist(), strict=True)))
-    return found
+        result.append(list(zip(estimates, expected.tolist(), p.tolist(), strict=True)))
+    return result

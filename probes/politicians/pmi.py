@@ -100,12 +100,12 @@ class Sample(NamedTuple):
     chosen: NDArray[np.intp]  # words with a row of their own, one at least
     draws: word_counts.Draws  # of these
 
-    def rows(self, axes: dict[str, Any], *arrays: Any, **same: Any) -> pl.DataFrame:
+    def rows(self, axes: dict[str, Any], *arrays: Any, **constants: Any) -> pl.DataFrame:
         """Return a row for each chosen word and place of the other axes."""
         words = {"word": self.counts.words["word"][self.chosen]}
-        same |= {"language": self.language, "pos": self.counts.source.pos}
-        same |= {"unit": self.counts.source.unit, "n": self.counts.clusters}
-        return word_counts.rows_of(words | axes, *arrays, **same)
+        constants |= {"language": self.language, "pos": self.counts.source.pos}
+        constants |= {"unit": self.counts.source.unit, "n": self.counts.clusters}
+        return word_counts.rows_of(words | axes, *arrays, **constants)
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -140,13 +140,13 @@ def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Raises UserError if a group names a model without outputs, or no word is in enough lists.
     """
     tables: list[pl.DataFrame] = []
-    apart: list[pl.DataFrame] = []
+    contrasts: list[pl.DataFrame] = []
     for group, models in members(inputs, params).items():
         for sample in _samples(inputs, models, params):
             folders = sample.counts.source.folders
             names = ", ".join(folder.parent.name for folder in folders)
             tables.append(rows(sample, params, group=group, members=names))
-            apart.append(differences(sample, params, group=group))
+            contrasts.append(differences(sample, params, group=group))
     if not tables:
         raise UserError(
             f"analysis.pmi.min_count: no word is in {params.min_count} lists of any group; "
@@ -155,7 +155,7 @@ def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     over = ["group", "unit", "reading"]
     return {
         "pooled": word_counts.table_of(SCHEMAS["pooled"], tables, params.confidence, over, "least"),
-        "differences": word_counts.table_of(SCHEMAS["differences"], apart, params.confidence),
+        "differences": word_counts.table_of(SCHEMAS["differences"], contrasts, params.confidence),
     }
 
 
@@ -187,7 +187,7 @@ def _samples(inputs: Inputs, models: list[str], params: Params) -> Iterator[Samp
                 yield Sample(language, counts, chosen, draws)
 
 
-def rows(sample: Sample, params: Params, **same: str | int) -> pl.DataFrame:
+def rows(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame:
     """Return a row for each common word, gender and reading; readings alternate row by row.
 
     The column ``least`` has the smallest p of drawn permutations.
@@ -198,13 +198,13 @@ def rows(sample: Sample, params: Params, **same: str | int) -> pl.DataFrame:
     times, sizes = word_counts.overlaps(counts, chosen)
     # given the lengths of lists PMI increases with the count, so that its test is that of the count
     p = permuted_sums_p(times, counts.distinct[chosen], sizes, params.n_permutations, params.seed)
-    several = bool(times[:, :, 2:].any())
+    any_shared = bool(times[:, :, 2:].any())
     numbers = []
-    for table, smoothing, drawn in (
+    for table, smoothing, replicates in (
         (counts.lists, 0.0, draws.ordinary),
         (counts.distinct, params.smoothing, draws.bayesian),
     ):
-        limits = intervals(drawn, smoothing, params.seed, params.confidence, draws.merged)
+        limits = intervals(replicates, smoothing, params.seed, params.confidence, draws.merged)
         values = pmi(table.astype(np.float64), smoothing)[chosen]
         numbers.append([values, *(ends[: len(chosen)] for ends in limits)])
     return sample.rows(
@@ -213,8 +213,8 @@ def rows(sample: Sample, params: Params, **same: str | int) -> pl.DataFrame:
         count=np.stack([counts.lists[chosen], counts.distinct[chosen]], axis=-1),
         people=np.stack([counts.people, counts.names], axis=-1),
         p=np.stack([np.full(p.shape, np.nan), p], axis=-1),
-        least=several * least_p(params.n_permutations),
-        **same,
+        least=any_shared * least_p(params.n_permutations),
+        **constants,
     )
 
 
@@ -238,11 +238,11 @@ def differences(sample: Sample, params: Params, **same: str | int) -> pl.DataFra
             shares = np.log(cells[:, sides] / cells[:, sides].sum(axis=0))
             return np.asarray(shares[:, 0] - shares[:, 1])
 
-    drawn = smoothed(draws.bayesian, params.smoothing, params.seed, draws.merged)
+    noisy = smoothed(draws.bayesian, params.smoothing, params.seed, draws.merged)
     numbers = []
     for table, replicates in (
         (counts.lists.astype(np.float64), draws.ordinary),
-        (counts.distinct + params.smoothing, drawn),
+        (counts.distinct + params.smoothing, noisy),
     ):
         limits = percentiles(differ(replicates)[: len(chosen)], params.confidence)
         numbers.append([differ(table)[chosen], *limits])

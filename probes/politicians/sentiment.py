@@ -94,9 +94,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     shares: list[dict[str, Any]] = []
     differences: list[dict[str, Any]] = []
     for model in inputs.models:
-        for place, ranking in _rankings(inputs, model, params):
-            shares += [place | row for row in share_rows(ranking, params.confidence)]
-            differences += [place | row for row in difference_rows(ranking, params.confidence)]
+        for key, ranking in _rankings(inputs, model, params):
+            shares += [key | row for row in share_rows(ranking, params.confidence)]
+            differences += [key | row for row in difference_rows(ranking, params.confidence)]
     if not shares:
         raise UserError(
             "analysis.sentiment: no word in the outputs has a known sentiment; lower "
@@ -132,5 +132,5 @@ def _rankings(
             rankings |= {kind: by_latent(part, *kind, params, names) for kind in LATENT}
         for (deviation, reading), ranking in rankings.items():
             if ranking is not None:
-                place = {"model": model, "language": language, "pos": source.pos}
-                yield place | {"deviation": deviation, "reading": reading}, ranking
+                key = {"model": model, "language": language, "pos": source.pos}
+                yield key | {"deviation": deviation, "reading": reading}, ranking

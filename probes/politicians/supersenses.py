@@ -139,10 +139,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             word_counts.rows_of(axes, (), share=shares, pos=pos).filter(pl.col("share") > 0)
         )
     how = params.confidence, ["deviation"], "least"  # a family has all sentiments
-    same: dict[str, Any] = {"model": model, "language": LANGUAGE}
+    constants: dict[str, Any] = {"model": model, "language": LANGUAGE}
     return {
-        "supersenses": word_counts.table_of(SUPERSENSES, parts, *how, **same),
-        "words": word_counts.table_of(WORDS, words, None, **same),
+        "supersenses": word_counts.table_of(SUPERSENSES, parts, *how, **constants),
+        "words": word_counts.table_of(WORDS, words, None, **constants),
     }
 
 
@@ -158,9 +158,9 @@ def drawn(counts: word_counts.Counts, table: pl.DataFrame, params: Params) -> Dr
     seen = pmi(counts.distinct.astype(np.float64), params.smoothing)[chosen]
     axes = {"word": words, "gender": [GENDERS[code] for code in counts.genders]}
     again = word_counts.rows_of(axes, (), again=seen)
-    both = table.join(again, on=["word", "gender"], how="left")
-    same = (pl.col("value") - pl.col("again")).abs() <= ROUNDING
-    if wrong := both.filter(~same.fill_null(value=False))["word"].to_list():
+    compared = table.join(again, on=["word", "gender"], how="left")
+    equal = (pl.col("value") - pl.col("again")).abs() <= ROUNDING
+    if wrong := compared.filter(~equal.fill_null(value=False))["word"].to_list():
         raise UserError(
             f"analysis.supersenses.smoothing: with {params.smoothing:g} the lists do not give "
             f"the table pmi ({wrong[0]!r}); set it to analysis.pmi.smoothing, and make that table "
@@ -222,11 +222,13 @@ def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
     ``eta``: rows of the table ``latent`` of one language.
     ``source``: one of ``DEVIATIONS``, not ``pmi``.
     """
-    here = pl.col("sentiment") == sentiment
+    in_sentiment = pl.col("sentiment") == sentiment
     value, q, word = pl.col("value"), pl.col("q"), ["pos", "word"]
     if source == "latent":
-        return eta.filter(here).with_columns(value=value - value.min().over("pos", "gender") + 1)
-    likely = eta.filter(here & (q == q.max().over(word)))
+        return eta.filter(in_sentiment).with_columns(
+            value=value - value.min().over("pos", "gender") + 1
+        )
+    likely = eta.filter(in_sentiment & (q == q.max().over(word)))
     likely = likely.filter(pl.len().over(word) == 2)
     contrast = likely.with_columns(value=2 * value - value.sum().over(word))
     return contrast.with_columns(value=value - value.mean().over("pos", "gender"))
@@ -262,9 +264,9 @@ def classified(
         .sort("word")
     )
     row = [rows.get(word, rows.get(word.lower())) for word in wide["word"]]
-    kept = wide.with_columns(row=pl.Series(row, dtype=pl.Int64)).drop_nulls("row")
-    values = kept.select(GENDERS).cast(pl.Float64).to_numpy()
-    return kept["word"].to_list(), values, parts[kept["row"].to_numpy()]
+    matched = wide.with_columns(row=pl.Series(row, dtype=pl.Int64)).drop_nulls("row")
+    values = matched.select(GENDERS).cast(pl.Float64).to_numpy()
+    return matched["word"].to_list(), values, parts[matched["row"].to_numpy()]
 
 
 def _classes_of(pos: str) -> list[str]:
@@ -285,16 +287,16 @@ def _rows(
     leaders = {g: leading(values[:, i], params.top_k) for i, g in enumerate(GENDERS)}
     shares = {}
     if replicates:  # words are ranked again in each
-        place = {word: i for i, word in enumerate(replicates.words)}
-        drawn_values = replicates.values[:, [place[word] for word in words]]
+        position = {word: i for i, word in enumerate(replicates.words)}
+        drawn_values = replicates.values[:, [position[word] for word in words]]
         for g, gender in enumerate(GENDERS):
             shares[gender] = leading_shares(drawn_values[:, :, g], parts, params.top_k)
     for first, second in PAIRS:
-        one, two = (parts[leaders[gender]] for gender in (first, second))
-        if not (len(one) and len(two)):
+        first_parts, second_parts = (parts[leaders[gender]] for gender in (first, second))
+        if not (len(first_parts) and len(second_parts)):
             continue
         how = params.n_permutations, params.seed, params.confidence
-        compared = compare(one, two, *how)
+        compared = compare(first_parts, second_parts, *how)
         for c, (supersense, comparison) in enumerate(zip(_classes_of(pos), compared, strict=True)):
             shown = comparison.difference
             if replicates:
@@ -310,8 +312,8 @@ def _rows(
                 supersense=supersense,
                 first=first,
                 second=second,
-                words_first=len(one),
-                words_second=len(two),
+                words_first=len(first_parts),
+                words_second=len(second_parts),
             )
             # the test's unit is the word, whatever the interval is over
             yield row | {TESTED_ERROR: comparison.difference.standard_error(params.confidence)}

@@ -73,8 +73,8 @@ def tastes(
 ) -> Array:
     """Return p(word | name), an array (names, words), drawing each name's own taste."""
     sides = np.array([SIDES[g] for g in genders])[:, None]
-    own = rng.normal(0.0, noise, (len(genders), len(planted.frequency)))
-    logits = planted.frequency + sides * planted.log_ratio / 2 + own
+    taste = rng.normal(0.0, noise, (len(genders), len(planted.frequency)))
+    logits = planted.frequency + sides * planted.log_ratio / 2 + taste
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
@@ -82,9 +82,9 @@ def tastes(
 def _counted(taste: Array, lemmas: NDArray[np.int64], length: int) -> Array:
     """Return how many names have each lemma among the ``length`` likeliest words, (lemmas,)."""
     top = np.argpartition(-taste, min(length, taste.shape[1]) - 1, axis=1)[:, :length]
-    has = np.zeros((len(taste), lemmas.max() + 1))
-    has[np.arange(len(taste))[:, None], lemmas[top]] = 1
-    return np.asarray(has.sum(axis=0))
+    listed = np.zeros((len(taste), lemmas.max() + 1))
+    listed[np.arange(len(taste))[:, None], lemmas[top]] = 1
+    return np.asarray(listed.sum(axis=0))
 
 
 def expected_counts(
@@ -137,9 +137,9 @@ class World(NamedTuple):
         """
         folder = self.inputs.tables(analysis, self.model if model is None else model)
         table = read_table(folder / f"{name}.parquet")
-        own = {"language": self.settings.language, "unit": "lemma"}
-        own |= {"model": self.model} if model == "" else {}
-        return table.filter(**{name: own[name] for name in own if name in table.columns})
+        values = {"language": self.settings.language, "unit": "lemma"}
+        values |= {"model": self.model} if model == "" else {}
+        return table.filter(**{name: values[name] for name in values if name in table.columns})
 
 
 def truth(inputs: Inputs, model: str) -> World | None:
@@ -278,8 +278,8 @@ def class_differences(
     for gender, sign in ((first, 1), (second, -1)):
         of_gender = words.filter(gender=gender)
         largest = of_gender.sort("value", descending=True, maintain_order=True).head(size)
-        held = classes.join(largest, on="word", maintain_order="left")
-        shares = held.group_by("class", maintain_order=True).agg(pl.col("share").sum())
+        inside = classes.join(largest, on="word", maintain_order="left")
+        shares = inside.group_by("class", maintain_order=True).agg(pl.col("share").sum())
         for name, share in shares.iter_rows():
             differences[name] += sign * share / max(len(largest), 1)
     return differences
@@ -305,11 +305,11 @@ def sampled_shares(
     seed = (settings.seed, POS.index(pos), *people.values())
     differences = np.zeros(len(SENTIMENTS))
     for counts in _counts(forms, settings.name_noise, tuple(people.items()), length, seed):
-        known = np.argsort(-counts.sum(axis=0), kind="stable")[:candidates]
+        frequent = np.argsort(-counts.sum(axis=0), kind="stable")[:candidates]
         cells = counts + HALF
-        lift = np.log(cells / cells.sum(axis=0) / cells.sum(axis=1, keepdims=True))[:, known]
+        lift = np.log(cells / cells.sum(axis=0) / cells.sum(axis=1, keepdims=True))[:, frequent]
         for gender, sign in (("male", 1), ("female", -1)):
-            largest = known[np.argsort(-lift[list(people).index(gender)], kind="stable")[:size]]
+            largest = frequent[np.argsort(-lift[list(people).index(gender)], kind="stable")[:size]]
             differences += sign * np.bincount(kinds[largest], minlength=len(SENTIMENTS)) / size
     return dict(zip(SENTIMENTS, (differences / SAMPLES).tolist(), strict=True))
 

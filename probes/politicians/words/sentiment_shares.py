@@ -161,8 +161,8 @@ def tested(base: NDArray[Any]) -> NDArray[np.intp]:
 
     ``base``, (sentiments,) array: shares among the candidates.
     """
-    there = np.flatnonzero(base)
-    return there[: max(len(there) - 1, 0)] if len(there) < NUMBER else there
+    present = np.flatnonzero(base)
+    return present[: max(len(present) - 1, 0)] if len(present) < NUMBER else present
 
 
 def by_pmi(
@@ -176,23 +176,23 @@ def by_pmi(
     which are left out.
     ``strata``, (names,): of names that were matched, whose genders are permuted within these.
     """
-    known = np.flatnonzero(~np.isnan(q).any(axis=1))
-    if not len(known) or len(lists.labels) < 2:
+    has_q = np.flatnonzero(~np.isnan(q).any(axis=1))
+    if not len(has_q) or len(lists.labels) < 2:
         return None
-    classes, size = argmax(q[known]), how.size(len(known))
-    matrix = lists.matrix.tocsc()[:, known].tocsr()
+    classes, size = argmax(q[has_q]), how.size(len(has_q))
+    matrix = lists.matrix.tocsc()[:, has_q].tocsr()
     ranked = shares.NameShares(matrix, lists.genders, classes, size, NUMBER, how.smoothing)
     permuted = None
     if {MALE, FEMALE} <= set(lists.labels) and how.n_permutations:
-        both = lists.labels.index(MALE), lists.labels.index(FEMALE)
-        permuted = ranked.permuted(how.n_permutations, how.seed, both, strata)
+        pair = lists.labels.index(MALE), lists.labels.index(FEMALE)
+        permuted = ranked.permuted(how.n_permutations, how.seed, pair, strata)
     return Ranking(
         lists.labels,
         lists.of_gender(),
         np.rint(ranked.seen() * size).astype(np.int64),
         size,
-        len(known),
-        np.bincount(classes, minlength=NUMBER) / len(known),
+        len(has_q),
+        np.bincount(classes, minlength=NUMBER) / len(has_q),
         ranked.resampled(how.n_bootstrap, how.seed),
         permuted,
     )
@@ -217,17 +217,17 @@ def by_latent(
     if len(genders) < 2:
         return None
     orders = ([GENDERS[code] for code in genders], axes[1].unique().sort(), SENTIMENTS)
-    at = tuple(
+    cells = tuple(
         values.replace_strict(list(order), range(len(order))).to_numpy()
         for values, order in zip(axes, orders, strict=True)
     )
     eta = np.full([len(order) for order in orders], np.nan)
-    eta[at], q = table["value"].to_numpy(), np.full(eta.shape[1:], np.nan)
-    q[at[1:]] = table["q"].cast(pl.Float64).to_numpy()
-    there = ~np.isnan(q).any(axis=1) & ~np.isnan(eta).any(axis=(0, 2))
-    if not there.any():
+    eta[cells], q = table["value"].to_numpy(), np.full(eta.shape[1:], np.nan)
+    q[cells[1:]] = table["q"].cast(pl.Float64).to_numpy()
+    complete = ~np.isnan(q).any(axis=1) & ~np.isnan(eta).any(axis=(0, 2))
+    if not complete.any():
         return None
-    eta, q = eta[:, there], q[there]
+    eta, q = eta[:, complete], q[complete]
     if deviation == "latent-corrected":
         mean = eta.mean(axis=2)
         others = (mean.sum(axis=0) - mean) / (len(genders) - 1)
@@ -282,8 +282,8 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
         p = fisher_p(hits[None], np.full(2, size))[0, 0] if has_test else None
         yield by_words.row(test="words", p=p, sentiment=SENTIMENTS[s])
         if replicates is not None and permuted is not None:
-            drawn, null = (x[:, m, s] - x[:, f, s] for x in (replicates, permuted))
-            ends = shares.symmetric(drawn, value, confidence, -1.0)
+            sampled, null = (x[:, m, s] - x[:, f, s] for x in (replicates, permuted))
+            ends = shares.symmetric(sampled, value, confidence, -1.0)
             by_names = Estimate(value, *ends, ranking.names[MALE] + ranking.names[FEMALE])
             p = float(permutation_p(value, null)) if has_test else None
             yield by_names.row(test="names", p=p, sentiment=SENTIMENTS[s])
