@@ -131,10 +131,10 @@ class Params(Section):
 class Design(NamedTuple):
     """The rows of one linear model, and the columns of its design."""
 
-    models: list[str]  # of each row
+    models: list[str]  # by row
     matrix: Floats
     columns: tuple[tuple[str, str, str], ...]  # factor, level, reference
-    levels: dict[str, tuple[str, ...]]  # of each factor, reference first
+    levels: dict[str, tuple[str, ...]]  # by factor, reference first
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:

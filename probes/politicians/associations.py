@@ -183,7 +183,7 @@ class Candidates(NamedTuple):
     """The candidate words of one language and part of speech, most frequent first."""
 
     place: str  # where such a word is relative to a name: before or after
-    lemmas: dict[str, str]  # of each form
+    lemmas: dict[str, str]  # by form
 
     @property
     def forms(self) -> list[str]:
@@ -331,7 +331,7 @@ def _columns(
     persons = [(i, qid, name) for i, (name, qids) in enumerate(people) for qid in qids]
     prompt, qids, named = zip(*persons, strict=True)
     best = block.best[list(prompt)].ravel()
-    person = np.repeat(np.arange(len(persons)), length)  # of each row
+    person = np.repeat(np.arange(len(persons)), length)  # by row
     row = np.array(prompt)[person]  # prompt of each row
 
     def taken(values: Sequence[Any], index: np.ndarray) -> pa.Array:

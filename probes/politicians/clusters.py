@@ -245,7 +245,7 @@ def _fit(
     label = f"{cell['language']} {POS.index(cell['pos'])} {cell['group']}"
     seed = [params.seed, zlib.crc32(label.encode())]
     clouds: list[Null | None] = [None] * len(ks)
-    if not faithful:  # of all words that a model generates clouds take minutes
+    if not faithful:  # clouds of all words that a model generates take minutes
         clouds = [*null(states, ks, len(params.seeds), params.n_simulations, seed)]
     rows = [
         row | {"clusters": k, "chosen": k == best}
@@ -303,7 +303,7 @@ def _share_rows(
 
 
 def _partitioned(members: NDArray[np.bool_], parts: NDArray[np.int64], confidence: float) -> Shares:
-    """Return how the groups share each part, where a thing is of one group, as :func:`overlaps`.
+    """Return the shares of groups in each part, a thing in one group, as :func:`overlaps`.
 
     Clusters are made without knowing genders, so that gender labels permuted over words give every
     count its hypergeometric distribution exactly.
@@ -329,7 +329,7 @@ def overlaps(
     seed: int,
     confidence: float,
 ) -> Shares:
-    """Return how the groups share each part, a thing of several groups counting in each of them.
+    """Return the shares of groups in each part, a thing of several groups counted in each.
 
     The shares of a part sum to 1. Interval: how many things of a part have each pattern of groups
     is multinomial; percentiles of the shares under the Dirichlet posterior with Jeffreys' prior,
@@ -379,7 +379,7 @@ def overlaps(
         size = int(seen.sum())
         value = shares(seen.astype(np.float64))
         low, high = percentiles(shares(rng.dirichlet(seen + PRIOR, draws)).T, confidence)
-        ends = np.minimum(low, value), np.maximum(high, value)  # of 0 and 1 it is an end
+        ends = np.minimum(low, value), np.maximum(high, value)  # for 0 and 1 it is an end
         null = shares(
             rng.multivariate_hypergeometric(totals, size, permutations).astype(np.float64)
         )

@@ -62,7 +62,7 @@ SCHEMAS = {
             "SD of the grid's average over the starts of `seeds`, nats: what the data leave open",
             minimum=0,
         ),
-        *TESTED[:-1],  # of too few permutations for a detectable effect
+        *TESTED[:-1],  # permutations are too few for a detectable effect
     ),
     "words": schema((word_counts.LEMMA, word_counts.GENDER), *DESCRIBED),
     "fits": schema(
@@ -218,7 +218,7 @@ def _fitted(
 
 
 def _fits(all_fits: list[model.Fits], q: Array, params: Params) -> pl.DataFrame:
-    """Return how the first fits went, given those from other starts and, last, a longer one."""
+    """Return diagnostics of the first fits, next to other starts and, last, a longer fit."""
     reached = np.array([fits.objective for fits in all_fits])
     gap = reached[:-1].max(axis=0) - reached.min(axis=0)
     kl_word = all_fits[0].divergence / ((~np.isnan(q).any(axis=1)).sum() or np.nan)

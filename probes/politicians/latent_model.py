@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 BLOCK = 200_000  # deviations that are worked on at once: few enough to stay in a processor's cache
 BETAS = (0.9, 0.9)  # equal: gradients shrink by orders of magnitude as the posterior term is met
 EPSILON = 1e-12  # gradients are shares of probability: for rare words below the usual 1e-8
-ROUNDS = 100  # of fitting a start's margins: the worst word is then off by less than 1e-9
+ROUNDS = 100  # for fitting a start's margins: the worst word is then off by less than 1e-9
 
 
 class Schedule(NamedTuple):
     """How models are fitted."""
 
-    steps: int  # of Adam, where ``l1`` is above 0: without it the start is the minimum
+    steps: int  # by Adam, where ``l1`` is above 0: without it the start is the minimum
     learning_rate: float  # at first; it falls to 0 along half a cosine
 
 
@@ -108,7 +108,7 @@ def begin(counts: Array, q: Array, tilted: Array | None = None) -> Fits:
     mean = np.full((len(words), q.shape[1], 1), 1.0)
     if has_q.any():
         mean = (q[has_q].T * words[:, None, has_q]).sum(axis=2, keepdims=True)
-    target = np.where(has_q, q.T, mean / mean.sum(axis=1, keepdims=True))  # of each word
+    target = np.where(has_q, q.T, mean / mean.sum(axis=1, keepdims=True))
     joint = target[:, :, None] * shares[:, None]
     if tilted is not None:
         joint *= torch.exp(torch.from_numpy(tilted)).numpy()

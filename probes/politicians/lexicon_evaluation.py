@@ -116,7 +116,7 @@ class Evaluation(NamedTuple):
     chance: Chance
     first_less_this: Difference | None  # None for the first lexicon
     less_majority: Difference
-    dealt_p: float  # of macro-F1 against the same labels dealt out at random
+    dealt_p: float  # for macro-F1 against the same labels dealt out at random
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:

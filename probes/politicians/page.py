@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from plumbline.probes.report.tables import Tables
 
 SHAPES = {"male": "square", "female": "circle", "non-binary": "diamond"}
-SHADES = ("#440154", "#31688e", "#35b779", "#fde725", "#777777", "#ffffff")  # of clusters
+SHADES = ("#440154", "#31688e", "#35b779", "#fde725", "#777777", "#ffffff")  # for clusters
 
 
 def draw_clusters(words: pl.DataFrame, title: str, _: Tables) -> str:

@@ -73,7 +73,7 @@ SCHEMAS = {
     "pooled": Schema.keyed(
         (*POOLED, word_counts.GENDER, READING),
         Column("members", "string", "models of the group with outputs in the language"),
-        *CELL[:-1],  # of too few permutations for a detectable effect
+        *CELL[:-1],  # permutations are too few for a detectable effect
     ),
     "differences": Schema.keyed((*POOLED, READING), *estimates(cluster="name", method=METHOD)),
 }
@@ -98,7 +98,7 @@ class Sample(NamedTuple):
     language: str
     counts: word_counts.Counts
     chosen: NDArray[np.intp]  # words with a row of their own, one at least
-    draws: word_counts.Draws  # of these
+    draws: word_counts.Draws  # for these words
 
     def rows(self, axes: dict[str, Any], *arrays: Any, **constants: Any) -> pl.DataFrame:
         """Return a row for each chosen word and place of the other axes."""

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
 NUMBERS = ("male minus female", "non-binary")
-SETTINGS = ("top_k", "top_share", "smoothing")  # of how words are ranked
+SETTINGS = ("top_k", "top_share", "smoothing")  # for ranking words
 OTHERS = ("min_count", "list length", "matched", "names", "half", "frame", "unit")
 KINDS = ("default", *SETTINGS, *OTHERS)
 ROBUSTNESS = word_counts.schema(
@@ -243,7 +243,7 @@ def coarsened(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
 def matched(
     strata: NDArray[np.int64], groups: NDArray[np.int64], pair: tuple[int, int], seed: int
 ) -> NDArray[np.bool_]:
-    """Return which units to keep so that two groups are equally many in every stratum.
+    """Return a mask of units among which two groups are equally many in every stratum.
 
     Coarsened exact matching, one to one: in each stratum as many of either group as the smaller one
     has, drawn at random; units of other groups are kept.

@@ -158,8 +158,8 @@ def subgroups(people: pl.DataFrame, params: Params) -> dict[str, pl.Series]:
     """Return the items of the people in each subgroup.
 
     Whose citizenship says nothing of a native language is neither native nor foreign; whose number
-    of sitelinks, or mentions, is unknown is not popular. Of equally popular people the lower item
-    number is more popular.
+    of sitelinks, or mentions, is unknown is not popular. Among equally popular people the lower
+    item number is more popular.
     """
     number = pl.col("qid").str.slice(1).cast(pl.Int64)
     ranked = people.sort([pl.col("popularity").fill_null(-1), number], descending=[True, False])
@@ -175,7 +175,7 @@ def subgroups(people: pl.DataFrame, params: Params) -> dict[str, pl.Series]:
 
 
 def _people(people: pl.DataFrame, members: dict[str, pl.Series]) -> pl.DataFrame:
-    """Return how many people of each gender there are, also of those that nobody has."""
+    """Return the number of people of each gender, 0 where there are none."""
     codes = range(len(GENDERS))
     by_gender = {
         name: people.filter(pl.col("qid").is_in(m.implode())) for name, m in members.items()

@@ -44,8 +44,8 @@ OUTPUTS = ("associations",)
 TABLES = ("pmi", "latent")
 DEVIATIONS = ("pmi", "latent", "latent contrast")
 WHOLE = "all"  # sentiments together
-PREFIXES = {"ADJ": "adj.", "VERB": "verb."}  # of classes
-ROUNDING = 1e-5  # of deviations in tables
+PREFIXES = {"ADJ": "adj.", "VERB": "verb."}  # in the names of classes
+ROUNDING = 1e-5  # tolerance: deviations in tables are rounded
 PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
 
 CLASS = category("supersense", CLASSES, "class of words")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SIDES = {"male": -1.0, "female": 1.0, "non-binary": 0.0}
 EFFECTS = ("word_effect", "sentiment_effect", "supersense_effect")
 OWN = {"word", "pos", "frequency_nats", "log_ratio_nats", "sentiment"}
-SAMPLES = 30  # of as many names
+SAMPLES = 30  # draws of as many names
 HALF = 0.5  # added to every count before words are ranked, as the analyses do by default
 
 
@@ -80,7 +80,7 @@ def tastes(
 
 
 def _counted(taste: Array, lemmas: NDArray[np.int64], length: int) -> Array:
-    """Return how many names have each lemma among the ``length`` likeliest words, (lemmas,)."""
+    """Count the names with each lemma among the ``length`` likeliest words, (lemmas,)."""
     top = np.argpartition(-taste, min(length, taste.shape[1]) - 1, axis=1)[:, :length]
     listed = np.zeros((len(taste), lemmas.max() + 1))
     listed[np.arange(len(taste))[:, None], lemmas[top]] = 1
@@ -121,8 +121,8 @@ class World(NamedTuple):
     inputs: Inputs
     model: str
     settings: Settings
-    words: pl.DataFrame  # of each lemma, under `word`: columns as in OWN
-    forms: pl.DataFrame  # of each form, as it was planted: columns as in OWN, and its lemma
+    words: pl.DataFrame  # one row a lemma, under `word`: columns as in OWN
+    forms: pl.DataFrame  # one row a form, as it was planted: columns as in OWN, and its lemma
 
     @property
     def key(self) -> dict[str, str]:
@@ -143,7 +143,7 @@ class World(NamedTuple):
 
 
 def truth(inputs: Inputs, model: str) -> World | None:
-    """Return what was planted in a model; None where it is no world of names.
+    """Return the truth of a world of names; None for any other model.
 
     The lemma of a form is the most frequent one of the dataset ``words``. A form that it lacks, or
     without the dataset each, is taken for a lemma.
@@ -167,7 +167,7 @@ def truth(inputs: Inputs, model: str) -> World | None:
 
 
 def _add_forms(forms: pl.DataFrame) -> pl.DataFrame:
-    """Return what is true of lemmas: the odds of one are the sum of those of its forms.
+    """Return the truth of lemmas: the odds of one are the sum of those of its forms.
 
     Its sentiment is that of the lemma itself, or if it was not planted of its likeliest form.
     """
@@ -225,7 +225,7 @@ def pmi_of(cells: pl.DataFrame) -> pl.Series:
 
 
 def true_cells(world: World, pos: str, people: dict[str, int], length: int) -> pl.DataFrame:
-    """Return how many lists are expected to have a word: columns word, sentiment, gender, expected.
+    """Return expected numbers of lists with a word: columns word, sentiment, gender, expected.
 
     ``people``: how many of each gender the lists are of; ``length``: forms in a list.
     """

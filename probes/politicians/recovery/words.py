@@ -154,7 +154,7 @@ def latent_rows(rows: Comparison, world: World) -> None:
 def _likeliest_agrees(
     table: pl.DataFrame, shares: pl.DataFrame, words: pl.DataFrame
 ) -> NDArray[np.bool_]:
-    """Return whether the most probable sentiment of a word is the planted one, (words,).
+    """Return a mask of words whose most probable sentiment is the planted one, (words,).
 
     p(w, s) is the sum over genders of p(g) p(s | g) p(w | s, g), by the deviations in the table.
     """
@@ -227,7 +227,7 @@ def _compare_classes(rows: Comparison, table: pl.DataFrame, deviation: str, *, n
     if deviation == "pmi":  # by the contrast names are not drawn again
         rows.coverage(table, "class", item=deviation)
     rows.discoveries(table["p"], "discoveries", "class", item=deviation)
-    if null:  # of effects of usual size one class in thirty is found: its share is no sign
+    if null:  # with effects of usual size one class in thirty is significant: its share is no sign
         any_significant = any(table["p_bonferroni"] <= LEVEL)
         rows.share("any_discovery", [any_significant], "world", item=deviation)
     else:

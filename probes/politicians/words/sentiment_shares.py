@@ -104,7 +104,7 @@ class TopWords(Lexicon, Resampling):
     smoothing: float = Field(gt=0, description="added to every cell before PMI is computed")
 
     def size(self, candidates: int) -> int:
-        """Return how many of so many candidates are taken."""
+        """Return the number of candidates that are taken."""
         return max(1, min(self.top_k, int(self.top_share * candidates)))
 
 
@@ -121,7 +121,7 @@ class Ranking(NamedTuple):
     permuted: NDArray[np.float64] | None = None  # the same, male and female permuted over names
 
     def has_test(self, sentiment: int) -> bool:
-        """Return whether genders can differ in a sentiment, and no other test is the same."""
+        """Test whether genders can differ in a sentiment, and no other test is the same."""
         possible = self.replicates is not None and self.top_k < self.candidates
         return possible and sentiment in tested(self.base)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-Unit = Literal["lemma", "form"]  # of what is counted in lists
+Unit = Literal["lemma", "form"]  # what is counted in lists
 UNITS: tuple[Unit, ...] = get_args(Unit)
 OF_PMI = ("plug-in", "smoothed")  # its readings
 MALE, FEMALE, NON_BINARY = (GENDERS.index(g) for g in ("male", "female", "non-binary"))
@@ -175,7 +175,7 @@ class People(NamedTuple):
 class Lists(NamedTuple):
     """Where lists are: those of one part of speech, from one model or several."""
 
-    folders: tuple[Path, ...]  # of each model, with the files of one language
+    folders: tuple[Path, ...]  # one per model, with the files of one language
     pos: str
     frame: str | None = None  # None: each model's own, the first of :func:`frames`
     most: tuple[tuple[str, int], ...] = ()  # columns, and the most that rows may have in them
@@ -189,7 +189,7 @@ class Counts(NamedTuple):
     persons: People  # whose lists were counted
     matrix: csr_array  # (people, words): lists of the person that have the word, one of each model
     words: pl.DataFrame  # word (as was counted), form (that in most lists), lemma
-    rows: int  # of the lists, one for each form
+    rows: int  # in the lists, one for each form
     genders: Integers  # (groups,) codes
     people: Integers  # (groups,) people with lists
     names: Integers  # (groups,) distinct names, each once for every gender that it has
@@ -247,7 +247,7 @@ class Named(NamedTuple):
         return _named(self.matrix[rows], self.names.filter(names), self.words, min_count)
 
     def of_gender(self) -> dict[int, int]:
-        """Return how many distinct names each gender (code) has."""
+        """Return the number of distinct names of each gender (code)."""
         return dict(zip(self.labels, np.bincount(self.genders).tolist(), strict=True))
 
 
@@ -329,7 +329,7 @@ def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, 
     table = pl.concat(read).rename({"word": "form"})
     counted = pl.col("lemma" if source.unit == "lemma" else "form")
     texts = pl.col("form", "lemma").cast(pl.String)
-    vocabulary = (  # of forms that are in as many lists the first by the alphabet; so of lemmas
+    vocabulary = (  # among forms in as many lists the first by the alphabet; so too for lemmas
         table.group_by("form", "lemma", word=counted)
         .len()
         .with_columns(texts, text=pl.col("word").cast(pl.String))
