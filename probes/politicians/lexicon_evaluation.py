@@ -19,15 +19,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 from plumbline.builders.datasets.lexica.published import OF, PUBLISHED
 from plumbline.probes.politicians.words import word_counts
-from plumbline.probes.stats.classification import (
-    Agreement,
-    Chance,
-    Difference,
-    agreement,
-    chance,
-    dealt_p,
-    difference,
-)
+from plumbline.probes.stats import classification
 from plumbline.probes.stats.estimate import (
     TESTED_ERROR,
     Estimate,
@@ -112,10 +104,10 @@ class Evaluation(NamedTuple):
 
     lexicon: str
     cuts: tuple[float, float]  # texts under the first are negative, over the second positive
-    agreement: Agreement
-    chance: Chance
-    first_less_this: Difference | None  # None for the first lexicon
-    less_majority: Difference
+    agreement: classification.Agreement
+    chance: classification.Chance
+    first_less_this: classification.Difference | None  # None for the first lexicon
+    less_majority: classification.Difference
     dealt_p: float  # for macro-F1 against the same labels dealt out at random
 
 
@@ -250,11 +242,11 @@ def evaluate(
         yield Evaluation(
             name,
             ends,
-            agreement(true, guess, **settings),
-            chance(true, guess),
-            None if first is None else difference(true, first, guess, **paired),
-            difference(true, guess, constant, **paired),
-            dealt_p(true, guess, params.n_permutations, params.seed),
+            classification.agreement(true, guess, **settings),
+            classification.chance(true, guess),
+            None if first is None else classification.difference(true, first, guess, **paired),
+            classification.difference(true, guess, constant, **paired),
+            classification.dealt_p(true, guess, params.n_permutations, params.seed),
         )
         first = guess if first is None else first
 
@@ -286,7 +278,7 @@ def _rows(
         )
     number = len(testing[0])
     guess = np.full(number, majority(tuning[1]))  # the baseline: all get one label
-    baseline = agreement(testing[1], guess, **params.model_dump(include=INTERVALS))
+    baseline = classification.agreement(testing[1], guess, **params.model_dump(include=INTERVALS))
     chances = [finite(estimate.value) for estimate in baseline]  # the same in any order
     yield from _measured("agreement", BASELINE, baseline, params, chance=chances)
     for result in evaluate(tuning, testing, usable, params):
