@@ -152,7 +152,8 @@ class Params(Section):
 
         ``known``: how many candidates the model has, of which a list holds ``top_share`` at most.
         """
-        lengths: dict[str, int] = {**(self.top_k.get(language) or self.top_k["other"])}
+        chosen = self.top_k.get(language) or self.top_k["other"]
+        lengths = {str(pos): number for pos, number in chosen.items()}
         for pos, number in (numbers or {}).items():
             lengths[pos] = max(1, min(lengths[pos], int(self.top_share * number)))
         return lengths
@@ -171,7 +172,8 @@ class Params(Section):
 
         Raises UserError if there are none for its kind.
         """
-        if names := dict(self.frames_of).get(model.kind):
+        names = [n for kind, listed in self.frames_of.items() if kind == model.kind for n in listed]
+        if names:
             return names
         raise UserError(
             f"probes.associations.frames_of: no frame for models of kind {model.kind}; name "

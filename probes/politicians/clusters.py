@@ -187,7 +187,7 @@ def _generated(inputs: Inputs, genders: list[str]) -> Iterator[tuple[dict[str, A
         if source.pos != "ADJ":
             continue
         counts = word_counts.count(source, word_counts.read_people(path))
-        listed = dict.fromkeys(genders, pl.lit(False))
+        listed: dict[str, Any] = dict.fromkeys(genders, pl.lit(False))
         for code, lists in zip(counts.genders, counts.lists.T, strict=True):
             if GENDERS[code] in listed:
                 listed[GENDERS[code]] = pl.Series(lists > 0)
@@ -268,9 +268,9 @@ def _fit_rows(
     least, most = fit.inertia.min(), fit.inertia.max()
     yield Estimate(least, least, most, runs).row(measure="inertia")
     resampled = np.random.default_rng(seed).integers(0, n, (params.n_bootstrap, n))
-    ends = np.quantile(fit.widths[resampled].mean(axis=1), [tail, 1 - tail])
+    low, high = np.quantile(fit.widths[resampled].mean(axis=1), [tail, 1 - tail])
     p = upper_p(fit.silhouette, one_cloud.silhouette) if one_cloud else None
-    yield Estimate(fit.silhouette, *ends, n).row(measure="silhouette", p=p)
+    yield Estimate(fit.silhouette, low, high, n).row(measure="silhouette", p=p)
     rand = fit.agreement
     yield Estimate(rand.mean(), rand.min(), rand.max(), runs).row(measure="stability")
     if one_cloud:

@@ -308,7 +308,7 @@ def _measured(
     """Yield a row of a table for each measure; ``more``: the values of each."""
     least = (0.0, least_p(params.n_permutations))
     for i, (measure, estimate) in enumerate(zip(MEASURES, numbers, strict=True)):
-        key = {"lexicon": lexicon, "measure": measure, "least": least[i]}
+        key: dict[str, Any] = {"lexicon": lexicon, "measure": measure, "least": least[i]}
         yield table, estimate.row(**key, **{name: values[i] for name, values in more.items()})
 
 

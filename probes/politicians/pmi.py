@@ -240,12 +240,10 @@ def differences(sample: Sample, params: Params, **same: str | int) -> pl.DataFra
 
     noisy = smoothed(draws.bayesian, params.smoothing, params.seed, draws.merged)
     numbers = []
-    for table, replicates in (
-        (counts.lists.astype(np.float64), draws.ordinary),
-        (counts.distinct + params.smoothing, noisy),
-    ):
+    added = np.asarray(counts.distinct + params.smoothing, dtype=np.float64)
+    for seen, replicates in ((counts.lists.astype(np.float64), draws.ordinary), (added, noisy)):
         limits = percentiles(differ(replicates)[: len(chosen)], params.confidence)
-        numbers.append([differ(table)[chosen], *limits])
+        numbers.append([differ(seen)[chosen], *limits])
     table = sample.rows({"reading": OF_PMI}, np.stack(numbers, axis=-1), **same)
     size = pl.col("value").abs().fill_null(-1)
     return table.sort("reading", -size, maintain_order=True)  # plug-in comes first

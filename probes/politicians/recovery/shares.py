@@ -57,7 +57,8 @@ def sentiment_rows(rows: Comparison, world: World) -> None:
     for (deviation, reading), part in table.group_by("deviation", "reading", maintain_order=True):
         name, pairs = f"{deviation}, {reading}", reading == "pairs"
         tests = [test for test in ("words", "names") if test in part["test"]]
-        taken, true = shares.filter(deviation=deviation, reading=reading), {}
+        taken = shares.filter(deviation=deviation, reading=reading)
+        true: dict[tuple[str, str], float] = {}
         for pos, size in taken.select("pos", "top_k").unique().iter_rows():
             words = size // (len(SENTIMENTS) if pairs else 1)
             planted = planted_shares(world, smoothed.filter(pos=pos), words)
@@ -110,9 +111,9 @@ def subgroup_rows(rows: Comparison, world: World) -> None:
     lengths = dict(pmi.select("pos", "list_length").unique().iter_rows())
     male_minus_female: dict[tuple[str, str], Shares] = {}
     sizes = world.read("subgroups", "shares").select("pos", "subgroup", "top_k", "candidates")
-    for pos, name, *size in sizes.unique(maintain_order=True).iter_rows():
+    for pos, name, size, candidates in sizes.unique(maintain_order=True).iter_rows():
         genders = dict(people.filter(subgroup=name).select("gender", "people").iter_rows())
-        shares = sampled_shares(world, pos, genders, *size, lengths[pos])
+        shares = sampled_shares(world, pos, genders, size, candidates, lengths[pos])
         male_minus_female[pos, name] = shares
     true = []
     for pos, contrast, sentiment in table.select("pos", "contrast", "sentiment").iter_rows():
@@ -160,7 +161,8 @@ def sampled_by_cell(world: World) -> dict[tuple[str, str], float]:
     if shares.is_empty() or coverage.is_empty():
         return {}
     lengths = dict(coverage.select("pos", "list_length").iter_rows())
-    ranking, true = shares.filter(deviation="pmi", reading="argmax"), {}
+    ranking = shares.filter(deviation="pmi", reading="argmax")
+    true: dict[tuple[str, str], float] = {}
     by = ranking.group_by("pos", "top_k", "candidates", maintain_order=True)
     for (pos, size, candidates), part in by:
         people = dict(part.select("gender", "n").unique(maintain_order=True).iter_rows())
@@ -188,8 +190,10 @@ def average_rows(rows: Comparison, worlds: Sequence[World]) -> None:
 def anova_rows(rows: Comparison, worlds: Sequence[World]) -> None:
     """Compare coefficients with those fitted to the planted differences, in percent."""
     shares = {w.model: sampled_by_cell(w) for w in worlds if not w.settings.null}
-    table = read_table(worlds[0].inputs.tables("anova") / "coefficients.parquet") if shares else []
-    if not len(table):
+    if not shares:
+        return
+    table = read_table(worlds[0].inputs.tables("anova") / "coefficients.parquet")
+    if table.is_empty():
         return
     table = table.filter(models="worlds", response=DIFFERENCE, language="all")
     table = table.filter(deviation="pmi", reading="argmax")

@@ -198,7 +198,8 @@ def supersense_rows(rows: Comparison, world: World) -> None:
     table = table.filter(pl.col("supersense").is_in(classes["class"].unique().implode()))
     table = table.filter(first="female", second="male")
     for deviation in ("pmi", "latent contrast"):
-        rows_of_deviation, true = table.filter(deviation=deviation), {}
+        rows_of_deviation = table.filter(deviation=deviation)
+        true: dict[tuple[str, ...], float] = {}
         keys = ["pos", "sentiment", "words_first", "words_second"]
         for pos, sentiment, *sizes in (
             rows_of_deviation.select(keys).unique(maintain_order=True).iter_rows()

@@ -216,7 +216,11 @@ def by_latent(
     genders = [code for code, gender in enumerate(GENDERS) if gender in axes[0]]
     if len(genders) < 2:
         return None
-    orders = ([GENDERS[code] for code in genders], axes[1].unique().sort(), SENTIMENTS)
+    orders: tuple[Any, ...] = (
+        [GENDERS[code] for code in genders],
+        axes[1].unique().sort(),
+        SENTIMENTS,
+    )
     cells = tuple(
         values.replace_strict(list(order), range(len(order))).to_numpy()
         for values, order in zip(axes, orders, strict=True)
@@ -257,7 +261,7 @@ def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
         if ranking.replicates is not None:
             ends = shares.symmetric(ranking.replicates[:, g, s], share, confidence, 0.0)
             estimate = Estimate(share, *ends, ranking.names[gender])
-        key = {"gender": GENDERS[gender], "sentiment": SENTIMENTS[s]}
+        key: dict[str, Any] = {"gender": GENDERS[gender], "sentiment": SENTIMENTS[s]}
         yield estimate.row(**key, base=finite(ranking.base[s]), **ranking.sizes())
 
 

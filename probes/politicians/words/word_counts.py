@@ -169,7 +169,7 @@ class People(NamedTuple):
 
     def where(self, mask: NDArray[np.bool_]) -> People:
         """Return some of the people, given a (people,) array."""
-        return People(*(values[mask] for values in self))
+        return People(self.items[mask], self.genders[mask], self.names[mask], self.first[mask])
 
 
 class Lists(NamedTuple):
