@@ -176,8 +176,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 untested = "twice" if twice and sentiment == sentiments[1] else None
                 untested = "latent" if cell["deviation"] == "latent-corrected" else untested
                 key = key_of | {"sentiment": sentiment}
-                tests = _coefficients(design, y, params.confidence), _tests(design, y)
-                for name, results in zip(SCHEMAS, tests, strict=True):
+                fitted = _coefficients(design, y, params.confidence), _tests(design, y)
+                for name, results in zip(SCHEMAS, fitted, strict=True):
                     for row in results:
                         no_p = {"p": None, "reason": row["reason"] or untested} if untested else {}
                         rows[name].append(key | row | no_p)

@@ -176,19 +176,12 @@ def subgroups(people: pl.DataFrame, params: Params) -> dict[str, pl.Series]:
 
 def _people(people: pl.DataFrame, members: dict[str, pl.Series]) -> pl.DataFrame:
     """Return the number of people of each gender, 0 where there are none."""
-    codes = range(len(GENDERS))
-    by_gender = {
-        name: people.filter(pl.col("qid").is_in(m.implode())) for name, m in members.items()
-    }
-    return pl.DataFrame(
-        [
-            (name, GENDERS[code], int((members_of["gender"] == code).sum()))
-            for name, members_of in by_gender.items()
-            for code in codes
-        ],
-        schema=["subgroup", "gender", "people"],
-        orient="row",
-    )
+    numbers = [
+        (name, gender, len(people.filter(pl.col("qid").is_in(qids.implode()), gender=code)))
+        for name, qids in members.items()
+        for code, gender in enumerate(GENDERS)
+    ]
+    return pl.DataFrame(numbers, schema=["subgroup", "gender", "people"], orient="row")
 
 
 def _part(
