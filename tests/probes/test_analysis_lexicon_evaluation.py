@@ -103,13 +103,7 @@ def row(table, lexicon, measure):
 
 def test_scores_combination_plain_mean_and_views(place):
     found = scores(write_lexica(WORDS), "en")
-    assert list(found) == [
-        "combination",
-        "plain mean",
-        "a",
-        "b",
-        "c",
-    ]
+    assert list(found) == ["combination", "plain mean", "a", "b", "c"]
     assert found["combination"] == pytest.approx(
         {"good": 0.6, "bad": -0.6, "green": 0, "odd": 0.3, "zebra": 0}
     )

@@ -4,14 +4,7 @@ import torch
 
 from plumbline.probes.politicians import latent_model
 from plumbline.probes.politicians.latent import L1, POSTERIOR
-from plumbline.probes.politicians.latent_model import (
-    Schedule,
-    average,
-    fit,
-    grid,
-    refit,
-    tilt,
-)
+from plumbline.probes.politicians.latent_model import Schedule, average, fit, grid, refit, tilt
 
 SEED = 271
 SETTLE = Schedule(1000, 0.1)
