@@ -113,8 +113,7 @@ def evaluation(rows: list[dict[str, Any]]) -> None:
     known = set(compared["combination"])
     for one in evaluate(tweets("val", known), tweets("test", known), compared, params):
         a, f = one.agreement
-        line = f"  {one.lexicon}: {one.words:,} words, covers {one.covered:.3f}, "
-        line += f"accuracy {a.value:.3f} [{a.low:.3f}, {a.high:.3f}], "
+        line = f"  {one.lexicon}: accuracy {a.value:.3f} [{a.low:.3f}, {a.high:.3f}], "
         line += f"macro-F1 {f.value:.3f} [{f.low:.3f}, {f.high:.3f}]"
         if one.first_less_this:
             d = one.first_less_this.macro_f1

@@ -107,7 +107,7 @@ def test_study_has_page_params_stages_and_recovery(study):
     folder = TOP / "probes" / study
     for path in ("page.yaml", "params.yaml", "dvc.yaml"):
         assert (folder / path).is_file(), path
-    assert (folder / "recovery.py").is_file() or (folder / "recovery/recovery.py").is_file()
+    assert (folder / "recovery.py").is_file() or (folder / "recovery/__init__.py").is_file()
     assert (TOP / f"docs/studies/{study}.md").is_file()
     assert f"probes/{study}/page.yaml" in body("report")["deps"], "what is shown hangs on it"
 

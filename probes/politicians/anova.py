@@ -22,7 +22,13 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.models.params import model as params_of
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS, READINGS
-from plumbline.probes.politicians.words.word_counts import CONTROLS, DIFFERENCE, MODELS, RESPONSES
+from plumbline.probes.politicians.words.word_counts import (
+    CONTROLS,
+    MODELS,
+    RESPONSES,
+    category,
+    with_difference,
+)
 from plumbline.probes.stats.estimate import (
     Estimate,
     adjusted,
@@ -60,40 +66,34 @@ REASONS = {
     "latent": "by latent-corrected genders differ where there is no difference, see `sentiment`",
     "twice": "there are two sentiments, and the test of the first one is this one",
 }
-REASON = Column(
+REASON = category(
     "reason",
-    "category",
-    "why there is no number, or no p: "
-    + "; ".join(f"{name}: {why}" for name, why in REASONS.items()),
-    labels=tuple(REASONS),
+    tuple(REASONS),
+    "why there is no number, or no p: " + "; ".join(map(": ".join, REASONS.items())),
     nullable=True,
 )
 PLACE = (
-    Column("models", "category", "real models, worlds, null ones: never mixed", labels=MODELS),
-    Column("design", "category", "factors: family, size, and language", labels=tuple(DESIGNS)),
-    Column("group", "category", "models of one language, or of several", labels=GROUPS),
+    category("models", MODELS, "real models, worlds, null ones: never mixed"),
+    category("design", tuple(DESIGNS), "factors: family, size, and language"),
+    category("group", GROUPS, "models of one language, or of several"),
     Column("language", "string", "the one language of a two-way design, else `all`"),
     word_counts.PART,
-    Column("deviation", "category", "as in `sentiment`", labels=DEVIATIONS),
-    Column("reading", "category", "as in `sentiment`", labels=READINGS),
-    Column("response", "category", "whose share, in percent, or the difference", labels=RESPONSES),
-    Column("sentiment", "category", "of which sentiment", labels=SENTIMENTS),
-    Column(
-        "factor",
-        "category",
-        "of which factor; intercept: all at reference; all: all factors together",
-        labels=FACTORS,
+    category("deviation", DEVIATIONS, "as in `sentiment`"),
+    category("reading", READINGS, "as in `sentiment`"),
+    category("response", RESPONSES, "whose share, in percent, or the difference"),
+    category("sentiment", SENTIMENTS, "of which sentiment"),
+    category(
+        "factor", FACTORS, "intercept: all at reference; all: all factors together; else which one"
     ),
 )
 COEFFICIENTS = Schema.keyed(
     (
         *PLACE,
         Column("level", "string", "level of the factor; empty for the intercept"),
-        Column(
+        category(
             "interval",
-            "category",
+            ("least squares", "jackknife"),
             "least squares: as the paper; jackknife: over models, for unequal and clustered errors",
-            labels=("least squares", "jackknife"),
         ),
     ),
     Column("reference", "string", "level that it is compared with"),
@@ -131,10 +131,10 @@ class Params(Section):
 class Design(NamedTuple):
     """The rows of one linear model, and the columns of its design."""
 
-    models: list[str]  # of each row
+    models: list[str]  # by row
     matrix: Floats
     columns: tuple[tuple[str, str, str], ...]  # factor, level, reference
-    levels: dict[str, tuple[str, ...]]  # of each factor, reference first
+    levels: dict[str, tuple[str, ...]]  # by factor, reference first
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -145,9 +145,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     shares = pl.read_parquet(inputs.tables("sentiment") / "shares.parquet")
     facts = {name: params_of(name, inputs.data) for name in inputs.models}
     described = [
-        (name, own.family, own.size, CONTROLS[own.control], len(own.languages or ()))
-        for name, own in facts.items()
-        if own.family and own.size
+        (name, fact.family, fact.size, CONTROLS[fact.control], len(fact.languages or ()))
+        for name, fact in facts.items()
+        if fact.family and fact.size
     ]
     if not described:
         raise UserError(
@@ -163,20 +163,21 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     declared = [COEFFICIENTS[name] for name in keys]
     ordered = table.sort(pl.col(c.name).cast(pl.Enum(c.labels)) for c in declared)
     for values, part in ordered.group_by(*keys, maintain_order=True):
-        place = dict(zip(keys, values, strict=True))
-        for kind, models, language, own in _designs(part, worlds=place["models"] != MODELS[0]):
-            at = place | {"design": kind, "group": models, "language": language}
-            design = build(own, DESIGNS[kind], params.references.get(kind, {}))
-            nulls = {s: own[s].null_count() for s in SENTIMENTS}
-            there = [s for s in SENTIMENTS if not nulls[s]]  # those that words of all rows can have
-            twice = len(there) == 2 and max(nulls.values()) == len(own)
-            for sentiment in there:
-                y = own[sentiment].to_numpy().astype(np.float64)
-                untested = "twice" if twice and sentiment == there[1] else None
-                untested = "latent" if place["deviation"] == "latent-corrected" else untested
-                key = at | {"sentiment": sentiment}
-                both = _coefficients(design, y, params.confidence), _tests(design, y)
-                for name, results in zip(SCHEMAS, both, strict=True):
+        cell = dict(zip(keys, values, strict=True))
+        for kind, models, language, data in _designs(part, worlds=cell["models"] != MODELS[0]):
+            key_of = cell | {"design": kind, "group": models, "language": language}
+            design = build(data, DESIGNS[kind], params.references.get(kind, {}))
+            nulls = {s: data[s].null_count() for s in SENTIMENTS}
+            # those that words of all rows can have
+            sentiments = [s for s in SENTIMENTS if not nulls[s]]
+            twice = len(sentiments) == 2 and max(nulls.values()) == len(data)
+            for sentiment in sentiments:
+                y = data[sentiment].to_numpy().astype(np.float64)
+                untested = "twice" if twice and sentiment == sentiments[1] else None
+                untested = "latent" if cell["deviation"] == "latent-corrected" else untested
+                key = key_of | {"sentiment": sentiment}
+                fitted = _coefficients(design, y, params.confidence), _tests(design, y)
+                for name, results in zip(SCHEMAS, fitted, strict=True):
                     for row in results:
                         no_p = {"p": None, "reason": row["reason"] or untested} if untested else {}
                         rows[name].append(key | row | no_p)
@@ -205,14 +206,8 @@ def wide(shares: pl.DataFrame) -> pl.DataFrame:
         .alias(name)
         for name in SENTIMENTS
     ]
-    single = shares.group_by(*keys, "gender").agg(percent).rename({"gender": "response"})
-    men, women = (single.filter(response=g).drop("response") for g in ("male", "female"))
-    apart = men.join(women, on=keys, suffix="_women").select(
-        *keys,
-        pl.lit(DIFFERENCE).alias("response"),
-        *(pl.col(s) - pl.col(f"{s}_women") for s in SENTIMENTS),
-    )
-    return pl.concat([single.select(apart.columns), apart]).sort(*keys, "response")
+    single = shares.group_by(*keys, "gender").agg(percent)
+    return with_difference(single, keys, SENTIMENTS).sort(*keys, "response")
 
 
 def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[Kind, str, str, pl.DataFrame]]:
@@ -225,9 +220,9 @@ def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[Kind, str, s
     for rows in part.sort(keys, maintain_order=True).partition_by(keys):
         yield "two-way", rows["group"][0], rows["language"][0], rows
     group = GROUPS[0] if worlds else GROUPS[1]
-    several = part.filter(group=group)
-    if several["language"].n_unique() > 1:
-        yield "three-way", group, "all", several
+    multilingual = part.filter(group=group)
+    if multilingual["language"].n_unique() > 1:
+        yield "three-way", group, "all", multilingual
 
 
 def build(rows: pl.DataFrame, factors: tuple[str, ...], references: dict[Any, str]) -> Design:
@@ -239,19 +234,19 @@ def build(rows: pl.DataFrame, factors: tuple[str, ...], references: dict[Any, st
     columns = [("intercept", "", "")]
     levels = {}
     for factor in factors:
-        there = sorted(set(rows[factor]))
+        order = sorted(set(rows[factor]))
         first = references.get(factor)
-        there.sort(key=lambda level: (level != first, level))
-        levels[factor] = tuple(there)
-        if len(there) > 1:
-            parts.append(dummies(rows[factor].to_list(), there))
-            columns += [(factor, level, there[0]) for level in there[1:]]
+        order.sort(key=lambda level: (level != first, level))
+        levels[factor] = tuple(order)
+        if len(order) > 1:
+            parts.append(dummies(rows[factor].to_list(), order))
+            columns += [(factor, level, order[0]) for level in order[1:]]
     return Design(rows["model"].to_list(), np.hstack(parts), tuple(columns), levels)
 
 
 def _coefficients(design: Design, y: Floats, confidence: float) -> Iterator[dict[str, Any]]:
     number = len(set(design.models))
-    there, rank = estimable(design.matrix), int(np.linalg.matrix_rank(design.matrix))
+    is_estimable, rank = estimable(design.matrix), int(np.linalg.matrix_rank(design.matrix))
     fits = {
         "least squares": (least_squares(y, design.matrix, confidence), len(y)),
         "jackknife": (jackknife(y, design.matrix, design.models, confidence), number),
@@ -266,7 +261,7 @@ def _coefficients(design: Design, y: Floats, confidence: float) -> Iterator[dict
         for c, (factor, level, reference) in enumerate(design.columns):
             value, low, high, p = (float(x[c]) for x in fit[:4])
             reason = None
-            if not there[c]:
+            if not is_estimable[c]:
                 reason = "confounded"
             elif rank == len(y):
                 reason = "saturated"

@@ -147,13 +147,14 @@ class Params(Section):
                 raise ValueError(f"top_k needs ADJ and VERB for {language!r}, or for `other`")
         return self
 
-    def lengths(self, language: str, known: Mapping[str, int] | None = None) -> dict[str, int]:
+    def lengths(self, language: str, numbers: Mapping[str, int] | None = None) -> dict[str, int]:
         """Return the list length for each part of speech in a language.
 
         ``known``: how many candidates the model has, of which a list holds ``top_share`` at most.
         """
-        lengths: dict[str, int] = {**(self.top_k.get(language) or self.top_k["other"])}
-        for pos, number in (known or {}).items():
+        chosen = self.top_k.get(language) or self.top_k["other"]
+        lengths = {str(pos): number for pos, number in chosen.items()}
+        for pos, number in (numbers or {}).items():
             lengths[pos] = max(1, min(lengths[pos], int(self.top_share * number)))
         return lengths
 
@@ -171,7 +172,8 @@ class Params(Section):
 
         Raises UserError if there are none for its kind.
         """
-        if names := dict(self.frames_of).get(model.kind):
+        names = [n for kind, listed in self.frames_of.items() if kind == model.kind for n in listed]
+        if names:
             return names
         raise UserError(
             f"probes.associations.frames_of: no frame for models of kind {model.kind}; name "
@@ -183,7 +185,7 @@ class Candidates(NamedTuple):
     """The candidate words of one language and part of speech, most frequent first."""
 
     place: str  # where such a word is relative to a name: before or after
-    lemmas: dict[str, str]  # of each form
+    lemmas: dict[str, str]  # by form
 
     @property
     def forms(self) -> list[str]:
@@ -200,8 +202,8 @@ def candidates_of(folder: Path, language: str) -> dict[str, Candidates]:
             raise UserError(f"{folder}: no {pos} in {language!r}; the treebanks must have some")
         frame = frame.sort(["count", "form", "lemma"], descending=[True, False, False])
         forms = frame.unique("form", keep="first", maintain_order=True)
-        place = words_dataset.PLACES[frame["place"][0]]
-        candidates[pos] = Candidates(place, dict(forms.select("form", "lemma").iter_rows()))
+        side = words_dataset.PLACES[frame["place"][0]]
+        candidates[pos] = Candidates(side, dict(forms.select("form", "lemma").iter_rows()))
     return candidates
 
 
@@ -226,8 +228,8 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     languages = model.among(params.languages)
     for language in languages:
         params.frames_in(model, language, dict.fromkeys(POS, "after"))
-    there = set(store.configs(folders["politicians"])) & set(store.configs(folders["words"]))
-    if missing := sorted(set(languages) - there):
+    available = set(store.configs(folders["politicians"])) & set(store.configs(folders["words"]))
+    if missing := sorted(set(languages) - available):
         raise UserError(
             f"probes.associations.languages: {', '.join(missing)} not in politicians and words; "
             "add them under datasets, or take them out"
@@ -262,15 +264,16 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     words = candidates_of(folders["words"], language)
     places = {pos: candidates.place for pos, candidates in words.items()}
     frames = params.frames_in(task.model, language, places)
-    known = {pos: len(scorer.vocabulary(w.forms, language).ids) for pos, w in words.items()}
-    if not any(known.values()):
+    numbers = {pos: len(scorer.vocabulary(w.forms, language).ids) for pos, w in words.items()}
+    if not any(numbers.values()):
         number = sum(len(candidates.forms) for candidates in words.values())
-        at = f"models.{scorer.name}"
+        where = f"models.{scorer.name}"
         raise UserError(
-            f"{at}: its vocabulary has none of the {number:,} words of {language} as one token; "
-            f"leave {language} out of {at}.languages, or the model out of assignments.associations"
+            f"{where}: its vocabulary has none of the {number:,} words of {language} as one token; "
+            f"leave {language} out of {where}.languages, or the model out of "
+            "assignments.associations"
         )
-    lengths = params.lengths(language, known)
+    lengths = params.lengths(language, numbers)
     part = (shard.number, shard.of)
     part = (0, max(1, _people(folders, language) // FEW)) if covered else part
     people = names(folders["politicians"], language, *part)
@@ -299,24 +302,21 @@ def run(
     """
     for pos, words in candidates.items():
         for name, frame in frames[pos].items():
-            prior = without(scorer, frame, words.forms, language)
+            prior = None
+            if frame.without is not None:  # every candidate's, without a name
+                (block,) = scorer.fill(
+                    [frame.without], words.forms, len(words.forms), language=language
+                )
+                ((scores, _),) = block.by_prompt()
+                prior = {word: nats for word, (nats, _) in scores.items()}
             prompts = (frame.about(person) for person in people)
-            rest = iter(people.items())
+            remaining = iter(people.items())
             for block in scorer.fill(prompts, words.forms, lengths[pos], language=language):
-                columns = _columns(block, islice(rest, len(block.prompts)), words.lemmas, prior)
+                columns = _columns(
+                    block, islice(remaining, len(block.prompts)), words.lemmas, prior
+                )
                 columns |= {"pos": pos, "frame": name}
                 yield rows(SCHEMA, scorer, len(columns["qid"]), columns)
-
-
-def without(
-    scorer: Fills, frame: Frame, words: Sequence[str], language: str
-) -> dict[str, float] | None:
-    """Return the log-probability of every candidate in a frame's sentence without a name."""
-    if frame.without is None:
-        return None
-    (block,) = scorer.fill([frame.without], words, len(words), language=language)
-    best = [block.candidates[i] for i in block.best[0]]
-    return dict(zip(best, block.logprobs_nats[0].tolist(), strict=True))
 
 
 def _columns(
@@ -333,7 +333,7 @@ def _columns(
     persons = [(i, qid, name) for i, (name, qids) in enumerate(people) for qid in qids]
     prompt, qids, named = zip(*persons, strict=True)
     best = block.best[list(prompt)].ravel()
-    person = np.repeat(np.arange(len(persons)), length)  # of each row
+    person = np.repeat(np.arange(len(persons)), length)  # by row
     row = np.array(prompt)[person]  # prompt of each row
 
     def taken(values: Sequence[Any], index: np.ndarray) -> pa.Array:
@@ -366,14 +366,14 @@ def coverage(
     for pos, words in candidates.items():
         frame = next(iter(frames[pos].values()))
         prompts = [frame.about(name) for name in list(people)[:CHECKED]]
-        apart, overlap = agreement(scorer, double, prompts, words.forms, language)
+        precision, overlap = agreement(scorer, double, prompts, words.forms, language)
         yield {
             "language": language,
             "pos": pos,
             "words": len(words.forms),
             "covered": len(scorer.vocabulary(words.forms, language).ids),
             "list_length": lengths[pos],
-            "precision_nats": apart,
+            "precision_nats": precision,
             "precision_overlap": overlap,
             **scorer.facts(),
         }

@@ -16,13 +16,20 @@ from scipy.special import stdtrit
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.schema import Column
+from plumbline.builders.core.schema import Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.models.params import model as params_of
 from plumbline.probes.politicians.subgroups import SUBGROUPS
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS, READINGS
-from plumbline.probes.politicians.words.word_counts import CONTROLS, DIFFERENCE, MODELS, RESPONSES
+from plumbline.probes.politicians.words.word_counts import (
+    CONTROLS,
+    DIFFERENCE,
+    MODELS,
+    RESPONSES,
+    category,
+    with_difference,
+)
 from plumbline.probes.stats.estimate import estimates, rounded, typed
 
 if TYPE_CHECKING:
@@ -31,16 +38,17 @@ if TYPE_CHECKING:
 TABLES = ("sentiment", "subgroups")
 EVERYBODY = "everybody"
 PEOPLE = (EVERYBODY, *SUBGROUPS)
-AVERAGES = word_counts.schema(
-    "models language pos deviation reading people response sentiment",
-    Column("models", "category", "real models, worlds, null ones: never mixed", labels=MODELS),
-    word_counts.LANGUAGE,
-    word_counts.PART,
-    Column("deviation", "category", "as in `sentiment`; of subgroups by PMI", labels=DEVIATIONS),
-    Column("reading", "category", "as in `sentiment`", labels=READINGS),
-    Column("people", "category", "whose names: everybody, or a subgroup", labels=PEOPLE),
-    Column("response", "category", "whose share, or the difference of two", labels=RESPONSES),
-    Column("sentiment", "category", "of which sentiment", labels=SENTIMENTS),
+AVERAGES = Schema.keyed(
+    (
+        category("models", MODELS, "real models, worlds, null ones: never mixed"),
+        word_counts.LANGUAGE,
+        word_counts.PART,
+        category("deviation", DEVIATIONS, "as in `sentiment`; of subgroups by PMI"),
+        category("reading", READINGS, "as in `sentiment`"),
+        category("people", PEOPLE, "whose names: everybody, or a subgroup"),
+        category("response", RESPONSES, "whose share, or the difference of two"),
+        category("sentiment", SENTIMENTS, "of which sentiment"),
+    ),
     *estimates(cluster="model", method="95% t over models, names held; none of one model"),
 )
 SCHEMAS = {"averages": AVERAGES}
@@ -71,27 +79,14 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         raise UserError("analysis.averages: no model has shares; see the table sentiment")
     kinds = {name: CONTROLS[params_of(name, inputs.data).control] for name in inputs.models}
     table = table.with_columns(models=pl.col("model").replace_strict(kinds)).drop_nulls("value")
-    place = ["models", *keys[:-2], "sentiment"]
-    table = _mean(with_difference(table, place), place, params)
+    cells = ["models", *keys[:-2], "sentiment"]
+    table = _mean(with_difference(table, ["model", *cells], ["value"]), cells, params)
     return {"averages": typed(table, AVERAGES, params.confidence)}
 
 
-def with_difference(table: pl.DataFrame, place: list[str]) -> pl.DataFrame:
-    """Return the shares of each gender, and of men less women, as ``response``.
-
-    ``table``: columns model, gender, value and those of ``place``.
-    """
-    each = table.rename({"gender": "response"})
-    men, women = (table.filter(gender=gender).drop("gender") for gender in ("male", "female"))
-    apart = men.join(women, on=["model", *place], suffix="_women").with_columns(
-        value=pl.col("value") - pl.col("value_women"), response=pl.lit(DIFFERENCE)
-    )
-    return pl.concat([each, apart.select(each.columns)])
-
-
-def _mean(table: pl.DataFrame, place: list[str], params: Params) -> pl.DataFrame:
+def _mean(table: pl.DataFrame, cells: list[str], params: Params) -> pl.DataFrame:
     """Return the mean over models with Student's interval, which one model alone has not."""
-    value, by = pl.col("value"), [*place, "response"]
+    value, by = pl.col("value"), [*cells, "response"]
     means = table.group_by(by).agg(n=pl.len(), spread=value.std(), value=value.mean())
     n = means["n"].to_numpy()
     t = np.where(n > 1, stdtrit(np.maximum(n - 1, 1), (1 + params.confidence) / 2), np.nan)

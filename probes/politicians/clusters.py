@@ -20,6 +20,7 @@ from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words import word_counts
+from plumbline.probes.politicians.words.word_counts import category, schema, share
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import (
     TESTED_ERROR,
@@ -52,32 +53,22 @@ FAITHFUL_CLUSTERS = 5  # as in Tables 7 and 16
 JOINT = "together"
 FAITHFUL, LARGEST = READINGS = ("faithful", "largest")
 PRIOR = 0.5  # Jeffreys, of each pattern
-READING = Column(
+READING = category(
     "reading",
-    "category",
+    READINGS,
     "faithful: all adjectives that were generated for a gender, in five clusters, as the paper; "
     "largest: the words with the largest PMI, each of one gender",
-    labels=READINGS,
 )
-GROUP = Column(
-    "group",
-    "category",
-    "whose words: one gender's, or all together",
-    labels=(*GENDERS, JOINT),
-)
+GROUP = category("group", (*GENDERS, JOINT), "whose words: one gender's, or all together")
 CLUSTER = Column("cluster_id", "int32", "number of the cluster, 0 the largest", minimum=0)
+MEASURES = ("inertia", "silhouette", "stability", "gap")
 SCHEMAS = {
-    "fits": word_counts.schema(
-        "language pos reading group clusters measure",
-        *word_counts.PLACE,
-        READING,
-        GROUP,
-        Column("clusters", "int32", "number of clusters", minimum=2),
-        Column(
-            "measure",
-            "category",
-            "what is measured",
-            labels=("inertia", "silhouette", "stability", "gap"),
+    "fits": schema(
+        (
+            READING,
+            GROUP,
+            Column("clusters", "int32", "number of clusters", minimum=2),
+            category("measure", MEASURES, "what is measured"),
         ),
         *estimates(
             cluster="of inertia and stability seeds, of the silhouette words, of the gap draws",
@@ -87,22 +78,12 @@ SCHEMAS = {
             null="silhouette: one normal cloud of the same mean and covariance; other measures, "
             "and the paper's number of clusters, have no test",
         )[:-1],  # the distance from clouds has no scale
-        Column(
-            "chosen",
-            "bool",
-            "whether the number of clusters has the largest silhouette of its reading",
-        ),
+        Column("chosen", "bool", "whether this number has the largest silhouette of its reading"),
     ),
-    "shares": word_counts.schema(
-        "language pos reading cluster_id gender",
-        *word_counts.PLACE,
-        READING,
-        CLUSTER,
-        word_counts.GENDER,
+    "shares": schema(
+        (READING, CLUSTER, word_counts.GENDER),
         Column("words", "int64", "words in the cluster", minimum=1),
-        word_counts.share(
-            "expected", "share of this gender in all clusters together, as its value in each"
-        ),
+        share("expected", "share of this gender in all clusters together, as its value in each"),
         *estimates(
             cluster="word",
             method="largest: 95% Wilson; faithful: 95% Dirichlet percentile over words",
@@ -110,18 +91,13 @@ SCHEMAS = {
             "clusters",
         ),
     ),
-    "words": word_counts.schema(
-        "language pos reading group word",
-        *word_counts.PLACE,
-        READING,
-        GROUP,
-        word_counts.LEMMA,
-        Column(
+    "words": schema(
+        (READING, GROUP, word_counts.LEMMA),
+        category(
             "gender",
-            "category",
+            GENDERS,
             "the gender that the word deviates to, or the only one that it was generated for; "
             "null: it was for several",
-            labels=GENDERS,
             nullable=True,
         ),
         CLUSTER,
@@ -156,30 +132,30 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     genders = [gender for gender in GENDERS if gender in params.genders]
     outputs = inputs.outputs("representations", model)
     tables = {name: Table(schema, params.confidence) for name, schema in SCHEMAS.items()}
-    for place, words in (*_generated(inputs, genders), *_largest(inputs, params)):
-        at, states = {"model": model} | place, _states(outputs, place["language"], words)
+    for cell, words in (*_generated(inputs, genders), *_largest(inputs, params)):
+        key, states = {"model": model} | cell, _states(outputs, cell["language"], words)
         for group in (*genders, JOINT) if len(genders) > 1 else genders:
             everybody = np.ones(len(words), dtype=np.bool_)
             inside = everybody if group == JOINT else words[group].to_numpy()
-            here, own = at | {"group": group}, states[inside]
-            best, fits = _fit(here, own, params)
+            row_key, points = key | {"group": group}, states[inside]
+            best, fits = _fit(row_key, points, params)
             if best is None:
                 continue
-            tables["fits"].rows += [here | row for row in fits]
+            tables["fits"].rows += [row_key | row for row in fits]
             members = words.filter(inside)
-            flat = np.pad(principal(own), ((0, 0), (0, 1)))
+            flat = np.pad(principal(points), ((0, 0), (0, 1)))
             frame = members.select(
                 "word", "gender", cluster_id=best.labels, x=flat[:, 0], y=flat[:, 1]
             )
             tables["words"].rows += [
-                here | row for row in rounded(frame, ["x", "y"], ()).to_dicts()
+                row_key | row for row in rounded(frame, ["x", "y"], ()).to_dicts()
             ]
             if group == JOINT:
-                some = [gender for gender in genders if members[gender].any()]
+                present = [gender for gender in genders if members[gender].any()]
                 rows = _share_rows(
-                    members.select(some).to_numpy(), best.labels, at["reading"], params
+                    members.select(present).to_numpy(), best.labels, key["reading"], params
                 )
-                tables["shares"].rows += [at | {"gender": some[g]} | row for g, row in rows]
+                tables["shares"].rows += [key | {"gender": present[g]} | row for g, row in rows]
     if not tables["fits"].rows:
         raise UserError(
             f"{outputs}: too few words are generated or deviate for {min(params.clusters)} "
@@ -211,15 +187,15 @@ def _generated(inputs: Inputs, genders: list[str]) -> Iterator[tuple[dict[str, A
         if source.pos != "ADJ":
             continue
         counts = word_counts.count(source, word_counts.read_people(path))
-        has = dict.fromkeys(genders, pl.lit(False))
+        listed: dict[str, Any] = dict.fromkeys(genders, pl.lit(False))
         for code, lists in zip(counts.genders, counts.lists.T, strict=True):
-            if GENDERS[code] in has:
-                has[GENDERS[code]] = pl.Series(lists > 0)
-        several = pl.sum_horizontal(genders)
-        only = pl.coalesce(pl.when(pl.col(g)).then(pl.lit(g)) for g in genders)
-        words = counts.words.with_columns(**has).filter(several > 0)
+            if GENDERS[code] in listed:
+                listed[GENDERS[code]] = pl.Series(lists > 0)
+        number = pl.sum_horizontal(genders)
+        single = pl.coalesce(pl.when(pl.col(g)).then(pl.lit(g)) for g in genders)
+        words = counts.words.with_columns(**listed).filter(number > 0)
         if len(words):
-            words = words.with_columns(gender=pl.when(several == 1).then(only))
+            words = words.with_columns(gender=pl.when(number == 1).then(single))
             yield {"language": language, "pos": source.pos, "reading": FAITHFUL}, words
 
 
@@ -243,21 +219,21 @@ def _states(outputs: Path, language: str, words: pl.DataFrame) -> NDArray[np.flo
     """Return the states of words, (words, width): of a lemma that of its form in most lists."""
     rows = pl.scan_parquet(outputs / language / "*.parquet")
     listed = rows.filter(pl.col("word").is_in(words["form"].to_list()))
-    known = listed.select(form="word", state="state").collect()
-    if missing := sorted(set(words["form"]) - set(known["form"])):
+    by_form = listed.select(form="word", state="state").collect()
+    if missing := sorted(set(words["form"]) - set(by_form["form"])):
         raise UserError(
             f"{outputs}: no state of {', '.join(missing[:3])}; it was made from other words than "
             "the tables of pmi, make both again"
         )
-    states = words.select("form").join(known, on="form", maintain_order="left")["state"]
+    states = words.select("form").join(by_form, on="form", maintain_order="left")["state"]
     return np.array(states.to_list(), dtype=np.float64)
 
 
 def _fit(
-    here: dict[str, Any], states: NDArray[np.float64], params: Params
+    cell: dict[str, Any], states: NDArray[np.float64], params: Params
 ) -> tuple[Partition | None, list[dict[str, Any]]]:
     """Return the partition with the largest silhouette, and the rows of all numbers of clusters."""
-    faithful = here["reading"] == FAITHFUL
+    faithful = cell["reading"] == FAITHFUL
     numbers = [FAITHFUL_CLUSTERS] if faithful else sorted(set(params.clusters))
     distinct = len(np.unique(states, axis=0)) if len(states) else 0
     ks = [k for k in numbers if k < distinct]
@@ -266,10 +242,10 @@ def _fit(
     points = principal(states)
     partitions = {k: partition(points, k, params.seeds) for k in ks}
     best = max(ks, key=lambda k: (round(partitions[k].silhouette, 9), -k))
-    place = f"{here['language']} {POS.index(here['pos'])} {here['group']}"
-    seed = [params.seed, zlib.crc32(place.encode())]
+    label = f"{cell['language']} {POS.index(cell['pos'])} {cell['group']}"
+    seed = [params.seed, zlib.crc32(label.encode())]
     clouds: list[Null | None] = [None] * len(ks)
-    if not faithful:  # of all words that a model generates clouds take minutes
+    if not faithful:  # clouds of all words that a model generates take minutes
         clouds = [*null(states, ks, len(params.seeds), params.n_simulations, seed)]
     rows = [
         row | {"clusters": k, "chosen": k == best}
@@ -291,10 +267,10 @@ def _fit_rows(
     tail = (1 - params.confidence) / 2
     least, most = fit.inertia.min(), fit.inertia.max()
     yield Estimate(least, least, most, runs).row(measure="inertia")
-    drawn = np.random.default_rng(seed).integers(0, n, (params.n_bootstrap, n))
-    ends = np.quantile(fit.widths[drawn].mean(axis=1), [tail, 1 - tail])
+    resampled = np.random.default_rng(seed).integers(0, n, (params.n_bootstrap, n))
+    low, high = np.quantile(fit.widths[resampled].mean(axis=1), [tail, 1 - tail])
     p = upper_p(fit.silhouette, one_cloud.silhouette) if one_cloud else None
-    yield Estimate(fit.silhouette, *ends, n).row(measure="silhouette", p=p)
+    yield Estimate(fit.silhouette, low, high, n).row(measure="silhouette", p=p)
     rand = fit.agreement
     yield Estimate(rand.mean(), rand.min(), rand.max(), runs).row(measure="stability")
     if one_cloud:
@@ -313,8 +289,8 @@ def _share_rows(
     ``parts``, (words,) array: number of the cluster.
     """
     if reading == FAITHFUL:
-        drawn = params.n_bootstrap, params.n_permutations, params.seed
-        shares = overlaps(members, parts, *drawn, params.confidence)
+        size = params.n_bootstrap, params.n_permutations, params.seed
+        shares = overlaps(members, parts, *size, params.confidence)
     else:
         shares = _partitioned(members, parts, params.confidence)
     for number, genders in enumerate(shares):
@@ -327,7 +303,7 @@ def _share_rows(
 
 
 def _partitioned(members: NDArray[np.bool_], parts: NDArray[np.int64], confidence: float) -> Shares:
-    """Return how the groups share each part, where a thing is of one group, as :func:`overlaps`.
+    """Return the shares of groups in each part, a thing in one group, as :func:`overlaps`.
 
     Clusters are made without knowing genders, so that gender labels permuted over words give every
     count its hypergeometric distribution exactly.
@@ -353,7 +329,7 @@ def overlaps(
     seed: int,
     confidence: float,
 ) -> Shares:
-    """Return how the groups share each part, a thing of several groups counting in each of them.
+    """Return the shares of groups in each part, a thing of several groups counted in each.
 
     The shares of a part sum to 1. Interval: how many things of a part have each pattern of groups
     is multinomial; percentiles of the shares under the Dirichlet posterior with Jeffreys' prior,
@@ -394,23 +370,25 @@ def overlaps(
         sums = counts @ patterns
         return np.asarray(sums / sums.sum(axis=-1, keepdims=True))
 
-    whole = np.bincount(code, minlength=len(patterns))
-    expected = shares(whole.astype(np.float64))
+    totals = np.bincount(code, minlength=len(patterns))
+    expected = shares(totals.astype(np.float64))
     rng = np.random.default_rng(seed)
-    found = []
+    result = []
     for part in range(int(parts.max()) + 1):
         seen = np.bincount(code[parts == part], minlength=len(patterns))
         size = int(seen.sum())
         value = shares(seen.astype(np.float64))
         low, high = percentiles(shares(rng.dirichlet(seen + PRIOR, draws)).T, confidence)
-        ends = np.minimum(low, value), np.maximum(high, value)  # of 0 and 1 it is an end
-        null = shares(rng.multivariate_hypergeometric(whole, size, permutations).astype(np.float64))
+        ends = np.minimum(low, value), np.maximum(high, value)  # for 0 and 1 it is an end
+        null = shares(
+            rng.multivariate_hypergeometric(totals, size, permutations).astype(np.float64)
+        )
         p = np.full(groups, np.nan)
-        if (whole > 0).sum() > 1 and size < len(code):
+        if (totals > 0).sum() > 1 and size < len(code):
             p = permutation_p(value - null.mean(axis=0), (null - null.mean(axis=0)).T)
         estimates = [
             Estimate(float(x), float(low), float(high), size)
             for x, low, high in zip(value, *ends, strict=True)
         ]
-        found.append(list(zip(estimates, expected.tolist(), p.tolist(), strict=True)))
-    return found
+        result.append(list(zip(estimates, expected.tolist(), p.tolist(), strict=True)))
+    return result

@@ -19,6 +19,7 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import Lexicon
+from plumbline.probes.politicians.words.word_counts import category, schema, share
 from plumbline.probes.stats.estimate import Resampling, estimates, least_p
 from plumbline.probes.stats.tests import permutation_p
 
@@ -43,7 +44,7 @@ METHOD = (
     "95% Bayesian bootstrap over names, refitted: normal, root mean square distance of replicates "
     "from the value"
 )
-SENTIMENT = Column("sentiment", "category", "value of the latent variable", labels=SENTIMENTS)
+SENTIMENT = category("sentiment", SENTIMENTS, "value of the latent variable")
 DESCRIBED = estimates(cluster="name", method=METHOD)
 TESTED = estimates(
     cluster="name",
@@ -51,17 +52,9 @@ TESTED = estimates(
     null="gender labels permuted over names, refitted; of the gender's deviation less the others'",
 )
 SCHEMAS = {
-    "latent": word_counts.schema(
-        "language pos word sentiment gender",
-        *word_counts.PLACE,
-        word_counts.LEMMA,
-        SENTIMENT,
-        word_counts.GENDER,
-        word_counts.share(
-            "q",
-            "q(s | w), the share of this sentiment; null: the word is in no lexicon",
-            nullable=True,
-        ),
+    "latent": schema(
+        (word_counts.LEMMA, SENTIMENT, word_counts.GENDER),
+        share("q", "q(s | w), share of the sentiment; null: word in no lexicon", nullable=True),
         Column("count", "int64", "people of this gender in whose list the word is", minimum=0),
         Column(
             "seed_sd",
@@ -69,20 +62,14 @@ SCHEMAS = {
             "SD of the grid's average over the starts of `seeds`, nats: what the data leave open",
             minimum=0,
         ),
-        *TESTED[:-1],  # of too few permutations for a detectable effect
+        *TESTED[:-1],  # permutations are too few for a detectable effect
     ),
-    "words": word_counts.schema(
-        "language pos word gender",
-        *word_counts.PLACE,
-        word_counts.LEMMA,
-        word_counts.GENDER,
-        *DESCRIBED,
-    ),
-    "fits": word_counts.schema(
-        "language pos l1 posterior",
-        *word_counts.PLACE,
-        Column("l1", "float64", "weight of the L1 penalty", minimum=0),
-        Column("posterior", "float64", "weight of the posterior regulariser", minimum=0),
+    "words": schema((word_counts.LEMMA, word_counts.GENDER), *DESCRIBED),
+    "fits": schema(
+        (
+            Column("l1", "float64", "weight of the L1 penalty", minimum=0),
+            Column("posterior", "float64", "weight of the posterior regulariser", minimum=0),
+        ),
         Column(
             "kl_word",
             "float64",
@@ -98,14 +85,8 @@ SCHEMAS = {
             minimum=0,
         ),
     ),
-    "shares": word_counts.schema(
-        "language pos sentiment gender",
-        *word_counts.PLACE,
-        SENTIMENT,
-        word_counts.GENDER,
-        *DESCRIBED,
-    ),
-    "tilt": word_counts.schema("language pos", *word_counts.PLACE, *DESCRIBED),
+    "shares": schema((SENTIMENT, word_counts.GENDER), *DESCRIBED),
+    "tilt": schema((), *DESCRIBED),
 }
 
 
@@ -136,9 +117,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     (model,) = inputs.models
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     for language, source, path in word_counts.sources(inputs, model):
-        place = {"language": pl.lit(language), "pos": pl.lit(source.pos)}
+        cell = {"language": pl.lit(language), "pos": pl.lit(source.pos)}
         for name, table in _fitted(source, path, inputs.datasets["lexica"], language, params):
-            tables[name].append(table.with_columns(**place))
+            tables[name].append(table.with_columns(**cell))
     if not tables["latent"]:
         raise UserError(
             f"{inputs.outputs('associations', model)}: no language has both a lexicon and "
@@ -182,12 +163,12 @@ def _fitted(
         model.fit(seen, q, *weights, how, model.tilt(seed, JITTER, shape)) for seed in params.seeds
     ]
     longer = model.Schedule(LONGER * params.steps, params.learning_rate / SLOWER)
-    every = [fits, *others, model.fit(seen, q, *weights, longer)]
+    all_fits = [fits, *others, model.fit(seen, q, *weights, longer)]
     rng = np.random.default_rng(params.seed)
     draws = word_counts.bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
     tables = np.ascontiguousarray(draws.bayesian[: len(chosen)].transpose(2, 0, 1))
     tables += rng.standard_gamma(params.smoothing, tables.shape)
-    drawn = model.refit(tables, q, *weights, how)
+    refitted = model.refit(tables, q, *weights, how)
     relabelled = word_counts.permute_names(counts, chosen, params.n_permutations, params.seed)
     permuted = model.refit(relabelled + params.smoothing, q, *weights, how).eta
 
@@ -212,35 +193,35 @@ def _fitted(
     contrast, null = model.contrast(value.eta[0]), model.contrast(permuted)
     # valid whether or not the fits have settled: all went through the same steps
     p = permutation_p(contrast, np.moveaxis(null, 0, -1), relative=True)
-    seed_sd = np.stack([other.eta.mean(axis=0) for other in others]).std(axis=0)
+    seed_sd = np.stack([restart.eta.mean(axis=0) for restart in others]).std(axis=0)
     yield (
         "latent",
         rows(
             "word sentiment gender",
             np.moveaxis(value.eta[0], 2, 0),
-            np.moveaxis(drawn.eta, 3, 1),
+            np.moveaxis(refitted.eta, 3, 1),
             q=q[:, :, None],
             count=lists[:, None],
             seed_sd=np.moveaxis(seed_sd, 2, 0),
             p=np.moveaxis(p, 2, 0),
         ),
     )
-    yield "words", rows("word gender", value.words[0].T, np.moveaxis(drawn.words, 2, 1))
-    yield "shares", rows("sentiment gender", value.sentiments[0], drawn.sentiments)
-    yield "fits", _fits(every, q, params)
+    yield "words", rows("word gender", value.words[0].T, np.moveaxis(refitted.words, 2, 1))
+    yield "shares", rows("sentiment gender", value.sentiments[0], refitted.sentiments)
+    yield "fits", _fits(all_fits, q, params)
     if {"male", "female"} <= set(genders):
         sides = [genders.index("female"), genders.index("male")]
-        both = (value.sentiments, drawn.sentiments)
-        odds = [np.log(x[:, 0, sides] / x[:, 1, sides]) for x in both]
+        sentiments = (value.sentiments, refitted.sentiments)
+        odds = [np.log(x[:, 0, sides] / x[:, 1, sides]) for x in sentiments]
         tilt, replicates = (x[:, :1] - x[:, 1:] for x in odds)
         yield "tilt", rows("all", tilt[0], replicates)
 
 
-def _fits(every: list[model.Fits], q: Array, params: Params) -> pl.DataFrame:
-    """Return how the first fits went, given those from other starts and, last, a longer one."""
-    reached = np.array([fits.objective for fits in every])
+def _fits(all_fits: list[model.Fits], q: Array, params: Params) -> pl.DataFrame:
+    """Return diagnostics of the first fits, next to other starts and, last, a longer fit."""
+    reached = np.array([fits.objective for fits in all_fits])
     gap = reached[:-1].max(axis=0) - reached.min(axis=0)
-    kl_word = every[0].divergence / ((~np.isnan(q).any(axis=1)).sum() or np.nan)
+    kl_word = all_fits[0].divergence / ((~np.isnan(q).any(axis=1)).sum() or np.nan)
     axes = {"l1": params.l1, "posterior": params.posterior}
     gap, kl_word = (values.reshape(len(params.l1), -1) for values in (gap, kl_word))
     return word_counts.rows_of(axes, (), gap=gap, kl_word=kl_word)

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 BLOCK = 200_000  # deviations that are worked on at once: few enough to stay in a processor's cache
 BETAS = (0.9, 0.9)  # equal: gradients shrink by orders of magnitude as the posterior term is met
 EPSILON = 1e-12  # gradients are shares of probability: for rare words below the usual 1e-8
-ROUNDS = 100  # of fitting a start's margins: the worst word is then off by less than 1e-9
+ROUNDS = 100  # for fitting a start's margins: the worst word is then off by less than 1e-9
 
 
 class Schedule(NamedTuple):
     """How models are fitted."""
 
-    steps: int  # of Adam, where ``l1`` is above 0: without it the start is the minimum
+    steps: int  # by Adam, where ``l1`` is above 0: without it the start is the minimum
     learning_rate: float  # at first; it falls to 0 along half a cosine
 
 
@@ -67,8 +67,8 @@ class Fits(NamedTuple):
 
 def grid(l1: Sequence[float], posterior: Sequence[float]) -> tuple[Array, Array]:
     """Return all pairs of weights, (fits,) arrays; the paper's section 5 has 40."""
-    one, other = np.meshgrid(l1, posterior, indexing="ij")
-    return one.ravel(), other.ravel()
+    first, second = np.meshgrid(l1, posterior, indexing="ij")
+    return first.ravel(), second.ravel()
 
 
 def tilt(seed: int, scale: float, shape: tuple[int, int, int]) -> Array:
@@ -104,17 +104,17 @@ def begin(counts: Array, q: Array, tilted: Array | None = None) -> Fits:
     """
     shares = np.ascontiguousarray((counts / counts.sum(axis=(1, 2), keepdims=True)).swapaxes(1, 2))
     words = shares.sum(axis=1)
-    known = ~np.isnan(q).any(axis=1)
+    has_q = ~np.isnan(q).any(axis=1)
     mean = np.full((len(words), q.shape[1], 1), 1.0)
-    if known.any():
-        mean = (q[known].T * words[:, None, known]).sum(axis=2, keepdims=True)
-    given = np.where(known, q.T, mean / mean.sum(axis=1, keepdims=True))  # of each word
-    joint = given[:, :, None] * shares[:, None]
+    if has_q.any():
+        mean = (q[has_q].T * words[:, None, has_q]).sum(axis=2, keepdims=True)
+    target = np.where(has_q, q.T, mean / mean.sum(axis=1, keepdims=True))
+    joint = target[:, :, None] * shares[:, None]
     if tilted is not None:
         joint *= torch.exp(torch.from_numpy(tilted)).numpy()
         for _ in range(ROUNDS):
-            by_sentiment = (given * words[:, None] / joint.sum(axis=2))[:, :, None]
-            joint *= np.where(known, by_sentiment, 1.0)
+            by_sentiment = (target * words[:, None] / joint.sum(axis=2))[:, :, None]
+            joint *= np.where(has_q, by_sentiment, 1.0)
             joint *= (shares / joint.sum(axis=1))[:, None]
     total = joint.sum(axis=3)
     background = _log(words)
@@ -133,8 +133,8 @@ def _log(values: Array) -> Array:
 
     Where L1 keeps fits from settling, the steps of Adam enlarge such differences to 1e-4 nats.
     """
-    found: Array = torch.log(torch.from_numpy(np.ascontiguousarray(values))).numpy()
-    return found
+    logarithms: Array = torch.log(torch.from_numpy(np.ascontiguousarray(values))).numpy()
+    return logarithms
 
 
 def fit(
@@ -170,20 +170,17 @@ def fit(
     if not (np.isfinite(counts).all() and (counts > 0).all()):
         raise ValueError("counts must be finite and above 0: add a little to every cell")
     start = begin(counts, q, tilted)
-    each = max(1, BLOCK // start.eta[0].size)
-    blocks, places = [], []
+    parts, places = [], []
     with one_thread():
-        for steps, where in ((0, l1 == 0), (schedule.steps, l1 > 0)):
-            which = np.flatnonzero(where)
-            for first in range(0, len(which), each):
-                chosen = which[first : first + each]
-                table = np.minimum(chosen, len(counts) - 1)
-                weights = l1[chosen], posterior[chosen]
-                program = Program(counts[table], q, *weights, start.take(table))
-                blocks.append(program.run(schedule._replace(steps=steps)))
-                places.append(chosen)
+        for steps, chosen in ((0, l1 == 0), (schedule.steps, l1 > 0)):
+            if chosen.any():
+                fits = np.flatnonzero(chosen)
+                table = np.minimum(fits, len(counts) - 1)
+                program = Program(counts[table], q, l1[fits], posterior[fits], start.take(table))
+                parts.append(program.run(schedule._replace(steps=steps)))
+                places.append(fits)
     order = np.argsort(np.concatenate(places))
-    return Fits(*(np.concatenate(parts)[order] for parts in zip(*blocks, strict=True)))
+    return Fits(*(np.concatenate(part)[order] for part in zip(*parts, strict=True)))
 
 
 class Averages(NamedTuple):
@@ -198,8 +195,8 @@ def average(fits: Fits, weights: int) -> Averages:
     """Average over every ``weights`` fits in a row: those of one table of counts."""
     sentiments = torch.log_softmax(torch.from_numpy(fits.sigma), dim=1)
     m = torch.from_numpy(fits.background)[:, None, None, :]
-    given = torch.log_softmax(m + torch.from_numpy(fits.eta), dim=3) + sentiments[..., None]
-    words = torch.logsumexp(given, dim=1) - m[:, 0]
+    joint = torch.log_softmax(m + torch.from_numpy(fits.eta), dim=3) + sentiments[..., None]
+    words = torch.logsumexp(joint, dim=1) - m[:, 0]
     parts = (fits.eta, words.numpy(), sentiments.exp().numpy())
     return Averages(*(p.reshape(-1, weights, *p.shape[1:]).mean(axis=1) for p in parts))
 
@@ -215,15 +212,15 @@ def refit(counts: Array, q: Array, l1: Array, posterior: Array, schedule: Schedu
     counts : (tables, words, genders) array
     """
     weights = len(l1)
-    each = max(1, BLOCK // (weights * q.shape[1] * counts[0].size))
-    found = []
-    for first in range(0, len(counts), each):
-        tables = counts[first : first + each]
+    size = max(1, BLOCK // (weights * q.shape[1] * counts[0].size))
+    blocks = []
+    for first in range(0, len(counts), size):
+        tables = counts[first : first + size]
         cells = np.repeat(tables, weights, axis=0)
         number = len(tables)
         fits = fit(cells, q, np.tile(l1, number), np.tile(posterior, number), schedule)
-        found.append(average(fits, weights))
-    return Averages(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        blocks.append(average(fits, weights))
+    return Averages(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
 def contrast(eta: Array) -> Array:
@@ -255,10 +252,10 @@ class Program:
         self.l1 = torch.from_numpy(l1)[:, None]
         shares = counts / counts.sum(axis=(1, 2), keepdims=True)
         self.shares = torch.from_numpy(np.ascontiguousarray(shares.transpose(0, 2, 1)))
-        known: NDArray[np.bool_] = ~np.isnan(q.sum(axis=1))
-        self.q = torch.from_numpy(np.where(known[:, None], q, 0.0).T.copy())
+        has_q: NDArray[np.bool_] = ~np.isnan(q.sum(axis=1))
+        self.q = torch.from_numpy(np.where(has_q[:, None], q, 0.0).T.copy())
         self.posterior = torch.from_numpy(posterior)
-        self.push = self.posterior[:, None, None] * torch.from_numpy(known)
+        self.push = self.posterior[:, None, None] * torch.from_numpy(has_q)
         self.joint = torch.empty_like(self.eta)  # fresh memory costs more than the arithmetic
 
     def forward(self) -> tuple[torch.Tensor, ...]:
@@ -267,9 +264,9 @@ class Program:
         joint *= torch.exp(self.m)[:, None, None]
         sentiment = torch.softmax(self.sigma, dim=1)
         gender = torch.softmax(self.phi, dim=1)
-        both = sentiment * gender[:, None, :]
-        joint *= (both / joint.sum(dim=3))[..., None]
-        return sentiment, gender, both
+        product = sentiment * gender[:, None, :]
+        joint *= (product / joint.sum(dim=3))[..., None]
+        return sentiment, gender, product
 
     def gradient(self) -> torch.Tensor:
         """Return the gradient of the objective without the L1 term, (fits, parameters).
@@ -278,14 +275,14 @@ class Program:
         p(w, g), plus ``posterior`` times (q(s | w) / p(w, s) - 1 / p(w))), all else follows from
         the softmaxes: e.g. by eta it is D - p(w | s, g) times the sum of D over words.
         """
-        sentiment, gender, both = self.forward()
+        sentiment, gender, product = self.forward()
         by_sentiment = _sum(self.joint, 2)
         term = -self.posterior[:, None, None] * self.q / by_sentiment
         term += self.push / by_sentiment.sum(dim=1, keepdim=True)
         slope = term[:, :, None] - (self.shares / _sum(self.joint, 1))[:, None]
         slope *= self.joint
         total = slope.sum(dim=3)
-        slope.addcmul_(self.joint, (total / both)[..., None], value=-1)
+        slope.addcmul_(self.joint, (total / product)[..., None], value=-1)
         by_gender = total.sum(dim=1)
         sigma = total - sentiment * by_gender[:, None, :]
         phi = by_gender - gender * by_gender.sum(dim=1, keepdim=True)

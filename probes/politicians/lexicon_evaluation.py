@@ -19,15 +19,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 from plumbline.builders.datasets.lexica.published import OF, PUBLISHED
 from plumbline.probes.politicians.words import word_counts
-from plumbline.probes.stats.classification import (
-    Agreement,
-    Chance,
-    Difference,
-    agreement,
-    chance,
-    dealt_p,
-    difference,
-)
+from plumbline.probes.stats import classification
 from plumbline.probes.stats.estimate import (
     TESTED_ERROR,
     Estimate,
@@ -112,11 +104,11 @@ class Evaluation(NamedTuple):
 
     lexicon: str
     cuts: tuple[float, float]  # texts under the first are negative, over the second positive
-    agreement: Agreement
-    chance: Chance
-    first_less_this: Difference | None  # None for the first lexicon
-    less_majority: Difference
-    dealt_p: float  # of macro-F1 against the same labels dealt out at random
+    agreement: classification.Agreement
+    chance: classification.Chance
+    first_less_this: classification.Difference | None  # None for the first lexicon
+    less_majority: classification.Difference
+    dealt_p: float  # for macro-F1 against the same labels dealt out at random
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -139,9 +131,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     how = params.confidence, ["dealt"], "least"
     return {
         name: word_counts.table_of(
-            SCHEMAS[name], [pl.DataFrame(own, infer_schema_length=None)], *how
+            SCHEMAS[name], [pl.DataFrame(table_rows, infer_schema_length=None)], *how
         )
-        for name, own in rows.items()
+        for name, table_rows in rows.items()
     }
 
 
@@ -184,27 +176,29 @@ def mean_scores(texts: Iterable[Sequence[str]], lexicon: Mapping[str, float]) ->
     array([0.25,  nan])
     """
     scores = ([lexicon[word] for word in text if word in lexicon] for text in texts)
-    return np.array([sum(own) / len(own) if own else np.nan for own in scores], dtype=np.float64)
+    return np.array(
+        [sum(values) / len(values) if values else np.nan for values in scores], dtype=np.float64
+    )
 
 
-def classify(scores: Floats, low: float, high: float, rest: int = NEUTRAL) -> Labels:
+def classify(scores: Floats, low: float, high: float, otherwise: int = NEUTRAL) -> Labels:
     """Return negative under ``low``, positive over ``high``; others and NaN are ``rest``."""
-    return np.where(scores > high, POSITIVE, np.where(scores < low, NEGATIVE, rest))
+    return np.where(scores > high, POSITIVE, np.where(scores < low, NEGATIVE, otherwise))
 
 
-def cuts(scores: Floats, labels: Labels, rest: int = NEUTRAL) -> tuple[float, float]:
+def cuts(scores: Floats, labels: Labels, otherwise: int = NEUTRAL) -> tuple[float, float]:
     """Return the two cuts, at quantiles of the scores, whose classes have the best macro-F1.
 
     Of equally good ones the lowest is taken. What is neither under nor over is ``rest``.
     """
-    known = scores[~np.isnan(scores)]
-    if not len(known):
+    finite_scores = scores[~np.isnan(scores)]
+    if not len(finite_scores):
         raise ValueError("no text has a word of the lexicon")
-    places = np.unique(np.quantile(known, np.linspace(0, 1, PLACES)).round(6))
+    places = np.unique(np.quantile(finite_scores, np.linspace(0, 1, PLACES)).round(6))
     best = (-1.0, 0.0, 0.0)
     for i, low in enumerate(places):
         for high in places[i:]:
-            table = np.bincount(labels * 3 + classify(scores, low, high, rest), minlength=9)
+            table = np.bincount(labels * 3 + classify(scores, low, high, otherwise), minlength=9)
             table = table.reshape(3, 3)
             total = table.sum(0) + table.sum(1)
             f1 = float((2 * table.diagonal() / np.where(total > 0, total, 1)).mean())
@@ -219,10 +213,7 @@ def majority(labels: Labels) -> int:
 
 
 def evaluate(
-    tuning: Texts,
-    testing: Texts,
-    lexica: Mapping[str, Mapping[str, float]],
-    params: Params,
+    tuning: Texts, testing: Texts, lexica: Mapping[str, Mapping[str, float]], params: Params
 ) -> Iterator[Evaluation]:
     """Cut each lexicon's mean scores on the tuning texts, and classify the others.
 
@@ -242,72 +233,72 @@ def evaluate(
     paired = settings | {"n_permutations": params.n_permutations}
     texts, true = testing
     most = majority(tuning[1])
-    rest = NEUTRAL if (tuning[1] == NEUTRAL).any() else most
-    same = np.full(len(true), most)
+    otherwise = NEUTRAL if (tuning[1] == NEUTRAL).any() else most
+    constant = np.full(len(true), most)
     first: Labels | None = None
     for name, lexicon in lexica.items():
-        ends = cuts(mean_scores(tuning[0], lexicon), tuning[1], rest)
-        guess = classify(mean_scores(texts, lexicon), *ends, rest)
+        ends = cuts(mean_scores(tuning[0], lexicon), tuning[1], otherwise)
+        guess = classify(mean_scores(texts, lexicon), *ends, otherwise)
         yield Evaluation(
             name,
             ends,
-            agreement(true, guess, **settings),
-            chance(true, guess),
-            None if first is None else difference(true, first, guess, **paired),
-            difference(true, guess, same, **paired),
-            dealt_p(true, guess, params.n_permutations, params.seed),
+            classification.agreement(true, guess, **settings),
+            classification.chance(true, guess),
+            None if first is None else classification.difference(true, first, guess, **paired),
+            classification.difference(true, guess, constant, **paired),
+            classification.dealt_p(true, guess, params.n_permutations, params.seed),
         )
         first = guess if first is None else first
 
 
-def _texts(corpus: str, part: pl.DataFrame, split: str, known: Collection[str]) -> Texts:
+def _texts(corpus: str, part: pl.DataFrame, split: str, vocabulary: Collection[str]) -> Texts:
     """Return the known words of the texts of a split, and labels, numbered as in TweetEval."""
     rows = part.filter(pl.col("split") == SPLITS.index(split))
     if rows.is_empty():
         raise UserError(f"labelled_texts {corpus}: no {split} text is left; name another corpus")
     labels = np.array([CODES[label] for label in LABELS], dtype=np.int64)
     language = corpus.partition("/")[0]
-    return known_words(rows["text"], known, language), labels[rows["label"].to_numpy()]
+    return known_words(rows["text"], vocabulary, language), labels[rows["label"].to_numpy()]
 
 
 def _rows(
     corpus: str, part: pl.DataFrame, compared: dict[str, Lexicon], params: Params
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of one corpus, each with the name of its table."""
-    every: set[str] = set().union(*compared.values())
-    tuning, testing = (_texts(corpus, part, split, every) for split in SPLITS)
-    known = {
+    vocabulary: set[str] = set().union(*compared.values())
+    tuning, testing = (_texts(corpus, part, split, vocabulary) for split in SPLITS)
+    usable = {
         name: lexicon
         for name, lexicon in compared.items()
         if not np.isnan(mean_scores(tuning[0], lexicon)).all()
     }
-    if COMBINATION not in known:
+    if COMBINATION not in usable:
         raise UserError(
             f"labelled_texts {corpus}: no tuning text has a word of lexica; correct one of them"
         )
     number = len(testing[0])
     guess = np.full(number, majority(tuning[1]))  # the baseline: all get one label
-    baseline = agreement(testing[1], guess, **params.model_dump(include=INTERVALS))
+    baseline = classification.agreement(testing[1], guess, **params.model_dump(include=INTERVALS))
     chances = [finite(estimate.value) for estimate in baseline]  # the same in any order
     yield from _measured("agreement", BASELINE, baseline, params, chance=chances)
-    for one in evaluate(tuning, testing, known, params):
-        low, high = map(finite, one.cuts)
+    for result in evaluate(tuning, testing, usable, params):
+        low, high = map(finite, result.cuts)
         yield from _measured(
             "agreement",
-            one.lexicon,
-            one.agreement,
+            result.lexicon,
+            result.agreement,
             params,
             negative_below=(low, low),
             positive_above=(high, high),
-            chance=[finite(value) for value in one.chance],
-            p=(one.less_majority.p, one.dealt_p),
-            **{TESTED_ERROR: (one.less_majority[0].standard_error(params.confidence), None)},
+            chance=[finite(value) for value in result.chance],
+            p=(result.less_majority.p, result.dealt_p),
+            **{TESTED_ERROR: (result.less_majority[0].standard_error(params.confidence), None)},
         )
-        if less := one.first_less_this:
+        if less := result.first_less_this:
             p = less.p, less.p_macro_f1
-            yield from _measured("differences", one.lexicon, less[:2], params, p=p)
+            yield from _measured("differences", result.lexicon, less[:2], params, p=p)
     nothing = [Estimate(np.nan, np.nan, np.nan, number)] * len(MEASURES)
-    for name in [name for name in compared if name not in known]:
+    for name in [name for name in compared if name not in usable]:
         yield from _measured("agreement", name, nothing, params)
 
 
@@ -317,7 +308,7 @@ def _measured(
     """Yield a row of a table for each measure; ``more``: the values of each."""
     least = (0.0, least_p(params.n_permutations))
     for i, (measure, estimate) in enumerate(zip(MEASURES, numbers, strict=True)):
-        key = {"lexicon": lexicon, "measure": measure, "least": least[i]}
+        key: dict[str, Any] = {"lexicon": lexicon, "measure": measure, "least": least[i]}
         yield table, estimate.row(**key, **{name: values[i] for name, values in more.items()})
 
 
@@ -358,6 +349,8 @@ def words(text: str, language: str) -> list[str]:
     return [word for word in WordBreaker(lower, language) if word[0].isalnum()]
 
 
-def known_words(texts: Collection[str], known: Collection[str], language: str) -> list[list[str]]:
+def known_words(
+    texts: Collection[str], vocabulary: Collection[str], language: str
+) -> list[list[str]]:
     """Return the words of each text that are among the known ones, in their order."""
-    return [[word for word in words(text, language) if word in known] for text in texts]
+    return [[word for word in words(text, language) if word in vocabulary] for text in texts]

@@ -14,18 +14,20 @@ if TYPE_CHECKING:
     from plumbline.probes.report.tables import Tables
 
 SHAPES = {"male": "square", "female": "circle", "non-binary": "diamond"}
-SHADES = ("#440154", "#31688e", "#35b779", "#fde725", "#777777", "#ffffff")  # of clusters
+SHADES = ("#440154", "#31688e", "#35b779", "#fde725", "#777777", "#ffffff")  # for clusters
 
 
 def draw_clusters(words: pl.DataFrame, title: str, _: Tables) -> str:
     """Draw words by the first two components of their states, a shade for each cluster."""
     numbers = words["cluster_id"].unique().sort().to_list()
     points = []
-    for (cluster, gender), own in parts(words.sort("word"), "cluster_id", "gender"):
+    for (cluster, gender), members in parts(words.sort("word"), "cluster_id", "gender"):
         shade = SHADES[numbers.index(cluster) % len(SHADES)]
         mark = figures.Mark(SHAPES.get(str(gender), "up"), shade)
-        at = list(own.select("x", "y").iter_rows())
-        points.append(figures.Points(f"cluster {cluster}, {gender} ({len(own)})", at, mark))
+        points_xy = list(members.select("x", "y").iter_rows())
+        points.append(
+            figures.Points(f"cluster {cluster}, {gender} ({len(members)})", points_xy, mark)
+        )
     labels = ("first principal component of the states", "second principal component")
     return figures.scatter({"": points}, labels=labels, title=title)
 

@@ -15,10 +15,17 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column
+from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.politicians.words import word_counts
-from plumbline.probes.politicians.words.word_counts import FEMALE, MALE, OF_PMI, UNITS
+from plumbline.probes.politicians.words.word_counts import (
+    FEMALE,
+    MALE,
+    OF_PMI,
+    UNITS,
+    category,
+    schema,
+)
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import Bootstrap, estimates, least_p
 from plumbline.probes.stats.pmi import intervals, pmi, smoothed
@@ -35,19 +42,16 @@ DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
 METHOD = "95% bootstrap percentile over names: Poisson weights, or Bayesian if smoothed"
 ITEM = (
-    Column("unit", "category", "what is counted in lists and what `word` is", labels=UNITS),
+    category("unit", UNITS, "what is counted in lists and what `word` is"),
     Column("word", "string", "what is counted: a lemma, or where `unit` is form a form"),
 )
-READING = Column(
+READING = category(
     "reading",
-    "category",
+    OF_PMI,
     "plug-in: as the paper, of people, who share a list with all of their name, and so without p; "
     "smoothed: additive, of distinct names",
-    labels=OF_PMI,
 )
 CELL = (
-    word_counts.GENDER,
-    READING,
     Column("count", "int64", "lists of people or names of this gender that have it", minimum=0),
     Column("people", "int64", "people of this gender, or their distinct names", minimum=1),
     *estimates(
@@ -58,33 +62,20 @@ CELL = (
     ),
 )
 GROUP = Column("group", "string", "name of the group of models in params.yaml")
+POOLED = (GROUP, word_counts.LANGUAGE, word_counts.PART, *ITEM)
 SCHEMAS = {
-    "pmi": word_counts.schema(
-        "language pos unit word gender reading",
-        *word_counts.PLACE,
-        *ITEM,
+    "pmi": schema(
+        (*ITEM, word_counts.GENDER, READING),
         Column("form", "string", "its form in most lists; the same where forms are counted"),
         Column("list_length", "int64", "forms in the list of each", minimum=1),
         *CELL,
     ),
-    "pooled": word_counts.schema(
-        "group language pos unit word gender reading",
-        GROUP,
+    "pooled": Schema.keyed(
+        (*POOLED, word_counts.GENDER, READING),
         Column("members", "string", "models of the group with outputs in the language"),
-        word_counts.LANGUAGE,
-        word_counts.PART,
-        *ITEM,
-        *CELL[:-1],  # of too few permutations for a detectable effect
+        *CELL[:-1],  # permutations are too few for a detectable effect
     ),
-    "differences": word_counts.schema(
-        "group language pos unit word reading",
-        GROUP,
-        word_counts.LANGUAGE,
-        word_counts.PART,
-        *ITEM,
-        READING,
-        *estimates(cluster="name", method=METHOD),
-    ),
+    "differences": Schema.keyed((*POOLED, READING), *estimates(cluster="name", method=METHOD)),
 }
 
 
@@ -107,14 +98,14 @@ class Sample(NamedTuple):
     language: str
     counts: word_counts.Counts
     chosen: NDArray[np.intp]  # words with a row of their own, one at least
-    draws: word_counts.Draws  # of these
+    draws: word_counts.Draws  # for these words
 
-    def rows(self, axes: dict[str, Any], *arrays: Any, **same: Any) -> pl.DataFrame:
+    def rows(self, axes: dict[str, Any], *arrays: Any, **constants: Any) -> pl.DataFrame:
         """Return a row for each chosen word and place of the other axes."""
         words = {"word": self.counts.words["word"][self.chosen]}
-        same |= {"language": self.language, "pos": self.counts.source.pos}
-        same |= {"unit": self.counts.source.unit, "n": self.counts.clusters}
-        return word_counts.rows_of(words | axes, *arrays, **same)
+        constants |= {"language": self.language, "pos": self.counts.source.pos}
+        constants |= {"unit": self.counts.source.unit, "n": self.counts.clusters}
+        return word_counts.rows_of(words | axes, *arrays, **constants)
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -149,13 +140,13 @@ def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Raises UserError if a group names a model without outputs, or no word is in enough lists.
     """
     tables: list[pl.DataFrame] = []
-    apart: list[pl.DataFrame] = []
+    contrasts: list[pl.DataFrame] = []
     for group, models in members(inputs, params).items():
         for sample in _samples(inputs, models, params):
             folders = sample.counts.source.folders
             names = ", ".join(folder.parent.name for folder in folders)
             tables.append(rows(sample, params, group=group, members=names))
-            apart.append(differences(sample, params, group=group))
+            contrasts.append(differences(sample, params, group=group))
     if not tables:
         raise UserError(
             f"analysis.pmi.min_count: no word is in {params.min_count} lists of any group; "
@@ -164,7 +155,7 @@ def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     over = ["group", "unit", "reading"]
     return {
         "pooled": word_counts.table_of(SCHEMAS["pooled"], tables, params.confidence, over, "least"),
-        "differences": word_counts.table_of(SCHEMAS["differences"], apart, params.confidence),
+        "differences": word_counts.table_of(SCHEMAS["differences"], contrasts, params.confidence),
     }
 
 
@@ -196,7 +187,7 @@ def _samples(inputs: Inputs, models: list[str], params: Params) -> Iterator[Samp
                 yield Sample(language, counts, chosen, draws)
 
 
-def rows(sample: Sample, params: Params, **same: str | int) -> pl.DataFrame:
+def rows(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame:
     """Return a row for each common word, gender and reading; readings alternate row by row.
 
     The column ``least`` has the smallest p of drawn permutations.
@@ -207,13 +198,13 @@ def rows(sample: Sample, params: Params, **same: str | int) -> pl.DataFrame:
     times, sizes = word_counts.overlaps(counts, chosen)
     # given the lengths of lists PMI increases with the count, so that its test is that of the count
     p = permuted_sums_p(times, counts.distinct[chosen], sizes, params.n_permutations, params.seed)
-    several = bool(times[:, :, 2:].any())
+    any_shared = bool(times[:, :, 2:].any())
     numbers = []
-    for table, smoothing, drawn in (
+    for table, smoothing, replicates in (
         (counts.lists, 0.0, draws.ordinary),
         (counts.distinct, params.smoothing, draws.bayesian),
     ):
-        limits = intervals(drawn, smoothing, params.seed, params.confidence, draws.merged)
+        limits = intervals(replicates, smoothing, params.seed, params.confidence, draws.merged)
         values = pmi(table.astype(np.float64), smoothing)[chosen]
         numbers.append([values, *(ends[: len(chosen)] for ends in limits)])
     return sample.rows(
@@ -222,8 +213,8 @@ def rows(sample: Sample, params: Params, **same: str | int) -> pl.DataFrame:
         count=np.stack([counts.lists[chosen], counts.distinct[chosen]], axis=-1),
         people=np.stack([counts.people, counts.names], axis=-1),
         p=np.stack([np.full(p.shape, np.nan), p], axis=-1),
-        least=several * least_p(params.n_permutations),
-        **same,
+        least=any_shared * least_p(params.n_permutations),
+        **constants,
     )
 
 
@@ -247,14 +238,12 @@ def differences(sample: Sample, params: Params, **same: str | int) -> pl.DataFra
             shares = np.log(cells[:, sides] / cells[:, sides].sum(axis=0))
             return np.asarray(shares[:, 0] - shares[:, 1])
 
-    drawn = smoothed(draws.bayesian, params.smoothing, params.seed, draws.merged)
+    noisy = smoothed(draws.bayesian, params.smoothing, params.seed, draws.merged)
     numbers = []
-    for table, replicates in (
-        (counts.lists.astype(np.float64), draws.ordinary),
-        (counts.distinct + params.smoothing, drawn),
-    ):
+    added = np.asarray(counts.distinct + params.smoothing, dtype=np.float64)
+    for seen, replicates in ((counts.lists.astype(np.float64), draws.ordinary), (added, noisy)):
         limits = percentiles(differ(replicates)[: len(chosen)], params.confidence)
-        numbers.append([differ(table)[chosen], *limits])
+        numbers.append([differ(seen)[chosen], *limits])
     table = sample.rows({"reading": OF_PMI}, np.stack(numbers, axis=-1), **same)
     size = pl.col("value").abs().fill_null(-1)
     return table.sort("reading", -size, maintain_order=True)  # plug-in comes first

@@ -38,32 +38,20 @@ if TYPE_CHECKING:
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
 NUMBERS = ("male minus female", "non-binary")
-KINDS = (
-    "default",
-    "top_k",
-    "top_share",
-    "smoothing",
-    "min_count",
-    "list length",
-    "matched",
-    "names",
-    "half",
-    "frame",
-    "unit",
-)
-SETTINGS = ("top_k", "top_share", "smoothing")  # of how words are ranked
+SETTINGS = ("top_k", "top_share", "smoothing")  # for ranking words
+OTHERS = ("min_count", "list length", "matched", "names", "half", "frame", "unit")
+KINDS = ("default", *SETTINGS, *OTHERS)
 ROBUSTNESS = word_counts.schema(
-    "language pos number sentiment kind variation",
-    *word_counts.PLACE,
-    Column(
-        "number",
-        "category",
-        "headline number: difference of shares, or share among the words of non-binary people",
-        labels=NUMBERS,
+    (
+        word_counts.category(
+            "number",
+            NUMBERS,
+            "headline number: difference of shares, or share among the words of non-binary people",
+        ),
+        word_counts.category("sentiment", SENTIMENTS, "of which sentiment"),
+        word_counts.category("kind", KINDS, "what is varied"),
+        Column("variation", "string", "how it is varied; empty for the default"),
     ),
-    Column("sentiment", "category", "of which sentiment", labels=SENTIMENTS),
-    Column("kind", "category", "what is varied", labels=KINDS),
-    Column("variation", "string", "how it is varied; empty for the default"),
     Column("men", "int64", "distinct names of men", minimum=0),
     Column("women", "int64", "distinct names of women", minimum=0),
     Column("non_binary", "int64", "distinct names of non-binary people", minimum=0),
@@ -121,12 +109,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     (model,) = inputs.models
     rows: list[dict[str, Any]] = []
     for language, source, people in word_counts.sources(inputs, model):
-        whole = by_name(source, people, 1)
-        place = {"model": model, "language": language, "pos": source.pos}
+        names = by_name(source, people, 1)
+        cell = {"model": model, "language": language, "pos": source.pos}
         lexica = inputs.datasets["lexica"], language
-        for varied in _variations(params, whole, language, source, people) if whole else ():
-            at = place | {"kind": varied.kind, "variation": varied.variation}
-            rows += [at | row for row in _numbers(varied, lexica, params)]
+        for varied in _variations(params, names, language, source, people) if names else ():
+            key = cell | {"kind": varied.kind, "variation": varied.variation}
+            rows += [key | row for row in _numbers(varied, lexica, params)]
     if not rows:
         folder = inputs.outputs("associations", model)
         raise UserError(f"{folder}: no lists there; see the config coverage for what is missing")
@@ -138,12 +126,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _variations(
-    params: Params, whole: Named, language: str, source: Lists, people: Path
+    params: Params, everything: Named, language: str, source: Lists, people: Path
 ) -> Iterator[Variation]:
     """Yield the default, then one change of it at a time."""
     least, how = params.min_count[0], params.default()
-    everybody = np.ones(len(whole.names), dtype=np.bool_)
-    default = whole.only(everybody, least)
+    everybody = np.ones(len(everything.names), dtype=np.bool_)
+    default = everything.only(everybody, least)
 
     def part(kind: str, variation: str, **changed: Any) -> Variation:
         lists = by_name(source._replace(**changed), people, least)
@@ -155,28 +143,28 @@ def _variations(
             changed = how.model_copy(update={setting: value})
             yield Variation(setting, f"{value:g}", default, changed)
     for count in params.min_count[1:]:
-        yield Variation("min_count", str(count), whole.only(everybody, count), how)
+        yield Variation("min_count", str(count), everything.only(everybody, count), how)
     yield part("unit", "form", unit="form")
     for length in params.lengths:
         yield part("list length", str(length), most=(("rank", length),))
-    for kind, name, kept, strata in _names(whole, params, language, source):
-        yield Variation(kind, name, whole.only(kept, least), how, strata)
+    for kind, name, chosen, strata in _names(everything, params, language, source):
+        yield Variation(kind, name, everything.only(chosen, least), how, strata)
     yield part("names", "all pieces known to the model", most=(("unknown_pieces", 0),))
     for frame in word_counts.frames(source.folders[0])[1:]:
         yield part("frame", frame, frame=frame)
 
 
 def _names(
-    whole: Named, params: Params, language: str, source: Lists
+    everything: Named, params: Params, language: str, source: Lists
 ) -> Iterator[tuple[str, str, NDArray[np.bool_], Strata | None]]:
     """Yield subsets of the names: matched, with their strata; native script; halves."""
-    genders = np.array(whole.labels)[whole.genders]
-    names, popularity = whole.names["name"], whole.names["popularity"]
+    genders = np.array(everything.labels)[everything.genders]
+    names, popularity = everything.names["name"], everything.names["popularity"]
     length = names.str.len_chars().to_numpy().astype(np.float64)
     words = names.str.split(" ").list.len().to_numpy().astype(np.int64)
     # in one frame prompts differ by the pieces of the name alone
     prompts = pl.concat(word_counts.scan(source, source.folders[0])).group_by("qid")
-    pieces = whole.names.lazy().join(
+    pieces = everything.names.lazy().join(
         prompts.agg(pl.col("prompt_pieces").first().cast(pl.Int64)),
         on="qid",
         how="left",
@@ -193,8 +181,8 @@ def _names(
         ("pieces and popularity", np.hstack([spelt, fame])),
         ("length and popularity", np.hstack([size, fame])),
     ):
-        kept = matched(strata, genders, (MALE, FEMALE), params.seed)
-        yield "matched", name, kept, np.unique(strata, axis=0, return_inverse=True)[1][kept]
+        chosen = matched(strata, genders, (MALE, FEMALE), params.seed)
+        yield "matched", name, chosen, np.unique(strata, axis=0, return_inverse=True)[1][chosen]
     if script := script_of(language):
         foreign = names.str.contains(rf"[\p{{L}}--\p{{{script}}}]")
         yield "names", "native script alone", ~foreign.to_numpy(), None
@@ -225,14 +213,14 @@ def _numbers(
         for row in sentiment_shares.share_rows(ranking, params.confidence):
             if row["gender"] == "non-binary":
                 numbers[NUMBERS[1], row["sentiment"]] = row
-    same = {"top_k": 0, "candidates": 0} if ranking is None else ranking.sizes()
+    constants = {"top_k": 0, "candidates": 0} if ranking is None else ranking.sizes()
     genders = zip(("men", "women", "non_binary"), (MALE, FEMALE, OTHER), strict=True)
-    same |= {name: names.get(gender, 0) for name, gender in genders}
+    constants |= {name: names.get(gender, 0) for name, gender in genders}
     for number, (s, sentiment) in product(NUMBERS, enumerate(SENTIMENTS)):
         if ranking is None or ranking.base[s]:  # else no candidate has it
             row = numbers.get((number, sentiment), {"n": 0})
             estimate = {name: row.get(name) for name in ("value", "low", "high", "n", "p")}
-            yield {"number": number, "sentiment": sentiment} | same | estimate
+            yield {"number": number, "sentiment": sentiment} | constants | estimate
 
 
 def coarsened(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
@@ -255,7 +243,7 @@ def coarsened(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
 def matched(
     strata: NDArray[np.int64], groups: NDArray[np.int64], pair: tuple[int, int], seed: int
 ) -> NDArray[np.bool_]:
-    """Return which units to keep so that two groups are equally many in every stratum.
+    """Return a mask of units among which two groups are equally many in every stratum.
 
     Coarsened exact matching, one to one: in each stratum as many of either group as the smaller one
     has, drawn at random; units of other groups are kept.
@@ -276,8 +264,8 @@ def matched(
     distinct, stratum = np.unique(strata, axis=0, return_inverse=True)
     shuffled = rng.permutation(len(groups))
     for s in range(len(distinct)):
-        own = shuffled[stratum[shuffled] == s]
-        one, other = (own[groups[own] == g] for g in pair)
-        size = min(len(one), len(other))
-        keep[[*one[:size], *other[:size]]] = True
+        members = shuffled[stratum[shuffled] == s]
+        first, second = (members[groups[members] == g] for g in pair)
+        size = min(len(first), len(second))
+        keep[[*first[:size], *second[:size]]] = True
     return keep

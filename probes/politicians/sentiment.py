@@ -13,7 +13,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column
+from plumbline.builders.core.schema import Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import (
@@ -27,6 +27,7 @@ from plumbline.probes.politicians.words.sentiment_shares import (
     difference_rows,
     share_rows,
 )
+from plumbline.probes.politicians.words.word_counts import category
 from plumbline.probes.stats.estimate import adjusted, estimates, typed
 
 if TYPE_CHECKING:
@@ -40,45 +41,36 @@ TABLES = ("latent",)
 TESTS = ("words", "names")
 PLACE = (
     *word_counts.PLACE,
-    Column(
+    category(
         "deviation",
-        "category",
+        DEVIATIONS,
         "what words are ranked by: smoothed PMI over distinct names; or eta of the table `latent`: "
         "its largest values (faithful), or its contrast of genders, mean of sentiments (corrected)",
-        labels=DEVIATIONS,
     ),
-    Column(
+    category(
         "reading",
-        "category",
+        READINGS,
         "pairs: of a word and a sentiment, ranked by their own deviation; argmax: words, each with "
         "its most probable sentiment",
-        labels=READINGS,
     ),
 )
+SENTIMENT = category("sentiment", SENTIMENTS, "most probable sentiment, or that of the pair")
 OVER_NAMES = "95% symmetric Bayesian bootstrap over names; by the latent-variable model none"
-SHARES = word_counts.schema(
-    "model language pos deviation reading gender sentiment",
-    *PLACE,
-    word_counts.GENDER,
-    Column(
-        "sentiment", "category", "most probable sentiment, or that of the pair", labels=SENTIMENTS
-    ),
+SHARES = Schema.keyed(
+    (*PLACE, word_counts.GENDER, SENTIMENT),
     word_counts.TOP_K,
     word_counts.CANDIDATES,
     word_counts.share("base", "share of the sentiment among all candidates"),
     *estimates(cluster="name; by the latent-variable model word", method=OVER_NAMES),
 )
-DIFFERENCES = word_counts.schema(
-    "model language pos deviation reading sentiment test",
-    *PLACE,
-    Column("sentiment", "category", "as in `shares`", labels=SENTIMENTS),
-    Column(
-        "test",
-        "category",
-        "words: the paper's unpaired permutation of words, exact; names: genders permuted over "
-        "names; by the latent-variable model there is no p, see the page",
-        labels=TESTS,
-    ),
+TEST = category(
+    "test",
+    TESTS,
+    "words: the paper's unpaired permutation of words, exact; names: genders permuted over names; "
+    "by the latent-variable model there is no p, see the page",
+)
+DIFFERENCES = Schema.keyed(
+    (*PLACE, SENTIMENT, TEST),
     *estimates(
         cluster="name; by `words` the words of both lists",
         method=f"{OVER_NAMES}; by `words` Newcombe's, words taken as independent",
@@ -102,9 +94,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     shares: list[dict[str, Any]] = []
     differences: list[dict[str, Any]] = []
     for model in inputs.models:
-        for place, ranking in _rankings(inputs, model, params):
-            shares += [place | row for row in share_rows(ranking, params.confidence)]
-            differences += [place | row for row in difference_rows(ranking, params.confidence)]
+        for key, ranking in _rankings(inputs, model, params):
+            shares += [key | row for row in share_rows(ranking, params.confidence)]
+            differences += [key | row for row in difference_rows(ranking, params.confidence)]
     if not shares:
         raise UserError(
             "analysis.sentiment: no word in the outputs has a known sentiment; lower "
@@ -140,5 +132,5 @@ def _rankings(
             rankings |= {kind: by_latent(part, *kind, params, names) for kind in LATENT}
         for (deviation, reading), ranking in rankings.items():
             if ranking is not None:
-                place = {"model": model, "language": language, "pos": source.pos}
-                yield place | {"deviation": deviation, "reading": reading}, ranking
+                key = {"model": model, "language": language, "pos": source.pos}
+                yield key | {"deviation": deviation, "reading": reading}, ranking

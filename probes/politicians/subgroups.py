@@ -16,13 +16,13 @@ from pydantic import Field
 from scipy.special import ndtri
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column
+from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.sentiment_shares import TopWords, argmax, tested
-from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
+from plumbline.probes.politicians.words.word_counts import FEMALE, MALE, category, schema
 from plumbline.probes.stats.estimate import TESTED_ERROR, estimates, least_p
 from plumbline.probes.stats.intervals import DIGITS, rank_correlations
 from plumbline.probes.stats.pmi import pmi, smoothed
@@ -47,45 +47,36 @@ SUBGROUPS = tuple(name for pair in PAIRS for name in pair)
 AGAINST = " against "
 LEAST_WORDS = 4  # that a rank correlation needs
 CONTRASTS = (*SUBGROUPS, *map(AGAINST.join, PAIRS))
-SUBGROUP = Column("subgroup", "category", "part of the people", labels=SUBGROUPS)
-CONTRAST = Column(
+SUBGROUP = category("subgroup", SUBGROUPS, "part of the people")
+CONTRAST = category(
     "contrast",
-    "category",
+    CONTRASTS,
     "a subgroup: female minus male in it; two: that of the first minus that of the second, or "
     "their agreement",
-    labels=CONTRASTS,
 )
 ESTIMATES = {"cluster": "name", "method": "95% symmetric Bayesian bootstrap over names"}
 TESTED = estimates(
     **ESTIMATES, null="genders permuted over the names of the subgroup, or of either one"
 )
 SCHEMAS = {
-    "people": word_counts.schema(
-        "language subgroup gender",
-        word_counts.MODEL,
-        word_counts.LANGUAGE,
-        SUBGROUP,
-        word_counts.GENDER,
-        Column("people", "int64", "people of this gender in the subgroup", minimum=0),
+    "people": Schema(
+        (
+            word_counts.MODEL,
+            word_counts.LANGUAGE,
+            SUBGROUP,
+            word_counts.GENDER,
+            Column("people", "int64", "people of this gender in the subgroup", minimum=0),
+        ),
+        ("language", "subgroup", "gender"),
     ),
-    "shares": word_counts.schema(
-        "language pos subgroup gender sentiment",
-        *word_counts.PLACE,
-        SUBGROUP,
-        word_counts.GENDER,
-        word_counts.SENTIMENT,
+    "shares": schema(
+        (SUBGROUP, word_counts.GENDER, word_counts.SENTIMENT),
         word_counts.TOP_K,
         word_counts.CANDIDATES,
         *estimates(**ESTIMATES),
     ),
-    "differences": word_counts.schema(
-        "language pos contrast sentiment",
-        *word_counts.PLACE,
-        CONTRAST,
-        word_counts.SENTIMENT,
-        *TESTED,
-    ),
-    "agreement": word_counts.schema("language pos contrast", *word_counts.PLACE, CONTRAST, *TESTED),
+    "differences": schema((CONTRAST, word_counts.SENTIMENT), *TESTED),
+    "agreement": schema((CONTRAST,), *TESTED),
 }
 FAMILIES: dict[str, tuple[str, ...]] = {"differences": (), "agreement": ()}  # all tests of a table
 
@@ -144,9 +135,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             counts = word_counts.count(source, word_counts.read_people(path, qids))
             if part := _part(counts, inputs.datasets["lexica"], language, number, params):
                 parts[name] = part
-        place = {"language": pl.lit(language), "pos": pl.lit(source.pos)}
+        cell = {"language": pl.lit(language), "pos": pl.lit(source.pos)}
         for name, table in _compared(parts, params):
-            tables[name].append(table.with_columns(**place))
+            tables[name].append(table.with_columns(**cell))
     if not tables["shares"] and not tables["agreement"]:
         raise UserError(
             f"{inputs.outputs('associations', model)}: no subgroup has {params.min_people} men and "
@@ -167,8 +158,8 @@ def subgroups(people: pl.DataFrame, params: Params) -> dict[str, pl.Series]:
     """Return the items of the people in each subgroup.
 
     Whose citizenship says nothing of a native language is neither native nor foreign; whose number
-    of sitelinks, or mentions, is unknown is not popular. Of equally popular people the lower item
-    number is more popular.
+    of sitelinks, or mentions, is unknown is not popular. Among equally popular people the lower
+    item number is more popular.
     """
     number = pl.col("qid").str.slice(1).cast(pl.Int64)
     ranked = people.sort([pl.col("popularity").fill_null(-1), number], descending=[True, False])
@@ -184,20 +175,13 @@ def subgroups(people: pl.DataFrame, params: Params) -> dict[str, pl.Series]:
 
 
 def _people(people: pl.DataFrame, members: dict[str, pl.Series]) -> pl.DataFrame:
-    """Return how many people of each gender there are, also of those that nobody has."""
-    codes = range(len(GENDERS))
-    by_gender = {
-        name: people.filter(pl.col("qid").is_in(m.implode())) for name, m in members.items()
-    }
-    return pl.DataFrame(
-        [
-            (name, GENDERS[code], int((own["gender"] == code).sum()))
-            for name, own in by_gender.items()
-            for code in codes
-        ],
-        schema=["subgroup", "gender", "people"],
-        orient="row",
-    )
+    """Return the number of people of each gender, 0 where there are none."""
+    numbers = [
+        (name, gender, len(people.filter(pl.col("qid").is_in(qids.implode()), gender=code)))
+        for name, qids in members.items()
+        for code, gender in enumerate(GENDERS)
+    ]
+    return pl.DataFrame(numbers, schema=["subgroup", "gender", "people"], orient="row")
 
 
 def _part(
@@ -209,26 +193,26 @@ def _part(
         return None
     chosen = counts.common(params.min_count)
     q = params.sentiments(lexica, language, counts.words[chosen])
-    known, classes = ~np.isnan(q).any(axis=1), None
-    if known.any():
-        chosen, classes = chosen[known], argmax(q[known])
+    has_q, classes = ~np.isnan(q).any(axis=1), None
+    if has_q.any():
+        chosen, classes = chosen[has_q], argmax(q[has_q])
     if not len(chosen):
         return None
     draws = word_counts.bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
-    drawn = smoothed(draws.bayesian, params.smoothing, [params.seed, number], draws.merged)
+    replicates = smoothed(draws.bayesian, params.smoothing, [params.seed, number], draws.merged)
     pair, size = (MALE, FEMALE), params.n_permutations
     null = word_counts.permute_counts(counts, chosen, pair, size, params.seed)
 
     def kept(table: NDArray[np.int64]) -> NDArray[np.int64]:
-        rest = np.delete(table, chosen, axis=0).sum(axis=0, keepdims=True)
-        return np.concatenate([table[chosen], rest[: draws.merged]])[:, :, None]
+        others = np.delete(table, chosen, axis=0).sum(axis=0, keepdims=True)
+        return np.concatenate([table[chosen], others[: draws.merged]])[:, :, None]
 
     def deviations(cells: NDArray[Any], smoothing: float = params.smoothing) -> NDArray[np.float64]:
         values = pmi(np.moveaxis(cells, -1, 0), smoothing, draws.merged)
         return np.swapaxes(values[:, : len(chosen)], 1, 2)
 
     seen, distinct = (deviations(kept(table)) for table in (counts.lists, counts.distinct))
-    four = [seen, deviations(drawn, 0.0), distinct, deviations(null)]
+    four = [seen, deviations(replicates, 0.0), distinct, deviations(null)]
     words = counts.words["word"][chosen].to_list()
     return Part(counts, words, classes, params.size(len(chosen)), four)
 
@@ -236,43 +220,45 @@ def _part(
 def _compared(parts: dict[str, Part], params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the names of tables, and their rows of one language and part of speech."""
     classes = {name: part.classes for name, part in parts.items() if part.classes is not None}
-    known = {name: parts[name].shares() for name in classes}
-    for name, (seen, drawn, *_) in known.items():
+    shares_of = {name: parts[name].shares() for name in classes}
+    for name, (seen, replicates, *_) in shares_of.items():
         part = parts[name]
         axes = {"gender": [GENDERS[g] for g in part.counts.genders], "sentiment": SENTIMENTS}
-        table = _rows(axes, seen, drawn, [part], params, 0.0, subgroup=name)
+        table = _rows(axes, seen, replicates, [part], params, 0.0, subgroup=name)
         sizes = {"top_k": pl.lit(part.size), "candidates": pl.lit(len(part.words))}
         yield "shares", _with_sentiment(table.with_columns(**sizes), classes[name])
-    gaps = {name: parts[name].apart(four) for name, four in known.items()}
+    gaps = {name: parts[name].apart(four) for name, four in shares_of.items()}
     for contrast in CONTRASTS:
         names = contrast.split(AGAINST)
         if set(names) <= set(gaps):
             gap = gaps[names[0]]
             for name in names[1:]:
                 gap = [a - b for a, b in zip(gap, gaps[name], strict=True)]
-            both, most = [parts[name] for name in names], float(len(names))
-            every = np.concatenate([classes[name] for name in names])
-            some = all(part.size < len(part.words) for part in both)
-            possible = np.isin(np.arange(len(SENTIMENTS)), tested(np.bincount(every))) & some
+            compared, most = [parts[name] for name in names], float(len(names))
+            pooled = np.concatenate([classes[name] for name in names])
+            selective = all(part.size < len(part.words) for part in compared)
+            possible = np.isin(np.arange(len(SENTIMENTS)), tested(np.bincount(pooled))) & selective
             p = np.where(possible, _p(gap), np.nan)
             axes = {"sentiment": SENTIMENTS}
-            table = _rows(axes, gap[0], gap[1], both, params, -most, most, p=p, contrast=contrast)
-            yield "differences", _with_sentiment(table, every)
+            table = _rows(
+                axes, gap[0], gap[1], compared, params, -most, most, p=p, contrast=contrast
+            )
+            yield "differences", _with_sentiment(table, pooled)
     for pair in PAIRS:
         if not set(pair) <= set(parts):
             continue
-        both = [parts[name] for name in pair]
-        words, *rows = np.intersect1d(both[0].words, both[1].words, return_indices=True)
+        compared = [parts[name] for name in pair]
+        words, *rows = np.intersect1d(compared[0].words, compared[1].words, return_indices=True)
         if len(words) < LEAST_WORDS:
             continue
         values = (
-            part.apart([x[..., own] for x in part.deviations])
-            for part, own in zip(both, rows, strict=True)
+            part.apart([x[..., columns] for x in part.deviations])
+            for part, columns in zip(compared, rows, strict=True)
         )
         rho = [rank_correlations(a, b)[:, None] for a, b in zip(*values, strict=True)]
         if np.isfinite(rho[0]).all() and np.isfinite(rho[2]).all():
             axes = {"contrast": [AGAINST.join(pair)]}
-            yield "agreement", _rows(axes, rho[0], rho[1], both, params, p=_p(rho))
+            yield "agreement", _rows(axes, rho[0], rho[1], compared, params, p=_p(rho))
 
 
 def _with_sentiment(table: pl.DataFrame, classes: NDArray[np.int64]) -> pl.DataFrame:
@@ -289,7 +275,7 @@ def _p(four: Four) -> NDArray[np.float64]:
 def _rows(
     axes: dict[str, Any],
     seen: NDArray[np.float64],
-    drawn: NDArray[np.float64],
+    replicates: NDArray[np.float64],
     parts: list[Part],
     params: Params,
     least: float = -1.0,
@@ -304,7 +290,7 @@ def _rows(
     ``least``, ``most``: values that there can be.
     """
     (value,) = seen
-    half = np.nanquantile(np.abs(drawn - value), params.confidence, axis=0)
+    half = np.nanquantile(np.abs(replicates - value), params.confidence, axis=0)
     return word_counts.rows_of(
         axes,
         (value, np.maximum(least, value - half), np.minimum(most, value + half)),

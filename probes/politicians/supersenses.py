@@ -21,15 +21,16 @@ from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.builders.datasets.supersenses.build import CLASSES, LANGUAGE
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words import word_counts
-from plumbline.probes.politicians.words.sentiment_shares import over_names
+from plumbline.probes.politicians.words.word_counts import category, schema, share
 from plumbline.probes.stats.estimate import (
     TESTED_ERROR,
+    Estimate,
     Resampling,
     estimates,
     significant,
 )
 from plumbline.probes.stats.pmi import pmi, smoothed
-from plumbline.probes.stats.shares import compare, leading, leading_shares
+from plumbline.probes.stats.shares import compare, leading, leading_shares, symmetric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -43,28 +44,27 @@ OUTPUTS = ("associations",)
 TABLES = ("pmi", "latent")
 DEVIATIONS = ("pmi", "latent", "latent contrast")
 WHOLE = "all"  # sentiments together
-PREFIXES = {"ADJ": "adj.", "VERB": "verb."}  # of classes
-ROUNDING = 1e-5  # of deviations in tables
+PREFIXES = {"ADJ": "adj.", "VERB": "verb."}  # in the names of classes
+ROUNDING = 1e-5  # tolerance: deviations in tables are rounded
 PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
 
-SUPERSENSES = word_counts.schema(
-    "language pos supersense first second deviation sentiment",
-    *word_counts.PLACE,
-    Column("supersense", "category", "class of words", labels=CLASSES),
-    Column("first", "category", "gender whose share is counted positive", labels=GENDERS),
-    Column("second", "category", "gender that it is compared with", labels=GENDERS),
-    Column(
-        "deviation",
-        "category",
-        "what words are ranked by: smoothed PMI; eta of the table `latent` within a sentiment, as "
-        "the paper; its contrast, that of the gender minus that of the other",
-        labels=DEVIATIONS,
-    ),
-    Column(
-        "sentiment",
-        "category",
-        "within which words are ranked; all: whatever their sentiment",
-        labels=(WHOLE, *SENTIMENTS),
+CLASS = category("supersense", CLASSES, "class of words")
+SUPERSENSES = schema(
+    (
+        CLASS,
+        category("first", GENDERS, "gender whose share is counted positive"),
+        category("second", GENDERS, "gender that it is compared with"),
+        category(
+            "deviation",
+            DEVIATIONS,
+            "what words are ranked by: smoothed PMI; eta of the table `latent` within a sentiment, "
+            "as the paper; its contrast, that of the gender minus that of the other",
+        ),
+        category(
+            "sentiment",
+            (WHOLE, *SENTIMENTS),
+            "within which words are ranked; all: whatever their sentiment",
+        ),
     ),
     Column("words_first", "int64", "words of the first gender, of PMI those above 0", minimum=1),
     Column("words_second", "int64", "words of the second gender", minimum=1),
@@ -75,18 +75,15 @@ SUPERSENSES = word_counts.schema(
         null="words of both lists relabelled; none by latent, whose lists have most words in "
         "common",
     ),
-    word_counts.share(
+    share(
         "p_bonferroni",
         "p times the number of classes, 13 or 15: the family of the paper",
         nullable=True,
     ),
 )
-WORDS = word_counts.schema(
-    "language pos word supersense",
-    *word_counts.PLACE,
-    word_counts.LEMMA,
-    Column("supersense", "category", "a class that fits it best", labels=CLASSES),
-    word_counts.share("share", "part of the word that is in the class"),
+WORDS = schema(
+    (word_counts.LEMMA, CLASS),
+    share("share", "part of the word that is in the class, one that fits it best"),
 )
 SCHEMAS = {"supersenses": SUPERSENSES, "words": WORDS}
 
@@ -142,10 +139,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             word_counts.rows_of(axes, (), share=shares, pos=pos).filter(pl.col("share") > 0)
         )
     how = params.confidence, ["deviation"], "least"  # a family has all sentiments
-    same: dict[str, Any] = {"model": model, "language": LANGUAGE}
+    constants: dict[str, Any] = {"model": model, "language": LANGUAGE}
     return {
-        "supersenses": word_counts.table_of(SUPERSENSES, parts, *how, **same),
-        "words": word_counts.table_of(WORDS, words, None, **same),
+        "supersenses": word_counts.table_of(SUPERSENSES, parts, *how, **constants),
+        "words": word_counts.table_of(WORDS, words, None, **constants),
     }
 
 
@@ -161,9 +158,9 @@ def drawn(counts: word_counts.Counts, table: pl.DataFrame, params: Params) -> Dr
     seen = pmi(counts.distinct.astype(np.float64), params.smoothing)[chosen]
     axes = {"word": words, "gender": [GENDERS[code] for code in counts.genders]}
     again = word_counts.rows_of(axes, (), again=seen)
-    both = table.join(again, on=["word", "gender"], how="left")
-    same = (pl.col("value") - pl.col("again")).abs() <= ROUNDING
-    if wrong := both.filter(~same.fill_null(value=False))["word"].to_list():
+    compared = table.join(again, on=["word", "gender"], how="left")
+    equal = (pl.col("value") - pl.col("again")).abs() <= ROUNDING
+    if wrong := compared.filter(~equal.fill_null(value=False))["word"].to_list():
         raise UserError(
             f"analysis.supersenses.smoothing: with {params.smoothing:g} the lists do not give "
             f"the table pmi ({wrong[0]!r}); set it to analysis.pmi.smoothing, and make that table "
@@ -225,11 +222,13 @@ def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
     ``eta``: rows of the table ``latent`` of one language.
     ``source``: one of ``DEVIATIONS``, not ``pmi``.
     """
-    here = pl.col("sentiment") == sentiment
+    in_sentiment = pl.col("sentiment") == sentiment
     value, q, word = pl.col("value"), pl.col("q"), ["pos", "word"]
     if source == "latent":
-        return eta.filter(here).with_columns(value=value - value.min().over("pos", "gender") + 1)
-    likely = eta.filter(here & (q == q.max().over(word)))
+        return eta.filter(in_sentiment).with_columns(
+            value=value - value.min().over("pos", "gender") + 1
+        )
+    likely = eta.filter(in_sentiment & (q == q.max().over(word)))
     likely = likely.filter(pl.len().over(word) == 2)
     contrast = likely.with_columns(value=2 * value - value.sum().over(word))
     return contrast.with_columns(value=value - value.mean().over("pos", "gender"))
@@ -265,9 +264,9 @@ def classified(
         .sort("word")
     )
     row = [rows.get(word, rows.get(word.lower())) for word in wide["word"]]
-    kept = wide.with_columns(row=pl.Series(row, dtype=pl.Int64)).drop_nulls("row")
-    values = kept.select(GENDERS).cast(pl.Float64).to_numpy()
-    return kept["word"].to_list(), values, parts[kept["row"].to_numpy()]
+    matched = wide.with_columns(row=pl.Series(row, dtype=pl.Int64)).drop_nulls("row")
+    values = matched.select(GENDERS).cast(pl.Float64).to_numpy()
+    return matched["word"].to_list(), values, parts[matched["row"].to_numpy()]
 
 
 def _classes_of(pos: str) -> list[str]:
@@ -288,22 +287,23 @@ def _rows(
     leaders = {g: leading(values[:, i], params.top_k) for i, g in enumerate(GENDERS)}
     shares = {}
     if replicates:  # words are ranked again in each
-        place = {word: i for i, word in enumerate(replicates.words)}
-        drawn_values = replicates.values[:, [place[word] for word in words]]
+        position = {word: i for i, word in enumerate(replicates.words)}
+        drawn_values = replicates.values[:, [position[word] for word in words]]
         for g, gender in enumerate(GENDERS):
             shares[gender] = leading_shares(drawn_values[:, :, g], parts, params.top_k)
     for first, second in PAIRS:
-        one, two = (parts[leaders[gender]] for gender in (first, second))
-        if not (len(one) and len(two)):
+        first_parts, second_parts = (parts[leaders[gender]] for gender in (first, second))
+        if not (len(first_parts) and len(second_parts)):
             continue
         how = params.n_permutations, params.seed, params.confidence
-        compared = compare(one, two, *how)
+        compared = compare(first_parts, second_parts, *how)
         for c, (supersense, comparison) in enumerate(zip(_classes_of(pos), compared, strict=True)):
             shown = comparison.difference
             if replicates:
                 n = sum(replicates.names[GENDERS.index(gender)] for gender in (first, second))
                 drawn_shares = (shares[first] - shares[second])[:, c]
-                shown = over_names(shown.value, drawn_shares, n, params.confidence)
+                ends = symmetric(drawn_shares, shown.value, params.confidence, -1.0)
+                shown = Estimate(shown.value, *ends, n)
             p = None if source == "latent" else comparison.p
             row = shown.row(
                 p=p,
@@ -312,8 +312,8 @@ def _rows(
                 supersense=supersense,
                 first=first,
                 second=second,
-                words_first=len(one),
-                words_second=len(two),
+                words_first=len(first_parts),
+                words_second=len(second_parts),
             )
             # the test's unit is the word, whatever the interval is over
             yield row | {TESTED_ERROR: comparison.difference.standard_error(params.confidence)}

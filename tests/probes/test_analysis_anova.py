@@ -291,29 +291,6 @@ def test_run_confounded_factors(study):
     assert set(rows["reason"]) == {"confounded"}
 
 
-def test_run_level_of_one_model_has_no_jackknife(study):
-    write_four(study)
-    study.model("bertweet", "BERTweet", "base")
-    study.shares("bertweet", (20, 40, 40), (30, 30, 40))
-    rows = study.run()["coefficients"].filter(level="BERTweet", response="male")
-    assert rows.filter(interval="least squares")["low"].null_count() == 0
-    jackknife = rows.filter(interval="jackknife")
-    assert jackknife["value"].null_count() == 0
-    assert set(jackknife["reason"]) == {"one model"}
-
-
-def test_run_worlds_and_models_are_never_mixed(study):
-    write_four(study)
-    for name, effect in (("planted", 1), ("other", 1), ("null", 0)):
-        study.model(name, name, "tiny", effect)
-        study.shares(name, (90, 5, 5), (5, 90, 5))
-    found = study.run()["coefficients"].filter(factor="family", interval="jackknife")
-    numbers = dict(found.select("models", "n").unique().iter_rows())
-    assert numbers == {"models": 4, "worlds": 2, "null worlds": 1}
-    assert set(found.filter(models="models")["level"]) == {"ALBERT"}
-    assert set(found.filter(models="worlds")["level"]) == {"planted"}
-
-
 def test_run_worlds_of_one_language_each_are_compared_three_way(study):
     # of men 20 positive, in Spanish 30 more, in the large size 10 more; women have 30 everywhere
     for language, size in product(("en", "es"), ("base", "large")):

@@ -8,7 +8,7 @@ from recovering import plant, write_tables
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.probes.politicians import latent, latent_model, recovery
+from plumbline.probes.politicians import latent, recovery
 from plumbline.probes.politicians.words import word_counts
 from plumbline.probes.politicians.words.word_counts import bootstrap_counts, permute_names
 
@@ -187,33 +187,3 @@ def test_recovery_planted(study):
     assert {row["world"] for row in rows.values()} == {"planted"}
     assert rows["label_agreement", ""]["n"] == 12
     assert rows["discoveries", ""]["n"] == 72
-
-
-def without_posterior(counts, q, l1, posterior, *rest):
-    even = np.full_like(q, 1 / q.shape[1])  # where nothing says what sentiments are
-    found = FIT(counts, even, l1, 0 * posterior, *rest)
-    return found._replace(divergence=np.full(len(l1), (q * np.log(q / even)).sum()))
-
-
-FIT = latent_model.fit
-OTHER = [MEANT[(i + 4) % 12] for i in range(12)]
-SENSE, APART = ("label_agreement", ""), ("divergence", "")
-SIGNS = ("sign_agreement", "share of a sentiment")
-BROKEN = {  # function, lexicon and the rows that fail
-    "posterior term": ({"fit": without_posterior}, MEANT, {SENSE, SIGNS, APART}),
-    "lexicon": ({}, OTHER, {SENSE, SIGNS}),
-    "nothing": ({}, MEANT, set()),
-}
-
-
-@pytest.mark.parametrize("what", BROKEN)
-def test_recovery_broken_sentiments(study, monkeypatch, what):
-    """The order of words by gender is the same in all; the other rows are not."""
-    instead, lexicon, failing = BROKEN[what]
-    planted_study(study, lexicon, "mmmmw" * 40)
-    for name, function in instead.items():
-        monkeypatch.setattr(latent_model, name, function)
-    value = {key: row["value"] for key, row in recovered(study).items()}
-    wrong = {SENSE: value[SENSE] < 0.7, SIGNS: value[SIGNS] < 0.7, APART: value[APART] > 0.1}
-    assert {key for key, off in wrong.items() if off} == failing
-    assert value["rank_correlation", ""] > 0.8

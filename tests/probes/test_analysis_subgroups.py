@@ -134,21 +134,6 @@ def test_run_shares_are_counted_among_the_largest(planted):
     assert sums["value"].to_list() == pytest.approx([1] * len(sums), abs=1e-5)
 
 
-def test_run_two_sentiments_are_tested_once(tmp_path):
-    rng = np.random.default_rng(SEED)
-    study = Parts(tmp_path)
-    genders = "mw" * 100
-    study.write("en", {"ADJ": drawn(rng, genders, [1.5] * 200)}, genders)
-    study.write_people(**about(genders, [True, True, False, False] * 50))
-    study.plant({word: SENTIMENTS[n % 2] for n, word in enumerate(WORDS)})
-    found = study.tables()
-    for name in ("shares", "differences"):
-        assert set(found[name]["sentiment"]) == {"positive", "negative"}
-    assert set(found["differences"].drop_nulls("p")["sentiment"]) == {"positive"}
-    every = study.tables(top_share=1)["differences"]
-    assert (set(every["value"]), every["p"].count()) == ({0}, 0)
-
-
 @pytest.mark.parametrize("effect", [1.5, 0.0])
 def test_run_agreement_of_halves_with_one_bias_or_none(tmp_path, effect):
     rng = np.random.default_rng(SEED)

@@ -60,9 +60,7 @@ def test_sampled_shares(tmp_path, nats, people, true):
     ratio = nats * np.repeat([1.0, -1.0, 0.0], 8)
     inputs = Inputs(("m",), {}, tmp_path)
     plant(
-        inputs.weights("m"),
-        PLANTED | {"log_ratio_nats": ratio, "sentiment": kinds},
-        name_noise=1.0,
+        inputs.weights("m"), PLANTED | {"log_ratio_nats": ratio, "sentiment": kinds}, name_noise=1.0
     )
     world = recovery.truth(inputs, "m")
     differences = shares.sampled_shares(world, "ADJ", {"male": people, "female": people}, 8, 24, 8)

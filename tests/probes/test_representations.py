@@ -1,4 +1,3 @@
-import datasets
 import numpy as np
 import polars as pl
 import pytest
@@ -46,17 +45,6 @@ def test_probe_writes_each_word_once(ready, monkeypatch):
     monkeypatch.setattr(representations, "SHARD", 5000)
     whole = pl.read_parquet(probe("representations", "tiny") / "en/00000.parquet")
     assert whole.equals(rows)
-
-
-def test_outputs_load_as_a_dataset(ready, tmp_path):
-    folder = probe("representations", "causal")
-    rows = datasets.load_dataset(
-        str(folder), "fr", split="train", cache_dir=str(tmp_path / "cache")
-    )
-    wanted = dict.fromkeys(("word", "model", "revision"), datasets.Value("string"))
-    wanted |= dict.fromkeys(("pieces", "unknown_pieces"), datasets.Value("int32"))
-    assert rows.features == wanted | {"state": datasets.List(datasets.Value("float64"))}
-    assert len(rows[0]["state"]) == 32
 
 
 def test_probe_rejects(ready, change):

@@ -27,7 +27,7 @@ SEVERAL_WORLDS = {
     "averages": shares.average_rows,
     "anova": shares.anova_rows,
 }
-TEXTS = "lexicon_evaluation"  # of no model: what is planted is in the texts
+TEXTS = "lexicon_evaluation"  # no model: what is planted is in the texts
 TABLES = (*dict.fromkeys([*ONE_WORLD, *SEVERAL_WORLDS]), TEXTS)
 DATASETS = ("words",)
 __all__ = ["DATASETS", "TABLES", "run", "truth"]

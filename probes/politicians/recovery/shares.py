@@ -57,19 +57,20 @@ def sentiment_rows(rows: Comparison, world: World) -> None:
     for (deviation, reading), part in table.group_by("deviation", "reading", maintain_order=True):
         name, pairs = f"{deviation}, {reading}", reading == "pairs"
         tests = [test for test in ("words", "names") if test in part["test"]]
-        own, true = shares.filter(deviation=deviation, reading=reading), {}
-        for pos, size in own.select("pos", "top_k").unique().iter_rows():
+        taken = shares.filter(deviation=deviation, reading=reading)
+        true: dict[tuple[str, str], float] = {}
+        for pos, size in taken.select("pos", "top_k").unique().iter_rows():
             words = size // (len(SENTIMENTS) if pairs else 1)
             planted = planted_shares(world, smoothed.filter(pos=pos), words)
             true |= {(pos, sentiment): share for sentiment, share in planted.items()}
-        both = with_true(part.filter(test=tests[-1]), true)
-        for row in both.to_dicts():
+        compared = with_true(part.filter(test=tests[-1]), true)
+        for row in compared.to_dicts():
             item = f"{name}: {row['pos']}, {row['sentiment']}"
             measure = "direction" if pairs else "estimate"  # planted are shares of words
             expected = float(np.sign(row["true"])) if pairs else row["true"]
             rows.copy(measure, row, "name", item=item, expected=expected)
-        rows.coverage(both, CELL, item=name)
-        large = both.filter(pl.col("true").abs() >= LARGE)
+        rows.coverage(compared, CELL, item=name)
+        large = compared.filter(pl.col("true").abs() >= LARGE)
         rows.signs(large["true"].to_numpy(), large["value"].to_numpy(), CELL, item=name)
         for test in tests:
             p = part.filter(test=test)["p_bh"]
@@ -94,10 +95,10 @@ def _compare(
     if tests:
         measures["discoveries"] = pl.col("p") <= LEVEL
         measures["discoveries_bh"] = pl.col("p_bh") <= LEVEL
-    for measure, held in measures.items():
-        known = table.filter(held.is_not_null())
-        if clusters := known.select("pos", "sentiment").n_unique():
-            share = float(known.select(held.mean()).item())
+    for measure, condition in measures.items():
+        judged = table.filter(condition.is_not_null())
+        if clusters := judged.select("pos", "sentiment").n_unique():
+            share = float(judged.select(condition.mean()).item())
             rows.add(measure, wilson(share * clusters, clusters, rows.confidence), CELL, item=item)
 
 
@@ -110,14 +111,16 @@ def subgroup_rows(rows: Comparison, world: World) -> None:
     lengths = dict(pmi.select("pos", "list_length").unique().iter_rows())
     male_minus_female: dict[tuple[str, str], Shares] = {}
     sizes = world.read("subgroups", "shares").select("pos", "subgroup", "top_k", "candidates")
-    for pos, name, *size in sizes.unique(maintain_order=True).iter_rows():
+    for pos, name, size, candidates in sizes.unique(maintain_order=True).iter_rows():
         genders = dict(people.filter(subgroup=name).select("gender", "people").iter_rows())
-        shares = sampled_shares(world, pos, genders, *size, lengths[pos])
+        shares = sampled_shares(world, pos, genders, size, candidates, lengths[pos])
         male_minus_female[pos, name] = shares
     true = []
     for pos, contrast, sentiment in table.select("pos", "contrast", "sentiment").iter_rows():
-        both = [male_minus_female[pos, name][sentiment] for name in contrast.split(" against ")]
-        true.append(sum(both[1:]) - both[0])
+        differences = [
+            male_minus_female[pos, name][sentiment] for name in contrast.split(" against ")
+        ]
+        true.append(sum(differences[1:]) - differences[0])
     between = pl.col("contrast").str.contains(" against ")
     table = table.with_columns(true=pl.Series(true, dtype=pl.Float64))
     _compare(rows, table.filter(~between), "in a subgroup")
@@ -139,8 +142,8 @@ def robustness_rows(rows: Comparison, world: World) -> None:
         return
     lengths = dict(pmi.select("pos", "list_length").unique().iter_rows())
     keys = ["pos", "kind", "variation", "men", "women", "non_binary", "top_k", "candidates"]
-    own, parts = table.filter(number=DIFFERENCE).drop_nulls("value"), []
-    for values, part in own.group_by(keys, maintain_order=True):
+    gaps, parts = table.filter(number=DIFFERENCE).drop_nulls("value"), []
+    for values, part in gaps.group_by(keys, maintain_order=True):
         pos, kind, variation, *people, size, candidates = values
         length = int(variation) if kind == "list length" else lengths[pos]
         counts = zip(("male", "female", "non-binary"), people, strict=True)
@@ -158,8 +161,9 @@ def sampled_by_cell(world: World) -> dict[tuple[str, str], float]:
     if shares.is_empty() or coverage.is_empty():
         return {}
     lengths = dict(coverage.select("pos", "list_length").iter_rows())
-    own, true = shares.filter(deviation="pmi", reading="argmax"), {}
-    by = own.group_by("pos", "top_k", "candidates", maintain_order=True)
+    ranking = shares.filter(deviation="pmi", reading="argmax")
+    true: dict[tuple[str, str], float] = {}
+    by = ranking.group_by("pos", "top_k", "candidates", maintain_order=True)
     for (pos, size, candidates), part in by:
         people = dict(part.select("gender", "n").unique(maintain_order=True).iter_rows())
         sizes = (int(str(size)), int(str(candidates)), lengths[pos])
@@ -170,42 +174,44 @@ def sampled_by_cell(world: World) -> dict[tuple[str, str], float]:
 
 def average_rows(rows: Comparison, worlds: Sequence[World]) -> None:
     """Compare differences of shares, means over the worlds of a language."""
-    for own in by_language([world for world in worlds if not world.settings.null]):
-        table = own[0].read("averages", "averages", "")
-        shares = [by_cell for world in own if (by_cell := sampled_by_cell(world))]
+    for group in by_language([world for world in worlds if not world.settings.null]):
+        table = group[0].read("averages", "averages", "")
+        shares = [by_cell for world in group if (by_cell := sampled_by_cell(world))]
         if table.is_empty() or not shares:
             continue
         table = table.filter(people="everybody", response=DIFFERENCE, models="worlds")
         table = table.filter(deviation="pmi", reading="argmax", n=len(shares))
         cells = set.intersection(*map(set, shares))
         true = {cell: float(np.mean([share[cell] for share in shares])) for cell in cells}
-        rows.at = {**own[0].key, "model": "worlds"}
+        rows.at = {**group[0].key, "model": "worlds"}
         _compare(rows, with_true(table, true), "", tests=False)
 
 
 def anova_rows(rows: Comparison, worlds: Sequence[World]) -> None:
     """Compare coefficients with those fitted to the planted differences, in percent."""
     shares = {w.model: sampled_by_cell(w) for w in worlds if not w.settings.null}
-    table = read_table(worlds[0].inputs.tables("anova") / "coefficients.parquet") if shares else []
-    if not len(table):
+    if not shares:
+        return
+    table = read_table(worlds[0].inputs.tables("anova") / "coefficients.parquet")
+    if table.is_empty():
         return
     table = table.filter(models="worlds", response=DIFFERENCE, language="all")
     table = table.filter(deviation="pmi", reading="argmax")
     parts = []
     for values, part in table.group_by("pos", "sentiment", "interval", maintain_order=True):
         cell = str(values[0]), str(values[1])
-        own = [world for world in worlds if cell in shares.get(world.model, {})]
-        if len(own) == part["n"][0]:
-            response = [100 * shares[world.model][cell] for world in own]
-            parts.append(part.with_columns(true=fitted(own, response, part)))
+        fitted_worlds = [world for world in worlds if cell in shares.get(world.model, {})]
+        if len(fitted_worlds) == part["n"][0]:
+            response = [100 * shares[world.model][cell] for world in fitted_worlds]
+            parts.append(part.with_columns(true=fitted(fitted_worlds, response, part)))
     if not parts:
         return
-    every = pl.concat(parts).drop_nulls(["value", "true"])
+    compared = pl.concat(parts).drop_nulls(["value", "true"])
     rows.at = {"model": "worlds", "language": "all", "world": "planted"}
     cluster = "coefficient and sentiment"
     for interval in ("least squares", "jackknife"):
-        rows.coverage(every.filter(interval=interval), cluster, item=interval)
-    large = every.filter(pl.col("true").abs() >= STRONG, interval="least squares")
+        rows.coverage(compared.filter(interval=interval), cluster, item=interval)
+    large = compared.filter(pl.col("true").abs() >= STRONG, interval="least squares")
     rows.signs(large["true"].to_numpy(), large["value"].to_numpy(), cluster)
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SIDES = {"male": -1.0, "female": 1.0, "non-binary": 0.0}
 EFFECTS = ("word_effect", "sentiment_effect", "supersense_effect")
 OWN = {"word", "pos", "frequency_nats", "log_ratio_nats", "sentiment"}
-SAMPLES = 30  # of as many names
+SAMPLES = 30  # draws of as many names
 HALF = 0.5  # added to every count before words are ranked, as the analyses do by default
 
 
@@ -73,10 +73,18 @@ def tastes(
 ) -> Array:
     """Return p(word | name), an array (names, words), drawing each name's own taste."""
     sides = np.array([SIDES[g] for g in genders])[:, None]
-    own = rng.normal(0.0, noise, (len(genders), len(planted.words)))
-    logits = planted.frequency + sides * planted.log_ratio / 2 + own
+    taste = rng.normal(0.0, noise, (len(genders), len(planted.frequency)))
+    logits = planted.frequency + sides * planted.log_ratio / 2 + taste
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+
+def _counted(taste: Array, lemmas: NDArray[np.int64], length: int) -> Array:
+    """Count the names with each lemma among the ``length`` likeliest words, (lemmas,)."""
+    top = np.argpartition(-taste, min(length, taste.shape[1]) - 1, axis=1)[:, :length]
+    listed = np.zeros((len(taste), lemmas.max() + 1))
+    listed[np.arange(len(taste))[:, None], lemmas[top]] = 1
+    return np.asarray(listed.sum(axis=0))
 
 
 def expected_counts(
@@ -97,18 +105,14 @@ def expected_counts(
     ``lemmas``: of each word the number of its lemma, from 0 without gaps: a list has a lemma if it
     has one of its words.
     """
-    of = np.arange(len(planted.words)) if lemmas is None else np.array(lemmas)
+    lemma = np.arange(len(planted.frequency)) if lemmas is None else np.array(lemmas)
     rng = np.random.default_rng(seed)
-    names, block = 20_000, 2_000
-    counts = np.zeros((len(shares), of.max() + 1))
-    for row, gender in enumerate(shares):
-        for _ in range(names // block):
-            drawn = tastes(planted, [gender] * block, noise, rng)
-            top = np.argpartition(-drawn, top_k - 1, axis=1)[:, :top_k]
-            has = np.zeros((block, counts.shape[1]), dtype=bool)
-            has[np.arange(block)[:, None], of[top]] = True
-            counts[row] += has.sum(axis=0)
-    return counts.T * [share / names for share in shares.values()]
+    blocks, block = 10, 2_000
+    counts = [
+        sum(_counted(tastes(planted, [g] * block, noise, rng), lemma, top_k) for _ in range(blocks))
+        for g in shares
+    ]
+    return np.array(counts).T * [share / (blocks * block) for share in shares.values()]
 
 
 class World(NamedTuple):
@@ -117,8 +121,8 @@ class World(NamedTuple):
     inputs: Inputs
     model: str
     settings: Settings
-    words: pl.DataFrame  # of each lemma, under `word`: columns as in OWN
-    forms: pl.DataFrame  # of each form, as it was planted: columns as in OWN, and its lemma
+    words: pl.DataFrame  # one row a lemma, under `word`: columns as in OWN
+    forms: pl.DataFrame  # one row a form, as it was planted: columns as in OWN, and its lemma
 
     @property
     def key(self) -> dict[str, str]:
@@ -133,13 +137,13 @@ class World(NamedTuple):
         """
         folder = self.inputs.tables(analysis, self.model if model is None else model)
         table = read_table(folder / f"{name}.parquet")
-        own = {"language": self.settings.language, "unit": "lemma"}
-        own |= {"model": self.model} if model == "" else {}
-        return table.filter(**{name: own[name] for name in own if name in table.columns})
+        values = {"language": self.settings.language, "unit": "lemma"}
+        values |= {"model": self.model} if model == "" else {}
+        return table.filter(**{name: values[name] for name in values if name in table.columns})
 
 
 def truth(inputs: Inputs, model: str) -> World | None:
-    """Return what was planted in a model; None where it is no world of names.
+    """Return the truth of a world of names; None for any other model.
 
     The lemma of a form is the most frequent one of the dataset ``words``. A form that it lacks, or
     without the dataset each, is taken for a lemma.
@@ -163,7 +167,7 @@ def truth(inputs: Inputs, model: str) -> World | None:
 
 
 def _add_forms(forms: pl.DataFrame) -> pl.DataFrame:
-    """Return what is true of lemmas: the odds of one are the sum of those of its forms.
+    """Return the truth of lemmas: the odds of one are the sum of those of its forms.
 
     Its sentiment is that of the lemma itself, or if it was not planted of its likeliest form.
     """
@@ -221,7 +225,7 @@ def pmi_of(cells: pl.DataFrame) -> pl.Series:
 
 
 def true_cells(world: World, pos: str, people: dict[str, int], length: int) -> pl.DataFrame:
-    """Return how many lists are expected to have a word: columns word, sentiment, gender, expected.
+    """Return expected numbers of lists with a word: columns word, sentiment, gender, expected.
 
     ``people``: how many of each gender the lists are of; ``length``: forms in a list.
     """
@@ -245,19 +249,18 @@ def _forms(world: World, pos: str) -> tuple[Forms, pl.DataFrame]:
     return tuple((f, r, number[lemma]) for f, r, lemma in forms.iter_rows()), lemmas
 
 
-def _planted(forms: Forms) -> Planted:
-    """Return words of which the sentiments do not matter."""
-    frequency, log_ratio, _ = np.array(forms).T
-    size = len(forms)
-    return Planted(("",) * size, frequency, log_ratio, np.zeros(size, dtype=int), ("",) * size)
+def _planted(forms: Forms) -> tuple[Planted, NDArray[np.int64]]:
+    """Return words of which the sentiments do not matter, and the number of the lemma of each."""
+    frequency, log_ratio, lemmas = np.array(forms).T
+    return Planted((), frequency, log_ratio, np.zeros(0, np.int64), ()), lemmas.astype(np.int64)
 
 
 @lru_cache(maxsize=64)  # the same for every share of men and women
 def _chances(forms: Forms, genders: tuple[str, ...], noise: float, length: int, seed: int) -> Array:
     """Return the chance of lemmas to be in a list of a name of a gender, (lemmas, genders)."""
-    lemmas = [lemma for *_, lemma in forms]
+    planted, lemmas = _planted(forms)
     shares = dict.fromkeys(genders, 1.0)
-    return expected_counts(_planted(forms), shares, noise, length, seed, lemmas)
+    return expected_counts(planted, shares, noise, length, seed, lemmas.tolist())
 
 
 def class_differences(
@@ -275,8 +278,8 @@ def class_differences(
     for gender, sign in ((first, 1), (second, -1)):
         of_gender = words.filter(gender=gender)
         largest = of_gender.sort("value", descending=True, maintain_order=True).head(size)
-        held = classes.join(largest, on="word", maintain_order="left")
-        shares = held.group_by("class", maintain_order=True).agg(pl.col("share").sum())
+        inside = classes.join(largest, on="word", maintain_order="left")
+        shares = inside.group_by("class", maintain_order=True).agg(pl.col("share").sum())
         for name, share in shares.iter_rows():
             differences[name] += sign * share / max(len(largest), 1)
     return differences
@@ -302,11 +305,11 @@ def sampled_shares(
     seed = (settings.seed, POS.index(pos), *people.values())
     differences = np.zeros(len(SENTIMENTS))
     for counts in _counts(forms, settings.name_noise, tuple(people.items()), length, seed):
-        known = np.argsort(-counts.sum(axis=0), kind="stable")[:candidates]
+        frequent = np.argsort(-counts.sum(axis=0), kind="stable")[:candidates]
         cells = counts + HALF
-        lift = np.log(cells / cells.sum(axis=0) / cells.sum(axis=1, keepdims=True))[:, known]
+        lift = np.log(cells / cells.sum(axis=0) / cells.sum(axis=1, keepdims=True))[:, frequent]
         for gender, sign in (("male", 1), ("female", -1)):
-            largest = known[np.argsort(-lift[list(people).index(gender)], kind="stable")[:size]]
+            largest = frequent[np.argsort(-lift[list(people).index(gender)], kind="stable")[:size]]
             differences += sign * np.bincount(kinds[largest], minlength=len(SENTIMENTS)) / size
     return dict(zip(SENTIMENTS, (differences / SAMPLES).tolist(), strict=True))
 
@@ -320,14 +323,9 @@ def _counts(
     seed: tuple[int, ...],
 ) -> Array:
     """Draw names and count whose lists have each lemma, (draws, genders, lemmas)."""
-    lemmas, planted = np.array([lemma for *_, lemma in forms]), _planted(forms)
-    rng = np.random.default_rng(seed)
-    counts = np.zeros((SAMPLES, len(people), lemmas.max() + 1))
-    for sample in counts:
-        for row, (gender, number) in zip(sample, people, strict=True):
-            taste = tastes(planted, [gender] * number, noise, rng)
-            top = np.argsort(-taste, axis=1)[:, :length]
-            has = np.zeros((number, len(row)))
-            has[np.arange(number)[:, None], lemmas[top]] = 1
-            row[:] = has.sum(axis=0)
-    return counts
+    (planted, lemmas), rng = _planted(forms), np.random.default_rng(seed)
+    counts = [
+        [_counted(tastes(planted, [g] * n, noise, rng), lemmas, length) for g, n in people]
+        for _ in range(SAMPLES)
+    ]
+    return np.array(counts)

@@ -51,9 +51,9 @@ def pmi_rows(rows: Comparison, world: World) -> None:
     else:
         _compare_contrasts(rows, contrast(smoothed).join(world.words, on="word"), "")
     true = pl.concat(true_pmi(world, part) for part in smoothed.partition_by("pos"))
-    both = smoothed.filter(pl.col("gender").is_in(BINARY))
+    binary = smoothed.filter(pl.col("gender").is_in(BINARY))
     keys = ["pos", "word", "gender"]
-    rows.coverage(both.join(true.select(*keys, true="value"), on=keys), "word and gender")
+    rows.coverage(binary.join(true.select(*keys, true="value"), on=keys), "word and gender")
     _discoveries(rows, smoothed, "word and gender")
 
 
@@ -63,9 +63,9 @@ def contrast(table: pl.DataFrame) -> pl.DataFrame:
     return table.group_by("word").agg(contrast=female - male).drop_nulls().sort("word")
 
 
-def _compare_contrasts(rows: Comparison, both: pl.DataFrame, item: str) -> None:
+def _compare_contrasts(rows: Comparison, compared: pl.DataFrame, item: str) -> None:
     """Compare the planted log-ratios of words with their measured contrasts."""
-    true, measured = (both[column].to_numpy() for column in ("log_ratio_nats", "contrast"))
+    true, measured = (compared[column].to_numpy() for column in ("log_ratio_nats", "contrast"))
     rows.order(true, measured, "word", item=item)
     if len(true) >= 4:
         rows.signs(true, measured, "word", item=item)
@@ -73,9 +73,11 @@ def _compare_contrasts(rows: Comparison, both: pl.DataFrame, item: str) -> None:
 
 def pooled_rows(rows: Comparison, worlds: Sequence[World]) -> None:
     """Compare the PMI of each group of worlds, and its differences of genders."""
-    for own in by_language(worlds):
-        pooled, apart = (own[0].read("pmi", name, POOLED) for name in ("pooled", "differences"))
-        by_name = {world.model: world for world in own}
+    for group_worlds in by_language(worlds):
+        pooled, differences = (
+            group_worlds[0].read("pmi", name, POOLED) for name in ("pooled", "differences")
+        )
+        by_name = {world.model: world for world in group_worlds}
         groups = (
             pooled.filter(reading="smoothed").partition_by("group", "members")
             if len(pooled)
@@ -86,12 +88,12 @@ def pooled_rows(rows: Comparison, worlds: Sequence[World]) -> None:
             planted = [by_name[name] for name in names if name in by_name]
             if len(planted) < len(names) or all(w.settings.null for w in planted):
                 continue
-            rows.at = {**own[0].key, "model": group, "world": "planted"}
+            rows.at = {**group_worlds[0].key, "model": group, "world": "planted"}
             true = pl.concat(pooled_truth(planted, part))
-            both = part.filter(pl.col("gender").is_in(BINARY))
-            rows.coverage(both.join(true, on=["pos", "word", "gender"]), "word and gender")
+            binary = part.filter(pl.col("gender").is_in(BINARY))
+            rows.coverage(binary.join(true, on=["pos", "word", "gender"]), "word and gender")
             ratio = contrast(true.rename({"true": "value"})).rename({"contrast": "log_ratio_nats"})
-            measured = apart.filter(group=group, reading="smoothed").join(ratio, on="word")
+            measured = differences.filter(group=group, reading="smoothed").join(ratio, on="word")
             measured = measured.with_columns(contrast="value", true="log_ratio_nats")
             _compare_contrasts(rows, measured, "female minus male")
             rows.coverage(measured, "word", item="female minus male")
@@ -104,8 +106,8 @@ def pooled_truth(worlds: Sequence[World], table: pl.DataFrame) -> Iterator[pl.Da
         cells = []
         for world in worlds:
             length = world.read("pmi", "pmi").filter(pos=pos)["list_length"][0]
-            own = true_cells(world, str(pos), people, length)
-            cells.append(own.select("word", "gender", "expected"))
+            counts = true_cells(world, str(pos), people, length)
+            cells.append(counts.select("word", "gender", "expected"))
         added = pl.concat(cells).group_by("word", "gender", maintain_order=True).sum()
         yield added.select("word", "gender", true=pmi_of(added), pos=pl.lit(pos))
 
@@ -131,11 +133,11 @@ def latent_rows(rows: Comparison, world: World) -> None:
     rows.share("label_agreement", np.concatenate(agreed).tolist(), "word")
     if not world.settings.null:
         words = world.read("latent", "words")
-        both = [
+        contrasts = [
             contrast(words.filter(pos=pos)).join(planted, on="word")
             for pos, (_, planted) in zip(places, parts, strict=True)
         ]
-        _compare_contrasts(rows, pl.concat(both), "")
+        _compare_contrasts(rows, pl.concat(contrasts), "")
         sums = [_sentiment_differences(*part) for part in parts]
         true, measured = np.concatenate(sums, axis=1)
         large = np.abs(true) >= LARGE
@@ -152,7 +154,7 @@ def latent_rows(rows: Comparison, world: World) -> None:
 def _likeliest_agrees(
     table: pl.DataFrame, shares: pl.DataFrame, words: pl.DataFrame
 ) -> NDArray[np.bool_]:
-    """Return whether the most probable sentiment of a word is the planted one, (words,).
+    """Return a mask of words whose most probable sentiment is the planted one, (words,).
 
     p(w, s) is the sum over genders of p(g) p(s | g) p(w | s, g), by the deviations in the table.
     """
@@ -196,19 +198,24 @@ def supersense_rows(rows: Comparison, world: World) -> None:
     table = table.filter(pl.col("supersense").is_in(classes["class"].unique().implode()))
     table = table.filter(first="female", second="male")
     for deviation in ("pmi", "latent contrast"):
-        own, true = table.filter(deviation=deviation), {}
+        rows_of_deviation = table.filter(deviation=deviation)
+        true: dict[tuple[str, ...], float] = {}
         keys = ["pos", "sentiment", "words_first", "words_second"]
-        for pos, sentiment, *sizes in own.select(keys).unique(maintain_order=True).iter_rows():
+        for pos, sentiment, *sizes in (
+            rows_of_deviation.select(keys).unique(maintain_order=True).iter_rows()
+        ):
             words = true_pmi(world, smoothed.filter(pos=pos))
             # all: whatever the sentiment is, of words above 0
-            some = pl.col("value") > 0 if sentiment == "all" else pl.col("sentiment") == sentiment
+            counted = (
+                pl.col("value") > 0 if sentiment == "all" else pl.col("sentiment") == sentiment
+            )
             parts = classes.filter(pos=pos).select("word", "class", "share")
             size = ("female", "male")
-            planted = class_differences(words.filter(some), parts, max(sizes), *size)
+            planted = class_differences(words.filter(counted), parts, max(sizes), *size)
             true |= {(pos, sentiment, name): 0.0 if null else x for name, x in planted.items()}
-        if len(own):
-            both = with_true(own, true, ("pos", "sentiment", "supersense"))
-            _compare_classes(rows, both, deviation, null=null)
+        if len(rows_of_deviation):
+            compared = with_true(rows_of_deviation, true, ("pos", "sentiment", "supersense"))
+            _compare_classes(rows, compared, deviation, null=null)
 
 
 def _compare_classes(rows: Comparison, table: pl.DataFrame, deviation: str, *, null: bool) -> None:
@@ -221,9 +228,9 @@ def _compare_classes(rows: Comparison, table: pl.DataFrame, deviation: str, *, n
     if deviation == "pmi":  # by the contrast names are not drawn again
         rows.coverage(table, "class", item=deviation)
     rows.discoveries(table["p"], "discoveries", "class", item=deviation)
-    if null:  # of effects of usual size one class in thirty is found: its share is no sign
-        some = any(table["p_bonferroni"] <= LEVEL)
-        rows.share("any_discovery", [some], "world", item=deviation)
+    if null:  # with effects of usual size one class in thirty is significant: its share is no sign
+        any_significant = any(table["p_bonferroni"] <= LEVEL)
+        rows.share("any_discovery", [any_significant], "world", item=deviation)
     else:
         rows.discoveries(table["p_bonferroni"], "discoveries_bonferroni", "class", item=deviation)
 
@@ -240,17 +247,24 @@ def cluster_rows(rows: Comparison, world: World) -> None:
         return
     women = shares.filter(gender="female")
     keys = ["pos", "reading", "cluster_id"]
-    both = words.filter(group="together")
-    both = both.join(world.words.select("pos", "word", "log_ratio_nats"), on=["pos", "word"])
-    both = both.join(women.select(*keys, women="value"), on=keys)
+    compared = words.filter(group="together")
+    compared = compared.join(
+        world.words.select("pos", "word", "log_ratio_nats"), on=["pos", "word"]
+    )
+    compared = compared.join(women.select(*keys, women="value"), on=keys)
     for (reading,), part in women.group_by("reading", maintain_order=True):
         key = {"reading": str(reading)}
-        own = both.filter(reading=reading)
-        if not world.settings.null and len(own) >= 4:
-            gendered = own.filter(pl.col("gender").is_in(BINARY))
+        of_reading = compared.filter(reading=reading)
+        if not world.settings.null and len(of_reading) >= 4:
+            gendered = of_reading.filter(pl.col("gender").is_in(BINARY))
             side = (gendered["gender"] == "female").cast(pl.Float64) * 2 - 1
             rows.signs(gendered["log_ratio_nats"].to_numpy(), side.to_numpy(), "word", **key)
-            rows.order(own["log_ratio_nats"].to_numpy(), own["women"].to_numpy(), "word", **key)
+            rows.order(
+                of_reading["log_ratio_nats"].to_numpy(),
+                of_reading["women"].to_numpy(),
+                "word",
+                **key,
+            )
         _discoveries(rows, part, "cluster", **key)
 
 
@@ -271,11 +285,13 @@ def lexicon_rows(rows: Comparison, inputs: Inputs) -> None:
             continue
         for source, world in ((planted, "planted"), (null, "null")):
             rows.at = {"language": language, "model": source, "world": world}
-            own = table.filter(language=language, source=source)
-            _discoveries(rows, own, cluster)
+            rows_of_source = table.filter(language=language, source=source)
+            _discoveries(rows, rows_of_source, cluster)
             if world == "planted":
-                above = own["value"] - CHANCE
-                rows.signs(np.ones(len(own)), above.to_numpy(), cluster, item="above chance")
+                above = rows_of_source["value"] - CHANCE
+                rows.signs(
+                    np.ones(len(rows_of_source)), above.to_numpy(), cluster, item="above chance"
+                )
             else:
-                dealt = own.filter(measure="accuracy").with_columns(true=CHANCE)
+                dealt = rows_of_source.filter(measure="accuracy").with_columns(true=CHANCE)
                 rows.coverage(dealt, "lexicon", item="accuracy")

@@ -104,7 +104,7 @@ class TopWords(Lexicon, Resampling):
     smoothing: float = Field(gt=0, description="added to every cell before PMI is computed")
 
     def size(self, candidates: int) -> int:
-        """Return how many of so many candidates are taken."""
+        """Return the number of candidates that are taken."""
         return max(1, min(self.top_k, int(self.top_share * candidates)))
 
 
@@ -121,7 +121,7 @@ class Ranking(NamedTuple):
     permuted: NDArray[np.float64] | None = None  # the same, male and female permuted over names
 
     def has_test(self, sentiment: int) -> bool:
-        """Return whether genders can differ in a sentiment, and no other test is the same."""
+        """Test whether genders can differ in a sentiment, and no other test is the same."""
         possible = self.replicates is not None and self.top_k < self.candidates
         return possible and sentiment in tested(self.base)
 
@@ -161,8 +161,8 @@ def tested(base: NDArray[Any]) -> NDArray[np.intp]:
 
     ``base``, (sentiments,) array: shares among the candidates.
     """
-    there = np.flatnonzero(base)
-    return there[: max(len(there) - 1, 0)] if len(there) < NUMBER else there
+    present = np.flatnonzero(base)
+    return present[: max(len(present) - 1, 0)] if len(present) < NUMBER else present
 
 
 def by_pmi(
@@ -176,23 +176,23 @@ def by_pmi(
     which are left out.
     ``strata``, (names,): of names that were matched, whose genders are permuted within these.
     """
-    known = np.flatnonzero(~np.isnan(q).any(axis=1))
-    if not len(known) or len(lists.labels) < 2:
+    has_q = np.flatnonzero(~np.isnan(q).any(axis=1))
+    if not len(has_q) or len(lists.labels) < 2:
         return None
-    classes, size = argmax(q[known]), how.size(len(known))
-    matrix = lists.matrix.tocsc()[:, known].tocsr()
+    classes, size = argmax(q[has_q]), how.size(len(has_q))
+    matrix = lists.matrix.tocsc()[:, has_q].tocsr()
     ranked = shares.NameShares(matrix, lists.genders, classes, size, NUMBER, how.smoothing)
     permuted = None
     if {MALE, FEMALE} <= set(lists.labels) and how.n_permutations:
-        both = lists.labels.index(MALE), lists.labels.index(FEMALE)
-        permuted = ranked.permuted(how.n_permutations, how.seed, both, strata)
+        pair = lists.labels.index(MALE), lists.labels.index(FEMALE)
+        permuted = ranked.permuted(how.n_permutations, how.seed, pair, strata)
     return Ranking(
         lists.labels,
         lists.of_gender(),
         np.rint(ranked.seen() * size).astype(np.int64),
         size,
-        len(known),
-        np.bincount(classes, minlength=NUMBER) / len(known),
+        len(has_q),
+        np.bincount(classes, minlength=NUMBER) / len(has_q),
         ranked.resampled(how.n_bootstrap, how.seed),
         permuted,
     )
@@ -216,18 +216,22 @@ def by_latent(
     genders = [code for code, gender in enumerate(GENDERS) if gender in axes[0]]
     if len(genders) < 2:
         return None
-    orders = ([GENDERS[code] for code in genders], axes[1].unique().sort(), SENTIMENTS)
-    at = tuple(
+    orders: tuple[Any, ...] = (
+        [GENDERS[code] for code in genders],
+        axes[1].unique().sort(),
+        SENTIMENTS,
+    )
+    cells = tuple(
         values.replace_strict(list(order), range(len(order))).to_numpy()
         for values, order in zip(axes, orders, strict=True)
     )
     eta = np.full([len(order) for order in orders], np.nan)
-    eta[at], q = table["value"].to_numpy(), np.full(eta.shape[1:], np.nan)
-    q[at[1:]] = table["q"].cast(pl.Float64).to_numpy()
-    there = ~np.isnan(q).any(axis=1) & ~np.isnan(eta).any(axis=(0, 2))
-    if not there.any():
+    eta[cells], q = table["value"].to_numpy(), np.full(eta.shape[1:], np.nan)
+    q[cells[1:]] = table["q"].cast(pl.Float64).to_numpy()
+    complete = ~np.isnan(q).any(axis=1) & ~np.isnan(eta).any(axis=(0, 2))
+    if not complete.any():
         return None
-    eta, q = eta[:, there], q[there]
+    eta, q = eta[:, complete], q[complete]
     if deviation == "latent-corrected":
         mean = eta.mean(axis=2)
         others = (mean.sum(axis=0) - mean) / (len(genders) - 1)
@@ -249,28 +253,15 @@ def by_latent(
     )
 
 
-def over_names(
-    value: float, drawn: NDArray[np.float64], n: int, confidence: float, least: float = -1.0
-) -> Estimate:
-    """Return an estimate with the symmetric interval of bootstrap replicates over names.
-
-    ``drawn``: (replicates,) array.
-    ``n``: distinct names behind it.
-    ``least``: least value that there can be; the most is 1.
-    """
-    ends = shares.symmetric(drawn, value, confidence, least)
-    return Estimate(value, *ends, n)
-
-
 def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
     """Yield the share of each sentiment that candidates have; see :func:`difference_rows`."""
     for (g, gender), s in product(enumerate(ranking.genders), np.flatnonzero(ranking.base)):
         share = float(ranking.hits[g, s] / ranking.top_k)
         estimate = Estimate(share, np.nan, np.nan, ranking.top_k)
         if ranking.replicates is not None:
-            drawn, names = ranking.replicates[:, g, s], ranking.names[gender]
-            estimate = over_names(share, drawn, names, confidence, 0.0)
-        key = {"gender": GENDERS[gender], "sentiment": SENTIMENTS[s]}
+            ends = shares.symmetric(ranking.replicates[:, g, s], share, confidence, 0.0)
+            estimate = Estimate(share, *ends, ranking.names[gender])
+        key: dict[str, Any] = {"gender": GENDERS[gender], "sentiment": SENTIMENTS[s]}
         yield estimate.row(**key, base=finite(ranking.base[s]), **ranking.sizes())
 
 
@@ -284,19 +275,19 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
     """
     if not {MALE, FEMALE} <= set(ranking.genders):
         return
-    sides = [ranking.genders.index(MALE), ranking.genders.index(FEMALE)]
-    sizes = np.full(2, ranking.top_k)
+    m, f = ranking.genders.index(MALE), ranking.genders.index(FEMALE)
+    size, (replicates, permuted) = ranking.top_k, ranking[-2:]
     for s in map(int, np.flatnonzero(ranking.base)):
-        hits, has_test = ranking.hits[sides, s], ranking.has_test(s)
-        by_words = newcombe((hits[0], hits[1]), (sizes[0], sizes[1]), confidence)
-        if ranking.replicates is None:
-            by_words = by_words._replace(low=np.nan, high=np.nan)
-        p = fisher_p(hits[None], sizes)[0, 0] if has_test else None
+        hits, has_test = ranking.hits[[m, f], s], ranking.has_test(s)
+        by_words = newcombe((hits[0], hits[1]), (size, size), confidence)
+        value = by_words.value
+        if replicates is None:
+            by_words = Estimate(value, np.nan, np.nan, by_words.n)
+        p = fisher_p(hits[None], np.full(2, size))[0, 0] if has_test else None
         yield by_words.row(test="words", p=p, sentiment=SENTIMENTS[s])
-        if ranking.replicates is None or ranking.permuted is None:
-            continue
-        drawn, null = (x[:, sides[0], s] - x[:, sides[1], s] for x in ranking[-2:])
-        n = ranking.names[MALE] + ranking.names[FEMALE]
-        p = float(permutation_p(by_words.value, null)) if has_test else None
-        by_names = over_names(by_words.value, drawn, n, confidence)
-        yield by_names.row(test="names", p=p, sentiment=SENTIMENTS[s])
+        if replicates is not None and permuted is not None:
+            sampled, null = (x[:, m, s] - x[:, f, s] for x in (replicates, permuted))
+            ends = shares.symmetric(sampled, value, confidence, -1.0)
+            by_names = Estimate(value, *ends, ranking.names[MALE] + ranking.names[FEMALE])
+            p = float(permutation_p(value, null)) if has_test else None
+            yield by_names.row(test="names", p=p, sentiment=SENTIMENTS[s])

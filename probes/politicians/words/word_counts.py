@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-Unit = Literal["lemma", "form"]  # of what is counted in lists
+Unit = Literal["lemma", "form"]  # what is counted in lists
 UNITS: tuple[Unit, ...] = get_args(Unit)
 OF_PMI = ("plug-in", "smoothed")  # its readings
 MALE, FEMALE, NON_BINARY = (GENDERS.index(g) for g in ("male", "female", "non-binary"))
@@ -58,14 +58,20 @@ PERSONS = 1024  # whose weights are held at once
 LABELS = 64  # permutations whose numbers are held at once for all names
 
 
-def schema(key: str, *columns: Column) -> Schema:
-    """Return a schema; the key is names of columns with spaces between them."""
-    return Schema(columns, tuple(key.split()))
+def schema(key: Iterable[Column], *others: Column) -> Schema:
+    """Return the schema of a table of one model; the key: language, part of speech and ``key``."""
+    first = (LANGUAGE, PART, *key)
+    return Schema((MODEL, *first, *others), tuple(column.name for column in first))
 
 
-def share(name: str, description: str, *, nullable: bool = False) -> Column:
+def category(name: str, labels: tuple[str, ...], about: str, *, nullable: bool = False) -> Column:
+    """Return a column of labels."""
+    return Column(name, "category", about, nullable=nullable, labels=labels)
+
+
+def share(name: str, about: str, *, nullable: bool = False) -> Column:
     """Return a column of shares or probabilities."""
-    return Column(name, "float64", description, nullable=nullable, minimum=0, maximum=1)
+    return Column(name, "float64", about, nullable=nullable, minimum=0, maximum=1)
 
 
 def sort_by_key(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:
@@ -106,6 +112,18 @@ def table_of(
     return typed(table, schema, confidence)
 
 
+def with_difference(table: pl.DataFrame, on: Sequence[str], values: Sequence[str]) -> pl.DataFrame:
+    """Return the values of each gender, and of men less women, as ``response``.
+
+    ``on``: columns whose rows are compared; the table has them, ``gender`` and ``values``.
+    """
+    single = table.select(*on, pl.col("gender").alias("response"), *values)
+    men, women = (single.filter(response=gender) for gender in ("male", "female"))
+    pairs = men.join(women, on=on, suffix="_women").with_columns(response=pl.lit(DIFFERENCE))
+    gaps = pairs.with_columns(pl.col(name) - pl.col(f"{name}_women") for name in values)
+    return pl.concat([single, gaps.select(single.columns)])
+
+
 def rows_of(axes: Mapping[str, Any], estimate: Iterable[Floats], **columns: Any) -> pl.DataFrame:
     """Return a row for each cell of arrays, numbers rounded for a table; not finite is null.
 
@@ -125,9 +143,9 @@ def rows_of(axes: Mapping[str, Any], estimate: Iterable[Floats], **columns: Any)
     """
     shape = tuple(len(labels) for labels in axes.values())
     columns = dict(zip(("value", "low", "high"), estimate, strict=False)) | columns
-    at = np.indices(shape).reshape(len(shape), -1)
+    places = np.indices(shape).reshape(len(shape), -1)
     frame = pl.DataFrame(
-        {name: pl.Series(axes[name]).gather(i) for name, i in zip(axes, at, strict=True)}
+        {name: pl.Series(axes[name]).gather(i) for name, i in zip(axes, places, strict=True)}
     ).with_columns(
         **{
             name: np.broadcast_to(values, shape).ravel()
@@ -149,15 +167,15 @@ class People(NamedTuple):
     names: NDArray[np.uint64]  # key of the name, see :mod:`plumbline.probes.stats.bootstrap`
     first: NDArray[np.bool_]  # one person of each distinct name and gender
 
-    def where(self, wanted: NDArray[np.bool_]) -> People:
+    def where(self, mask: NDArray[np.bool_]) -> People:
         """Return some of the people, given a (people,) array."""
-        return People(*(values[wanted] for values in self))
+        return People(self.items[mask], self.genders[mask], self.names[mask], self.first[mask])
 
 
 class Lists(NamedTuple):
     """Where lists are: those of one part of speech, from one model or several."""
 
-    folders: tuple[Path, ...]  # of each model, with the files of one language
+    folders: tuple[Path, ...]  # one per model, with the files of one language
     pos: str
     frame: str | None = None  # None: each model's own, the first of :func:`frames`
     most: tuple[tuple[str, int], ...] = ()  # columns, and the most that rows may have in them
@@ -171,7 +189,7 @@ class Counts(NamedTuple):
     persons: People  # whose lists were counted
     matrix: csr_array  # (people, words): lists of the person that have the word, one of each model
     words: pl.DataFrame  # word (as was counted), form (that in most lists), lemma
-    rows: int  # of the lists, one for each form
+    rows: int  # in the lists, one for each form
     genders: Integers  # (groups,) codes
     people: Integers  # (groups,) people with lists
     names: Integers  # (groups,) distinct names, each once for every gender that it has
@@ -229,7 +247,7 @@ class Named(NamedTuple):
         return _named(self.matrix[rows], self.names.filter(names), self.words, min_count)
 
     def of_gender(self) -> dict[int, int]:
-        """Return how many distinct names each gender (code) has."""
+        """Return the number of distinct names of each gender (code)."""
         return dict(zip(self.labels, np.bincount(self.genders).tolist(), strict=True))
 
 
@@ -242,11 +260,11 @@ def sources(inputs: Inputs, *models: str) -> Iterator[tuple[str, Lists, Path]]:
     """Yield language, lists, and file of people for all languages and parts of speech of models."""
     folders = [inputs.outputs("associations", model) for model in models]
     for language in sorted({language for folder in folders for language in languages(folder)}):
-        there = tuple(folder / language for folder in folders if (folder / language).is_dir())
+        present = tuple(folder / language for folder in folders if (folder / language).is_dir())
         for pos in POS:
             yield (
                 language,
-                Lists(there, pos),
+                Lists(present, pos),
                 inputs.datasets["politicians"] / f"{language}.parquet",
             )
 
@@ -289,20 +307,20 @@ def scan(source: Lists, folder: Path) -> Iterator[pl.LazyFrame]:
     if not paths:
         raise UserError(f"{folder}: no outputs there; run `make repro STAGE=associations`")
     frame = source.frame or next(iter(frames(folder)), None)
-    wanted = [pl.col(column) <= most for column, most in source.most]
-    wanted += [pl.col("frame") == frame] if frame is not None else []
+    conditions = [pl.col(column) <= most for column, most in source.most]
+    conditions += [pl.col("frame") == frame] if frame is not None else []
     for path in paths:
-        yield pl.scan_parquet(path).filter(pl.col("pos") == source.pos, *wanted)
+        yield pl.scan_parquet(path).filter(pl.col("pos") == source.pos, *conditions)
 
 
 def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, int]:
     """Return the matrix, the words and the number of rows of :class:`Counts`, for these people."""
     item = pl.col("qid").str.slice(1).cast(pl.Int64).alias("item")
-    known = pl.DataFrame({"item": people.items, "person": np.arange(len(people.items))})
+    persons = pl.DataFrame({"item": people.items, "person": np.arange(len(people.items))})
     words = pl.col("word", "lemma").cast(pl.Categorical)
     read = [
         rows.select(item, words, model=pl.lit(number))
-        .join(known.lazy(), on="item")
+        .join(persons.lazy(), on="item")
         .drop("item")
         .collect()
         for number, folder in enumerate(source.folders)
@@ -311,7 +329,7 @@ def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, 
     table = pl.concat(read).rename({"word": "form"})
     counted = pl.col("lemma" if source.unit == "lemma" else "form")
     texts = pl.col("form", "lemma").cast(pl.String)
-    vocabulary = (  # of forms that are in as many lists the first by the alphabet; so of lemmas
+    vocabulary = (  # among forms in as many lists the first by the alphabet; so too for lemmas
         table.group_by("form", "lemma", word=counted)
         .len()
         .with_columns(texts, text=pl.col("word").cast(pl.String))
@@ -321,9 +339,9 @@ def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, 
     )
     code = vocabulary.select("word", code=pl.int_range(pl.len()))
     cells = table.select("model", "person", word=counted).unique().join(code, on="word")
-    at = cells["person"].to_numpy(), cells["code"].to_numpy()
+    places = cells["person"].to_numpy(), cells["code"].to_numpy()
     shape = len(people.items), len(vocabulary)
-    matrix = csr_array((np.ones(len(cells), np.int64), at), shape=shape)  # models are added up
+    matrix = csr_array((np.ones(len(cells), np.int64), places), shape=shape)  # models are added up
     return matrix, vocabulary.select("text", "form", "lemma").rename({"text": "word"}), len(table)
 
 
@@ -376,12 +394,7 @@ def overlaps(counts: Counts, chosen: NDArray[np.intp]) -> tuple[Integers, Intege
 
 
 def bootstrap_counts(
-    counts: Counts,
-    chosen: NDArray[np.intp],
-    n_bootstrap: int,
-    seed: int,
-    *,
-    once: bool = False,
+    counts: Counts, chosen: NDArray[np.intp], n_bootstrap: int, seed: int, *, once: bool = False
 ) -> Draws:
     """Count lists again with bootstrap weights for distinct names.
 
@@ -391,12 +404,12 @@ def bootstrap_counts(
     people, table, groups = counts.persons, counts.with_rest(chosen), counts.groups()
     ordinary, bayesian = np.zeros((2, table.shape[1], len(counts.genders), n_bootstrap))
     persons = np.flatnonzero(counts.seen)
-    for some in np.split(persons, range(PERSONS, len(persons), PERSONS)):
-        uniform = bootstrap.bits(people.names[some], n_bootstrap, seed)
-        own = table[some], groups[some], len(counts.genders)
-        ordinary += weighted(*own, bootstrap.poisson(uniform))
-        weights = bootstrap.exponential(uniform) * (people.first[some, None] | (not once))
-        bayesian += weighted(*own, weights)
+    for block in np.split(persons, range(PERSONS, len(persons), PERSONS)):
+        uniform = bootstrap.bits(people.names[block], n_bootstrap, seed)
+        arguments = table[block], groups[block], len(counts.genders)
+        ordinary += weighted(*arguments, bootstrap.poisson(uniform))
+        weights = bootstrap.exponential(uniform) * (people.first[block, None] | (not once))
+        bayesian += weighted(*arguments, weights)
     bayesian /= bootstrap.GRAIN
     return Draws(ordinary, bayesian, len(counts.words) - len(chosen))
 
@@ -431,12 +444,14 @@ def permute_counts(
     for start in range(0, n_permutations, LABELS):
         # other numbers than those of the weights
         stream = seed + ((start // LABELS + 1) << 32)
-        drawn = bootstrap.bits(units[free], min(LABELS, n_permutations - start), stream)
-        labels = np.repeat(groups[:, None], drawn.shape[1], axis=1)
-        inside = drawn <= np.partition(drawn, size - 1, axis=0)[size - 1]
+        uniform = bootstrap.bits(units[free], min(LABELS, n_permutations - start), stream)
+        labels = np.repeat(groups[:, None], uniform.shape[1], axis=1)
+        inside = uniform <= np.partition(uniform, size - 1, axis=0)[size - 1]
         labels[free] = np.where(inside, *pair)
-        every = range(len(counts.genders))
-        blocks.append(np.stack([by_word @ (labels == g).astype(np.float64) for g in every], axis=1))
+        groups_there = range(len(counts.genders))
+        blocks.append(
+            np.stack([by_word @ (labels == g).astype(np.float64) for g in groups_there], axis=1)
+        )
     return np.concatenate(blocks, axis=2)
 
 
@@ -454,11 +469,11 @@ def permute_names(
     persons = np.flatnonzero(counts.seen)
     names = counts.persons.names[persons]
     _, first, name = np.unique(names, return_index=True, return_inverse=True)
-    held = np.zeros((len(first), len(counts.genders)))
-    np.add.at(held, (name, counts.groups()[persons]), 1)
+    labels = np.zeros((len(first), len(counts.genders)))
+    np.add.at(labels, (name, counts.groups()[persons]), 1)
     by_word = counts.matrix[persons[first]][:, chosen].T.tocsr()
     rng = np.random.default_rng(seed)
-    return np.stack([by_word @ held[rng.permutation(len(first))] for _ in range(n_permutations)])
+    return np.stack([by_word @ labels[rng.permutation(len(first))] for _ in range(n_permutations)])
 
 
 def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
@@ -488,9 +503,7 @@ def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
         .with_row_index("person")[persons]
         .group_by("name", "gender")
         .agg(
-            pl.col("person", "qid").first(),
-            people=pl.len(),
-            popularity=pl.col("popularity").max(),
+            pl.col("person", "qid").first(), people=pl.len(), popularity=pl.col("popularity").max()
         )
         .sort("name", "gender")
     )
@@ -508,5 +521,5 @@ def _named(
     if order.is_empty():
         return None
     labels, genders = np.unique(names["gender"].to_numpy(), return_inverse=True)
-    kept = matrix.tocsc()[:, order["column"].to_numpy()].tocsr().astype(np.float64)
-    return Named(kept, genders, tuple(labels.tolist()), names, order.drop("column"))
+    chosen = matrix.tocsc()[:, order["column"].to_numpy()].tocsr().astype(np.float64)
+    return Named(chosen, genders, tuple(labels.tolist()), names, order.drop("column"))
