@@ -18,7 +18,7 @@ from calibration.politicians import lists
 from calibration.truth import Array, Bools, Generator, Integers, Truth, write_parquet
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians.words.columns import FEMALE, MALE
+from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
 
 POSITIVE, NEGATIVE, NEUTRAL = range(len(SENTIMENTS))
 TOWARDS = np.array([0.5, -0.5, 0.0])  # women have more positive and fewer negative words

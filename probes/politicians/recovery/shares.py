@@ -38,7 +38,7 @@ def planted_shares(world: World, pmi: pl.DataFrame, size: int) -> Shares:
     ``pmi``: rows of the table ``pmi`` of one part of speech: the words that differences can be of.
     ``size``: words taken for each gender.
     """
-    none = dict.fromkeys(SENTIMENTS, 0.0)
+    none: dict[str, float] = dict.fromkeys(SENTIMENTS, 0.0)
     if world.settings.null:
         return none
     true = true_pmi(world, pmi)
