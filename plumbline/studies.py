@@ -258,10 +258,10 @@ def _run(workspace: Workspace, study: str, name: str, settings: Settings) -> dic
     others = [key.partition(".")[2] for key in settings or {} if key.startswith("models.")]
     with entered(workspace.folder):
         from plumbline.probes.core.run_analysis import analyse
-        from plumbline.probes.core.shards import Task
+        from plumbline.probes.core.run_probe import Task
         from plumbline.probes.models.load import pin
         from plumbline.probes.models.params import MODELS, pointer
-        from plumbline.probes.report.tables import Tables
+        from plumbline.probes.report.results import Tables
 
         for model in (name, *others):
             if pointer(model).parent.parent == MODELS or not pointer(model).is_file():

@@ -13,7 +13,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.progress import Bar
 from plumbline.probes import PROBES
 from plumbline.probes.core.assignments import assigned_models
-from plumbline.probes.core.shards import Shard, Task, Worker
+from plumbline.probes.core.run_probe import Shard, Task, Worker
 from plumbline.probes.models.params import pointer
 
 if TYPE_CHECKING:

@@ -31,8 +31,7 @@ from plumbline.probes.politicians.words.word_counts import (
 from plumbline.probes.stats.counterfactual import delta, gather
 from plumbline.probes.stats.crossed import estimated, of_mean, of_total
 from plumbline.probes.stats.estimate import DF, Estimate, finite
-from plumbline.probes.stats.intervals import t_half_width
-from plumbline.probes.stats.t_tests import t_p
+from plumbline.probes.stats.intervals import t_half_width, t_p
 from plumbline.probes.stats.two_way import two_way
 from plumbline.probes.stereotypes import recall, typicality
 from plumbline.probes.values import schemas as values

@@ -18,7 +18,7 @@ from pydantic import Field
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.downstream.read import SPLITS
-from plumbline.probes.core.shards import MODEL, Shard, Task, rows
+from plumbline.probes.core.run_probe import MODEL, Shard, Task, rows
 from plumbline.probes.leaning.schemas import PLANTED
 from plumbline.probes.models.params import weights_folder
 from plumbline.probes.training import checkpoints

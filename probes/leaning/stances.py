@@ -17,7 +17,7 @@ from scipy.special import log_softmax, logsumexp
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import MODEL, Shard, Task
+from plumbline.probes.core.run_probe import MODEL, Shard, Task
 from plumbline.probes.models.scorer import (
     Fills,
     Generates,

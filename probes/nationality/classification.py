@@ -14,7 +14,7 @@ import polars as pl
 from plumbline.builders.core import parquet
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.readers.name_lists import KINDS
-from plumbline.probes.core.shards import MODEL, Shard, Task, rows
+from plumbline.probes.core.run_probe import MODEL, Shard, Task, rows
 from plumbline.probes.models.scorer import Classifies, Scorer
 from plumbline.probes.nationality import texts
 from plumbline.probes.nationality.texts import amount

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import MODEL, rows
+from plumbline.probes.core.run_probe import MODEL, rows
 from plumbline.probes.models.scorer import Scorer, ScoresSentences
 from plumbline.probes.nationality import texts
 from plumbline.probes.nationality.texts import amount, language, shards
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from plumbline.probes.core.shards import Shard, Task
+    from plumbline.probes.core.run_probe import Shard, Task
 
 __all__ = ["amount", "shards"]
 INPUTS = texts.INPUTS

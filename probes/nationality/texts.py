@@ -11,7 +11,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.datasets.counterfactuals.build import READINGS
-from plumbline.probes.core.shards import Shard, split
+from plumbline.probes.core.run_probe import Shard, split
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -24,7 +24,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.words import build as words_dataset
-from plumbline.probes.core.shards import MODEL, Shard, Task, rows, split
+from plumbline.probes.core.run_probe import MODEL, Shard, Task, rows, split
 from plumbline.probes.models.scorer import Filled, Fills, Scorer, agreement
 from plumbline.probes.prompts import politicians as sentences
 from plumbline.probes.prompts.politicians import FAITHFUL, Frame, Frames, Kind

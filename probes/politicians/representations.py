@@ -16,7 +16,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import MODEL, Shard, Task, rows, split
+from plumbline.probes.core.run_probe import MODEL, Shard, Task, rows, split
 from plumbline.probes.models.scorer import Represents, Scorer
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.probes.stats.intervals import t_half_width
-from plumbline.probes.stats.t_tests import t_p
+from plumbline.probes.stats.intervals import t_half_width, t_p
 
 Floats = NDArray[np.float64]
 

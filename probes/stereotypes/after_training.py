@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import Shard, Task
+from plumbline.probes.core.run_probe import Shard, Task
 from plumbline.probes.prompts.groups import prompted, queries
 from plumbline.probes.stereotypes import completions
 from plumbline.probes.training.recipe import Rates

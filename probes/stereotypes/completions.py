@@ -17,7 +17,7 @@ from pydantic import Field
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import MODEL, Shard, Task, rows, split
+from plumbline.probes.core.run_probe import MODEL, Shard, Task, rows, split
 from plumbline.probes.models.scorer import DECIMALS, Predicts, Scorer
 from plumbline.probes.prompts.groups import DATASETS as INPUTS
 from plumbline.probes.prompts.groups import (

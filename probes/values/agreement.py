@@ -14,7 +14,7 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import MODEL, Shard, Task, rows, split
+from plumbline.probes.core.run_probe import MODEL, Shard, Task, rows, split
 from plumbline.probes.models.scorer import MASK, Fills, Scorer, ScoresContinuations
 from plumbline.probes.prompts.opinions import (
     FORMS,

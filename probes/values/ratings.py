@@ -19,7 +19,7 @@ from plumbline.probes.stats.estimate import (
     rounded,
     significant,
 )
-from plumbline.probes.stats.t_tests import NEAR, equivalence, mean_p, t_p
+from plumbline.probes.stats.intervals import NEAR, equivalence, mean_p, t_p
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import facing, fit, mean, ratings, residuals

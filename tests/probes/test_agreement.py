@@ -16,7 +16,7 @@ from transformers import (
 )
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.core.shards import Shard
+from plumbline.probes.core.run_probe import Shard
 from plumbline.probes.models.causal import Causal
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.params import Model

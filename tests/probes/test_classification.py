@@ -6,7 +6,7 @@ import pytest
 from passports import CONFIG, EACH
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.core.shards import Task
+from plumbline.probes.core.run_probe import Task
 from plumbline.probes.models.load import load
 
 

@@ -17,8 +17,7 @@ from plumbline.builders.core.snapshot import digest
 from plumbline.builders.datasets.downstream.build import SCHEMA
 from plumbline.probes.commands.cost import plan
 from plumbline.probes.core.run_analysis import analyse
-from plumbline.probes.core.run_probe import probe
-from plumbline.probes.core.shards import Task
+from plumbline.probes.core.run_probe import Task, probe
 from plumbline.probes.leaning import finetuned_classifiers
 from plumbline.probes.models.load import pin
 from plumbline.probes.training import checkpoints

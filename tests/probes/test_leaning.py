@@ -25,8 +25,7 @@ from transformers import (
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.probes.core import run_probe
-from plumbline.probes.core.run_probe import probe
-from plumbline.probes.core.shards import Task
+from plumbline.probes.core.run_probe import Task, probe
 from plumbline.probes.leaning import stances as statements
 from plumbline.probes.leaning.scoring import OPTIONS
 from plumbline.probes.models.load import load, pin

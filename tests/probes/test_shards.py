@@ -13,8 +13,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.probes.__main__ import main
 from plumbline.probes.commands.cost import plan
 from plumbline.probes.core import run_probe
-from plumbline.probes.core.run_probe import Execution, probe
-from plumbline.probes.core.shards import Task
+from plumbline.probes.core.run_probe import Execution, Task, probe
 from plumbline.probes.models.load import pin
 from plumbline.probes.models.params import model
 from plumbline.probes.politicians import associations

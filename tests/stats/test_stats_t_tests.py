@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from plumbline.probes.stats.t_tests import equivalence, mean_p
+from plumbline.probes.stats.intervals import equivalence, mean_p
 
 
 def tost(values, bound):
