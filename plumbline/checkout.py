@@ -22,7 +22,7 @@ from plumbline.figure import FORMATS as FIGURES
 from plumbline.figure import Figure, check_width
 from plumbline.latex import Selection
 from plumbline.probes import EACH, POOLED
-from plumbline.probes.report.results import Tables, labelled, labels
+from plumbline.probes.report.tables import Tables, labelled, labels
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence

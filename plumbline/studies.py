@@ -261,7 +261,7 @@ def _run(workspace: Workspace, study: str, name: str, settings: Settings) -> dic
         from plumbline.probes.core.run_probe import Task
         from plumbline.probes.models.load import pin
         from plumbline.probes.models.params import MODELS, pointer
-        from plumbline.probes.report.results import Tables
+        from plumbline.probes.report.tables import Tables
 
         for model in (name, *others):
             if pointer(model).parent.parent == MODELS or not pointer(model).is_file():

@@ -16,7 +16,7 @@ from plumbline.probes import PROBES, module_of
 from plumbline.probes.controls.measures import MEASURES, RECOVERY
 from plumbline.probes.core.assignments import assigned_models
 from plumbline.probes.core.run_analysis import Inputs, write_tables
-from plumbline.probes.report.results import labelled, labels
+from plumbline.probes.report.tables import labelled, labels
 from plumbline.probes.stats.bootstrap import bits, keys, percentiles, poisson
 from plumbline.probes.stats.estimate import LEVEL, Bootstrap, Estimate, finite
 from plumbline.probes.stats.intervals import spearman, wilson

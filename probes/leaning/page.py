@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from plumbline.probes.report import figures
-from plumbline.probes.report.results import Drawing, kept, parts
+from plumbline.probes.report.results import Drawing
+from plumbline.probes.report.tables import kept, parts
 
 if TYPE_CHECKING:
-    from plumbline.probes.report.results import Tables
+    from plumbline.probes.report.tables import Tables
 
 # blue, grey, vermilion of Okabe and Ito, which the colour-blind tell apart, and marks to the side
 SIDES = {"left": ("#0072B2", "left"), "center": ("#737373", "circle")}

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from plumbline.probes.report import figures
-from plumbline.probes.report.results import Drawing, parts
+from plumbline.probes.report.results import Drawing
+from plumbline.probes.report.tables import parts
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from plumbline.probes.report.results import Tables
+    from plumbline.probes.report.tables import Tables
 
 SHAPES = {"male": "square", "female": "circle", "non-binary": "diamond"}
 SHADES = ("#440154", "#31688e", "#35b779", "#fde725", "#777777", "#ffffff")  # for clusters

@@ -11,7 +11,7 @@ from plumbline.probes import CALIBRATED
 from plumbline.probes.report.view import Group, Part, listed
 
 if TYPE_CHECKING:
-    from plumbline.probes.report.results import Tables
+    from plumbline.probes.report.tables import Tables
 
 SIZE, SIZE_01, FAMILIES, COVERAGE = (
     "size at .05",

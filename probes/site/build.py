@@ -21,7 +21,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.probes import ACROSS, ALL, EACH, PROBES
 from plumbline.probes.models.params import pointer, worlds
 from plumbline.probes.report import error_rates, results
-from plumbline.probes.report.results import Tables, labelled, labels
+from plumbline.probes.report.tables import Tables, labelled, labels
 from plumbline.probes.report.view import Group, Part, Section, Study, Table, link, listed
 from plumbline.probes.site import controls, headlines
 

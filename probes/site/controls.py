@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
-    from plumbline.probes.report.results import Tables
+    from plumbline.probes.report.tables import Tables
     from plumbline.probes.report.view import Row, Study
 
 NAME = "controls"

@@ -28,7 +28,7 @@ from plumbline.probes.report.view import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from plumbline.probes.report.results import Source, Tables
+    from plumbline.probes.report.tables import Source, Tables
     from plumbline.probes.report.view import Study
 
     Frames = Mapping[str, pl.DataFrame]

@@ -10,7 +10,7 @@ from plumbline.probes.report import figures
 from plumbline.probes.report.results import Drawing
 
 if TYPE_CHECKING:
-    from plumbline.probes.report.results import Tables
+    from plumbline.probes.report.tables import Tables
 
 LINES = {  # of readings: grey or black, dashes
     "probability": ("#888", ""),

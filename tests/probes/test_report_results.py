@@ -10,7 +10,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.leaning.page import draw_compass
 from plumbline.probes.politicians.page import draw_clusters
 from plumbline.probes.report import error_rates, results
-from plumbline.probes.report.results import Tables
+from plumbline.probes.report.tables import Tables
 from plumbline.probes.report.view import Study
 from plumbline.probes.stereotypes.page import draw_recall, draw_similarity
 

@@ -16,7 +16,7 @@ from calibration.leaning.responses import (
 from plumbline import page
 from plumbline.probes.leaning import compass
 from plumbline.probes.leaning.schemas import SCHEMAS
-from plumbline.probes.report.results import labelled
+from plumbline.probes.report.tables import labelled
 from plumbline.probes.site.headlines import HEADLINES, headlines
 from plumbline.result import Result
 

@@ -1,0 +1,92 @@
+"""The tables of a run, with the labels that their folders state.
+
+So the report imports no analysis: neither its module nor what that needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import polars as pl
+
+from plumbline.builders.core import front_matter
+from plumbline.probes import EACH, POOLED
+from plumbline.probes.core import assignments
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
+
+
+class Tables:
+    """The tables of a run, read once, with labels in place of their codes."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.models = cache(assignments.assigned_models)  # of a probe or analysis, sorted
+        self.read = cache(self._read)
+        self._labels = cache(labels)
+
+    def folders(self, analysis: str) -> list[Path]:
+        """Return the folders of an analysis: of models still assigned to it, and of groups."""
+        folder = self.data / "tables" / analysis
+        if analysis not in EACH:
+            return [folder]
+        return [folder / name for name in (*self.models(analysis), POOLED)]
+
+    def _read(self, source: Source) -> pl.DataFrame:
+        """Return ``ANALYSIS/TABLE``, or the result of a function of the tables.
+
+        Labels sort in the order of their codes. Without files the table has no columns.
+        """
+        if callable(source):
+            return source(self)
+        name, table = source.split("/")
+        frames = []
+        for folder in self.folders(name):
+            if (path := folder / f"{table}.parquet").is_file():
+                codes = self._labels(folder / front_matter.FACTS).get(table, {})
+                frame = labelled(pl.read_parquet(path), codes)
+                if name in EACH and folder.name != POOLED and "model" not in frame.columns:
+                    frame = frame.with_columns(model=pl.lit(folder.name))
+                frames.append(frame)
+        return pl.concat(frames, how="vertical") if frames else pl.DataFrame()
+
+
+Source = str | Callable[[Tables], pl.DataFrame]
+
+
+def labels(facts: Path) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the labels that a ``build.json`` gives, by config and column."""
+    schemas = front_matter.read(facts).schemas if facts.is_file() else {}
+    return {
+        config: {column.name: column.labels for column in schema.columns if column.labels}
+        for config, schema in schemas.items()
+    }
+
+
+def labelled(frame: Frame, codes: Mapping[str, tuple[str, ...]]) -> Frame:
+    """Return a frame with labels in place of their codes; they sort in the order of the codes."""
+    kinds = frame.collect_schema()
+    return frame.with_columns(
+        pl.col(name).replace_strict(range(len(texts)), texts, return_dtype=pl.Enum(texts))
+        for name, texts in codes.items()
+        if name in kinds and kinds[name].is_integer()
+    )
+
+
+def kept(frame: pl.DataFrame, where: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the rows with some values: one, one of several, or with ``*`` any but none."""
+    for name, value in where.items() if len(frame) else ():
+        column, several = pl.col(name), isinstance(value, list | tuple)
+        among = column.is_in(value) if several else column == value
+        frame = frame.filter(column.is_not_null() if value == "*" else among)
+    return frame
+
+
+def parts(table: pl.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:
+    """Yield values of some columns and the rows that have them, in order of the values."""
+    yield from table.sort(*keys, maintain_order=True).group_by(*keys, maintain_order=True)
