@@ -19,11 +19,10 @@ from transformers import AutoModelForCausalLM
 from transformers.cache_utils import DynamicLayer
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models import batching
+from plumbline.probes.models import batching, kernels
 from plumbline.probes.models.batching import blocks
 from plumbline.probes.models.forward import Candidates, Prompts, Reader
-from plumbline.probes.models.kernels import prefix_tree
-from plumbline.probes.models.kernels.head_only import HeadOnly, close
+from plumbline.probes.models.kernels import HeadOnly, close
 from plumbline.probes.models.sampling import Writer
 from plumbline.probes.models.scorer import (
     MASK,
@@ -63,8 +62,8 @@ class Causal(Reader, Writer):
         start: list[int] = []
         with suppress(UserError):  # GPT-1 has no such token: there nothing stands before the word
             start = self._begin(empty=True)
-        own = self.tokens.encode(words, language, special=False)
-        return [([*start, *ids], [len(start) + n for n in range(len(ids))]) for ids in own]
+        encoded = self.tokens.encode(words, language, special=False)
+        return [([*start, *ids], [len(start) + n for n in range(len(ids))]) for ids in encoded]
 
     def prepare(
         self, prompts: list[str], language: str, known: Candidates | None = None
@@ -168,22 +167,20 @@ class Causal(Reader, Writer):
     def _score(self, pairs: list[tuple[str, str]]) -> list[Score]:
         texts = [prefix + rest for prefix, rest in pairs]
         encoded = self.tokens.encode(texts, special=False)
-        distinct = sorted({prefix for prefix, _ in pairs})
-        heads = dict(zip(distinct, self.tokens.encode(distinct, special=False), strict=True))
+        heads = self.tokens.encode([prefix for prefix, _ in pairs], special=False)
         whole, starts = [], []
-        for (prefix, rest), text, ids in zip(pairs, texts, encoded, strict=True):
-            head = heads[prefix] if prefix else []
+        for (prefix, rest), head, text, ids in zip(pairs, heads, texts, encoded, strict=True):
             begin = self._begin(empty=not head)
             starts.append(len(begin) + self.tokens.after(prefix, text, ids, head))
             whole.append([*begin, *ids])
             self.tokens.fits(text, len(whole[-1]), self.longest)
-            if len(whole[-1]) == starts[-1]:
+            if len(ids) == len(head):
                 raise UserError(
                     f"models.{self.name}: no token to score in {rest!r} after {prefix!r}"
                 )
         read = [ids[:-1] for ids in whole]  # nothing is asked after the last token
         if self.shares:
-            parts = prefix_tree.parts(read, batching.TOKENS)
+            parts = kernels.parts(read, batching.TOKENS)
             shapes, costs = [0] * len(parts), [batching.TOKENS] * len(parts)
         else:
             parts = [[row] for row in range(len(pairs))]
@@ -196,8 +193,8 @@ class Causal(Reader, Writer):
         sums = np.zeros((len(pairs), 2))
         for _, (rows, values) in self.batches.run(shapes, costs, launch):
             sums[rows] = values.cpu().numpy()
-        own = [ids[start:] for ids, start in zip(whole, starts, strict=True)]
-        return self.scores(texts, sums[:, 0], own, sums[:, 1])
+        scored = [ids[start:] for ids, start in zip(whole, starts, strict=True)]
+        return self.scores(texts, sums[:, 0], scored, sums[:, 1])
 
     def _sums(self, texts: list[list[int]], starts: list[int]) -> torch.Tensor:
         """Return sums (texts, 2) over the tokens of each from its start on.
@@ -210,7 +207,7 @@ class Causal(Reader, Writer):
         row, true = self.batches.move([(n, texts[n][p]) for n, p in asked]).t()
         tree, options = None, self.options(row, "")
         if self.shares:
-            tree = prefix_tree.grow(read, self.batches.move)
+            tree = kernels.grow(read, self.batches.move)
             ids, options["position_ids"] = tree.tokens, tree.places
             where = [tree.paths[n][p - 1] for n, p in asked]
         else:
@@ -219,7 +216,7 @@ class Causal(Reader, Writer):
             ids = self.enough(ids, ids.shape[1])
         places, which = torch.unique(self.batches.move(where), return_inverse=True)
         looked, length = self.enough(places), ids.shape[1]
-        with prefix_tree.reading(tree), self.head.at(looked // length, looked % length):
+        with kernels.reading(tree), self.head.at(looked // length, looked % length):
             logits = self.model(input_ids=ids, **options).logits.squeeze(1)
         scores = self.nats(logits[: len(places)])  # a place may be asked for many tokens
         own, best = scores[which, true], scores.amax(1)[which]
@@ -278,17 +275,16 @@ class Causal(Reader, Writer):
         ids[1:, length // 2 :] = torch.randint(size, (2, length - length // 2), generator=draw)
         texts = sorted([ids[0].tolist(), ids[1].tolist(), ids[2, : -length // 4].tolist()])
         plain = [self.model(input_ids=self.batches.move([text])).logits[0] for text in texts]
-        if not prefix_tree.prepare(self.model):
+        if not kernels.prepare(self.model):
             return False
-        tree = prefix_tree.grow(texts, self.batches.move)
-        options: dict[str, Any] = {"position_ids": tree.places, "use_cache": False}
-        with suppress(RuntimeError, TypeError, ValueError), prefix_tree.reading(tree):
-            logits = self.model(input_ids=tree.tokens, **options).logits[0]
+        tree = kernels.grow(texts, self.batches.move)
+        with suppress(RuntimeError, TypeError, ValueError), kernels.reading(tree):
+            out = self.model(input_ids=tree.tokens, position_ids=tree.places, use_cache=False)
             pairs = zip(tree.paths, plain, strict=True)
-            differences = [(logits[path] - true).abs().max() for path, true in pairs]
+            differences = [(out.logits[0][path] - true).abs().max() for path, true in pairs]
             if close(torch.stack(differences).max(), plain[0]):
                 return True
-        prefix_tree.release(self.model)
+        kernels.release(self.model)
         return False
 
 

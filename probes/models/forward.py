@@ -15,7 +15,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import Batches, blocks, device
-from plumbline.probes.models.kernels.packed_linear import FEWEST, PAIR, pack, pad_activations
+from plumbline.probes.models.kernels import FEWEST, PAIR, pack, pad_activations
 from plumbline.probes.models.scorer import DECIMALS, Filled, Predicted, Represented, Score
 from plumbline.probes.models.tokenizer import Tokens, longest
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.models.kernels.head_only import HeadOnly
+    from plumbline.probes.models.kernels import HeadOnly
 
 disable_progress_bar()  # type: ignore[no-untyped-call]
 BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # also: other sizes

@@ -21,7 +21,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import batching
 from plumbline.probes.models.batching import blocks
 from plumbline.probes.models.forward import Candidates, Prompts, Reader
-from plumbline.probes.models.kernels.head_only import HeadOnly
+from plumbline.probes.models.kernels import HeadOnly
 from plumbline.probes.models.scorer import MASK, METHODS, Method, Score
 
 if TYPE_CHECKING:
