@@ -54,7 +54,7 @@ class Causal(Reader, Writer):
         self.shares = self._shares()
 
     def options(self, ids: torch.Tensor, language: str) -> dict[str, Any]:  # noqa: ARG002
-        """Return what a forward pass takes besides the tokens."""
+        """Return the inputs of a forward pass besides the tokens."""
         return {"use_cache": False}
 
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
@@ -101,20 +101,20 @@ class Causal(Reader, Writer):
 
         return Prompts(texts, encoded, score, sums)
 
-    def _given(self, prefix: str) -> str:
+    def _behind_context(self, prefix: str) -> str:
         """Return a prefix behind the context, with a space between them as for other kinds."""
         return self.context + prefix if prefix else self.context.removesuffix(" ")
 
     def _encoded(
         self, prefixes: Sequence[str]
     ) -> tuple[list[str], list[list[int]], list[list[int]]]:
-        """Return what the model gets of each prefix: as text, its tokens, all tokens."""
-        given = [self._given(prefix) for prefix in prefixes]
-        heads = self.tokens.encode(given, special=False)
-        return given, heads, [[*self._begin(empty=not ids), *ids] for ids in heads]
+        """Return each prefix as the model gets it: text, its tokens, all tokens."""
+        texts = [self._behind_context(prefix) for prefix in prefixes]
+        heads = self.tokens.encode(texts, special=False)
+        return texts, heads, [[*self._begin(empty=not ids), *ids] for ids in heads]
 
     def _begin(self, *, empty: bool) -> list[int]:
-        """Return what the tokenizer puts before a text, or where nothing else is, its start."""
+        """Return the tokens before a text: the tokenizer's own, or of an empty one its start."""
         if self.opening or not empty:
             return self.opening
         start = self.tokens.tokenizer.bos_token_id
@@ -162,7 +162,7 @@ class Causal(Reader, Writer):
         or an answer that is not finite.
         """
         for block in blocks(pairs):
-            yield from self._score([(self._given(prefix), rest) for prefix, rest in block])
+            yield from self._score([(self._behind_context(prefix), rest) for prefix, rest in block])
 
     def _score(self, pairs: list[tuple[str, str]]) -> list[Score]:
         texts = [prefix + rest for prefix, rest in pairs]
@@ -203,30 +203,30 @@ class Causal(Reader, Writer):
         neighbours, or where nothing is shared equally long.
         """
         read = [ids[:-1] for ids in texts]
-        asked = [(n, p) for n, ids in enumerate(texts) for p in range(starts[n], len(ids))]
-        row, true = self.batches.move([(n, texts[n][p]) for n, p in asked]).t()
+        scored = [(n, p) for n, ids in enumerate(texts) for p in range(starts[n], len(ids))]
+        row, true = self.batches.move([(n, texts[n][p]) for n, p in scored]).t()
         tree, options = None, self.options(row, "")
         if self.shares:
             tree = kernels.grow(read, self.batches.move)
             ids, options["position_ids"] = tree.tokens, tree.places
-            where = [tree.paths[n][p - 1] for n, p in asked]
+            where = [tree.paths[n][p - 1] for n, p in scored]
         else:
             ids = self.batches.move(read)
-            where = [n * ids.shape[1] + p - 1 for n, p in asked]
+            where = [n * ids.shape[1] + p - 1 for n, p in scored]
             ids = self.enough(ids, ids.shape[1])
         places, which = torch.unique(self.batches.move(where), return_inverse=True)
         looked, length = self.enough(places), ids.shape[1]
         with kernels.reading(tree), self.head.at(looked // length, looked % length):
             logits = self.model(input_ids=ids, **options).logits.squeeze(1)
         scores = self.nats(logits[: len(places)])  # a place may be asked for many tokens
-        own, best = scores[which, true], scores.amax(1)[which]
-        chosen = torch.stack([own.double(), (own < best).double()], dim=1)
+        values, best = scores[which, true], scores.amax(1)[which]
+        chosen = torch.stack([values.double(), (values < best).double()], dim=1)
         return chosen.new_zeros(len(texts), 2).index_add_(0, row, chosen)
 
     def opened(
         self, prompts: list[str], room: int, _language: str
     ) -> tuple[list[str], list[list[int]]]:
-        """Return what the model gets of each prompt to go on from, with room for more tokens."""
+        """Return each prompt as the model gets it, as text and tokens, with room for more."""
         texts, _, begun = self._encoded(prompts)
         for text, ids in zip(texts, begun, strict=True):
             self.tokens.fits(text, len(ids) + room, self.longest)

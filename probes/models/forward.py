@@ -189,7 +189,7 @@ class Adapter:
     def sizes(
         self, encoded: Sequence[Sequence[int]]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return how many tokens each text has, and how many of them are unknown."""
+        """Return the number of tokens of each text, and of unknown ones among them."""
         unknown = [self.tokens.unknown(ids) for ids in encoded]
         return np.array([len(ids) for ids in encoded], np.int32), np.array(unknown, np.int32)
 

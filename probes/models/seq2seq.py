@@ -116,7 +116,7 @@ class Seq2Seq(Filler, Writer):
     def opened(
         self, prompts: list[str], room: int, language: str
     ) -> tuple[list[str], list[list[int]]]:
-        """Return what the encoder gets of each prompt, the decoder having room for the tokens."""
+        """Return the encoder's input for each prompt, the decoder having room for the tokens."""
         texts, encoded = self._inputs(prompts, language)
         for text in texts:
             self.tokens.fits(text, len(self.opening) - 1 + room, self.longest)
@@ -142,13 +142,13 @@ class Seq2Seq(Filler, Writer):
         read["last_hidden_state"] = read.last_hidden_state[rows]
 
     def _inputs(self, prompts: list[str], language: str) -> tuple[list[str], list[list[int]]]:
-        """Return what the encoder gets of each prompt, as text and tokens."""
+        """Return the encoder's input for each prompt, as text and tokens."""
         self.tokens.require_language(language)
         texts = [self.context + prompt.replace(MASK, GAP) for prompt in prompts]
         return texts, self.encode(texts, language)
 
     def _opening(self) -> list[int]:
-        """Return what the decoder begins with: its start, and what the config forces after it."""
+        """Return the decoder's first tokens: its start, and one that the config forces after it."""
         config, writing = self.model.config, self.model.generation_config
         start = getattr(config, "decoder_start_token_id", None)
         if start is None:

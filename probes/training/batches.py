@@ -92,8 +92,8 @@ def stored(rows: Iterator[list[int]], folder: Path, labels: Sequence[int] | None
         np.save(ends, np.cumsum(lengths, dtype=np.int64))
     distributed.wait()
     there = np.load(ends)
-    found = np.memmap(tokens, np.int32, "r") if len(there) else np.zeros(0, np.int32)
-    return Rows(found, there, None if labels is None else np.array(labels, dtype=np.int64))
+    mapped = np.memmap(tokens, np.int32, "r") if len(there) else np.zeros(0, np.int32)
+    return Rows(mapped, there, None if labels is None else np.array(labels, dtype=np.int64))
 
 
 def within(tokens: Tokens, texts: Sequence[str], most: int) -> tuple[list[str], int]:
@@ -229,7 +229,8 @@ def loss_of(net: Any, batch: Batch, *, masked: bool) -> Tensor:
     if logits.dim() == 3:  # the output layer is no module of its own, so all places are there
         logits = logits[tuple(chosen)]
     if nothing:
-        return logits.sum() * 0.0
+        zero: Tensor = logits.sum() * 0.0
+        return zero
     return torch.nn.functional.cross_entropy(logits, labels[tuple(chosen)])
 
 

@@ -124,7 +124,7 @@ class Params(Recipe):
         return corpora
 
     def tuning(self, name: str, seed: int) -> Tuning:
-        """Return how a model is trained; no learning rate for it is a UserError."""
+        """Return the settings of a training; no learning rate for the model is a UserError."""
         from plumbline.probes.training.train import Tuning
 
         own = {"learning_rate": self.rate(name, KEY), "seed": seed}

@@ -246,7 +246,7 @@ def _threads(model: Any) -> int:
 
 
 def epoch(into: Path, number: int) -> Path:
-    """Return where :func:`finetune` saves a model after an epoch that is not the last."""
+    """Return the folder of a model that :func:`finetune` saves after an epoch but the last."""
     return into / f"epoch-{number}"
 
 
