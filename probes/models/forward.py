@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import repeat
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -174,16 +173,15 @@ class Adapter:
         texts: Iterable[str],
         sums: Iterable[float],
         tokens: Sequence[Sequence[int]],
-        missed: Iterable[float] | None = None,
+        missed: Iterable[float],
     ) -> list[Score]:
         """Return the score of each text: the sum over its ``tokens``, rounded.
 
-        ``missed`` is how many of them are not the most probable at their place, where it is known.
+        ``missed``: how many of them are not the most probable at their place.
         """
-        greedy = repeat(None) if missed is None else (not count for count in missed)
         return [
-            Score(text, round(float(value), DECIMALS) + 0.0, len(ids), self.tokens.unknown(ids), g)
-            for text, value, ids, g in zip(texts, sums, tokens, greedy, strict=missed is not None)
+            Score(text, round(float(x), DECIMALS) + 0.0, len(ids), self.tokens.unknown(ids), not n)
+            for text, x, ids, n in zip(texts, sums, tokens, missed, strict=True)
         ]
 
     def sizes(
