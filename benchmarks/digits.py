@@ -104,15 +104,14 @@ def child(kind: str, where: str, out: str, way: str) -> None:
     import numpy as np
     import shapes
 
-    from plumbline.probes.models import batching, forward
+    from plumbline.probes.models import batching, forward, kernels
     from plumbline.probes.models.causal import Causal
-    from plumbline.probes.models.kernels import packed_linear
     from plumbline.probes.models.masked import Masked
 
     dtype, laid_out, rows, _, _ = WAYS[way]
     forward.DECIMALS = 15  # keep what rounding would hide
     if not laid_out:
-        packed_linear.works = lambda _: False
+        kernels.works = lambda _: False
     if rows:
         batching.ROWS, batching.TOKENS = rows, 1 << 20
     chosen = random.Random(1).sample(shapes.names(), NAMES)

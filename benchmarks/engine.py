@@ -35,9 +35,9 @@ sys.path.insert(0, str(TOP))
 import shapes  # noqa: E402
 import torch  # noqa: E402
 
+from plumbline.probes.models import kernels  # noqa: E402
 from plumbline.probes.models.causal import Causal  # noqa: E402
 from plumbline.probes.models.classifier import Classifier  # noqa: E402
-from plumbline.probes.models.kernels import packed_linear  # noqa: E402
 from plumbline.probes.models.masked import Masked  # noqa: E402
 
 PAIRS = 5
@@ -68,7 +68,7 @@ def main() -> None:
     if unknown := set(wanted) - set(works):
         raise SystemExit(f"error: no work {', '.join(unknown)}; there are {', '.join(works)}")
     capability = torch.backends.cpu.get_cpu_capability()
-    onednn = "packed oneDNN" if packed_linear.works(torch.float32) else "torch's own"
+    onednn = "packed oneDNN" if kernels.works(torch.float32) else "torch's own"
     print(f"{processor()}, {capability}, float32 products: {onednn}")
     print("| work | baseline | ratio, median of pairs | all pairs | goal |")
     print("|---|---|---:|---|---:|")
@@ -216,10 +216,8 @@ def rate(folder: Path, dtype: str) -> list[tuple[str, list[float]]]:
             partial(torch.nn.functional.linear, weight=weight) for weight in layers
         ],
     }
-    if packed_linear.works(precision):
-        kinds["oneDNN's packed products"] = [
-            packed_linear.Packed(weight, None) for weight in layers
-        ]
+    if kernels.works(precision):
+        kinds["oneDNN's packed products"] = [kernels.Packed(weight, None) for weight in layers]
     found: dict[str, list[float]] = {}
     rates = {kind: product_rate(products, precision) for kind, products in kinds.items()}
     for number in range(RATE_PAIRS):

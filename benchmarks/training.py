@@ -32,7 +32,7 @@ import shapes  # noqa: E402
 import torch  # noqa: E402
 
 from plumbline.probes.models.tokenizer import Tokens  # noqa: E402
-from plumbline.probes.training import distributed, rows, train  # noqa: E402
+from plumbline.probes.training import batches, distributed, train  # noqa: E402
 
 MEANS = {"left": 44.50, "center": 34.67, "right": 50.43}  # tokens of a post, Table 8
 SIGMAS = (0.8, 1.2)  # of the logarithm: posts of one kind, and of many
@@ -118,7 +118,7 @@ def tokens(folder: Path, smoke: bool) -> None:
 
     for way, work in (
         ("lists", lambda: list(made())),
-        ("ours", lambda: rows.stored(made(), folder)),
+        ("ours", lambda: batches.stored(made(), folder)),
     ):
         tracemalloc.start()
         held = work()
@@ -129,7 +129,7 @@ def tokens(folder: Path, smoke: bool) -> None:
         told("tokens", f"{way}: bytes of a token held in memory", each[0], most=most)
         told("tokens", f"{way}: at the peak", each[1], most=2 * most)
         del held
-    size = (folder / rows.FILES[0]).stat().st_size
+    size = (folder / batches.FILES[0]).stat().st_size
     told("tokens", "ours: bytes of a token on the disk, mapped", size / lengths.sum(), most=4)
 
 
@@ -140,7 +140,7 @@ def steps(folder: Path, smoke: bool) -> None:
     spent, anew = {}, {}
     for number in sizes:
         ends = shapes.lengths(number, MEANS["left"], 1.0).cumsum()
-        corpus = rows.Rows(np.zeros(ends[-1], np.int32), ends)
+        corpus = batches.Rows(np.zeros(ends[-1], np.int32), ends)
         begun = time.process_time()
         train.ordered(corpus.lengths, tuning, 0)
         anew[number] = time.process_time() - begun
@@ -158,7 +158,7 @@ def steps(folder: Path, smoke: bool) -> None:
     told("steps", f"{last:,} texts to 10,000", spent[last] / spent[10_000], most=limit)
     told("steps", f"{last:,} texts to 10,000, drawn at each", anew[last] / anew[10_000])
     number = 4_000 if smoke else 20_000
-    corpus = rows.Rows(np.zeros(8, np.int32), np.array([4, 8]))
+    corpus = batches.Rows(np.zeros(8, np.int32), np.array([4, 8]))
     times = []
 
     def loss(net, _):
@@ -261,7 +261,7 @@ def speed(folder: Path, smoke: bool) -> None:
     texts = shapes.invented(32 if smoke else 128, MEANS["left"])
     sizes = SMALL | ({"hidden_size": 32, "num_hidden_layers": 1} if smoke else {})
     model = shapes.make("roberta-base", folder / "model", texts, **sizes)
-    given = list(rows.pieces(Tokens(model, "m"), texts, LENGTH))
+    given = list(batches.pieces(Tokens(model, "m"), texts, LENGTH))
     ways = {
         "a loop as wide as the longest of a step": padded,
         "transformers' Trainer": partial(trainer, sampling="random"),

@@ -35,7 +35,7 @@ FLOORS = (
     ("builders/datasets",),
     ("builders/release", "validation"),
     ("builders/versions",),
-    ("builders/__main__.py", "probes/models/kernels"),
+    ("builders/__main__.py", "probes/models/kernels.py"),
     ("probes/models",),
     ("probes/training",),
     ("probes/core",),

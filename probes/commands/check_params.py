@@ -17,7 +17,7 @@ from plumbline.probes import ALL, ASIDE, EACH, POOLED, PROBES, module_of
 from plumbline.probes.core import assignments
 from plumbline.probes.models import preflight
 from plumbline.probes.models.params import NAME, VERBS, Model, verbs, worlds
-from plumbline.probes.training import pretrain, recipe
+from plumbline.probes.training import checkpoints, pretrain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -213,7 +213,7 @@ def _trained(
     if not isinstance(corpora, dict):
         return
     for name, chosen in corpora.items():
-        if name not in models and name != recipe.OTHER:
+        if name not in models and name != checkpoints.OTHER:
             yield f"{where}: no {name!r} under models; there are {', '.join(models)}"
         for corpus in chosen if isinstance(chosen, list) else []:
             if corpus not in CONFIGS:
@@ -225,5 +225,5 @@ def _trained(
             yield f"{where}: no entry for {name} of assignments.stances; write []"
         elif chosen and kind not in pretrain.TRAINED:
             yield f"{where}: {name} is of kind {kind}, which is not trained further; write []"
-        elif chosen and isinstance(rates, dict) and not {name, recipe.OTHER} & set(rates):
+        elif chosen and isinstance(rates, dict) and not {name, checkpoints.OTHER} & set(rates):
             yield f"{pretrain.KEY}.learning_rate: none for {name}, nor for other"

@@ -22,7 +22,7 @@ from plumbline.probes.core.run_probe import MODEL, Shard, Task, rows
 from plumbline.probes.leaning.schemas import PLANTED
 from plumbline.probes.models.params import weights_folder
 from plumbline.probes.training import checkpoints
-from plumbline.probes.training.recipe import Recipe
+from plumbline.probes.training.checkpoints import Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -40,7 +40,7 @@ def device() -> torch.device:
 
 
 def cores() -> int:
-    """Return how many batches run side by side on the CPU; ``PLUMBLINE_CORES`` sets it."""
+    """Return the number of parallel batches on the CPU; ``PLUMBLINE_CORES`` sets it."""
     named = os.environ.get("PLUMBLINE_CORES", "")
     if named and not named.isdigit():
         raise UserError(f"PLUMBLINE_CORES: {named!r} is not a number of cores")

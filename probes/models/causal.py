@@ -19,11 +19,10 @@ from transformers import AutoModelForCausalLM
 from transformers.cache_utils import DynamicLayer
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models import batching
+from plumbline.probes.models import batching, kernels
 from plumbline.probes.models.batching import blocks
 from plumbline.probes.models.forward import Candidates, Prompts, Reader
-from plumbline.probes.models.kernels import prefix_tree
-from plumbline.probes.models.kernels.head_only import HeadOnly, close
+from plumbline.probes.models.kernels import HeadOnly, close
 from plumbline.probes.models.sampling import Writer
 from plumbline.probes.models.scorer import (
     MASK,
@@ -55,7 +54,7 @@ class Causal(Reader, Writer):
         self.shares = self._shares()
 
     def options(self, ids: torch.Tensor, language: str) -> dict[str, Any]:  # noqa: ARG002
-        """Return what a forward pass takes besides the tokens."""
+        """Return the inputs of a forward pass besides the tokens."""
         return {"use_cache": False}
 
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
@@ -63,8 +62,8 @@ class Causal(Reader, Writer):
         start: list[int] = []
         with suppress(UserError):  # GPT-1 has no such token: there nothing stands before the word
             start = self._begin(empty=True)
-        own = self.tokens.encode(words, language, special=False)
-        return [([*start, *ids], [len(start) + n for n in range(len(ids))]) for ids in own]
+        encoded = self.tokens.encode(words, language, special=False)
+        return [([*start, *ids], [len(start) + n for n in range(len(ids))]) for ids in encoded]
 
     def prepare(
         self, prompts: list[str], language: str, known: Candidates | None = None
@@ -102,20 +101,20 @@ class Causal(Reader, Writer):
 
         return Prompts(texts, encoded, score, sums)
 
-    def _given(self, prefix: str) -> str:
+    def _behind_context(self, prefix: str) -> str:
         """Return a prefix behind the context, with a space between them as for other kinds."""
         return self.context + prefix if prefix else self.context.removesuffix(" ")
 
     def _encoded(
         self, prefixes: Sequence[str]
     ) -> tuple[list[str], list[list[int]], list[list[int]]]:
-        """Return what the model gets of each prefix: as text, its tokens, all tokens."""
-        given = [self._given(prefix) for prefix in prefixes]
-        heads = self.tokens.encode(given, special=False)
-        return given, heads, [[*self._begin(empty=not ids), *ids] for ids in heads]
+        """Return each prefix as the model gets it: text, its tokens, all tokens."""
+        texts = [self._behind_context(prefix) for prefix in prefixes]
+        heads = self.tokens.encode(texts, special=False)
+        return texts, heads, [[*self._begin(empty=not ids), *ids] for ids in heads]
 
     def _begin(self, *, empty: bool) -> list[int]:
-        """Return what the tokenizer puts before a text, or where nothing else is, its start."""
+        """Return the tokens before a text: the tokenizer's own, or of an empty one its start."""
         if self.opening or not empty:
             return self.opening
         start = self.tokens.tokenizer.bos_token_id
@@ -163,27 +162,25 @@ class Causal(Reader, Writer):
         or an answer that is not finite.
         """
         for block in blocks(pairs):
-            yield from self._score([(self._given(prefix), rest) for prefix, rest in block])
+            yield from self._score([(self._behind_context(prefix), rest) for prefix, rest in block])
 
     def _score(self, pairs: list[tuple[str, str]]) -> list[Score]:
         texts = [prefix + rest for prefix, rest in pairs]
         encoded = self.tokens.encode(texts, special=False)
-        distinct = sorted({prefix for prefix, _ in pairs})
-        heads = dict(zip(distinct, self.tokens.encode(distinct, special=False), strict=True))
+        heads = self.tokens.encode([prefix for prefix, _ in pairs], special=False)
         whole, starts = [], []
-        for (prefix, rest), text, ids in zip(pairs, texts, encoded, strict=True):
-            head = heads[prefix] if prefix else []
+        for (prefix, rest), head, text, ids in zip(pairs, heads, texts, encoded, strict=True):
             begin = self._begin(empty=not head)
             starts.append(len(begin) + self.tokens.after(prefix, text, ids, head))
             whole.append([*begin, *ids])
             self.tokens.fits(text, len(whole[-1]), self.longest)
-            if len(whole[-1]) == starts[-1]:
+            if len(ids) == len(head):
                 raise UserError(
                     f"models.{self.name}: no token to score in {rest!r} after {prefix!r}"
                 )
         read = [ids[:-1] for ids in whole]  # nothing is asked after the last token
         if self.shares:
-            parts = prefix_tree.parts(read, batching.TOKENS)
+            parts = kernels.parts(read, batching.TOKENS)
             shapes, costs = [0] * len(parts), [batching.TOKENS] * len(parts)
         else:
             parts = [[row] for row in range(len(pairs))]
@@ -196,8 +193,8 @@ class Causal(Reader, Writer):
         sums = np.zeros((len(pairs), 2))
         for _, (rows, values) in self.batches.run(shapes, costs, launch):
             sums[rows] = values.cpu().numpy()
-        own = [ids[start:] for ids, start in zip(whole, starts, strict=True)]
-        return self.scores(texts, sums[:, 0], own, sums[:, 1])
+        scored = [ids[start:] for ids, start in zip(whole, starts, strict=True)]
+        return self.scores(texts, sums[:, 0], scored, sums[:, 1])
 
     def _sums(self, texts: list[list[int]], starts: list[int]) -> torch.Tensor:
         """Return sums (texts, 2) over the tokens of each from its start on.
@@ -206,30 +203,30 @@ class Causal(Reader, Writer):
         neighbours, or where nothing is shared equally long.
         """
         read = [ids[:-1] for ids in texts]
-        asked = [(n, p) for n, ids in enumerate(texts) for p in range(starts[n], len(ids))]
-        row, true = self.batches.move([(n, texts[n][p]) for n, p in asked]).t()
+        scored = [(n, p) for n, ids in enumerate(texts) for p in range(starts[n], len(ids))]
+        row, true = self.batches.move([(n, texts[n][p]) for n, p in scored]).t()
         tree, options = None, self.options(row, "")
         if self.shares:
-            tree = prefix_tree.grow(read, self.batches.move)
+            tree = kernels.grow(read, self.batches.move)
             ids, options["position_ids"] = tree.tokens, tree.places
-            where = [tree.paths[n][p - 1] for n, p in asked]
+            where = [tree.paths[n][p - 1] for n, p in scored]
         else:
             ids = self.batches.move(read)
-            where = [n * ids.shape[1] + p - 1 for n, p in asked]
+            where = [n * ids.shape[1] + p - 1 for n, p in scored]
             ids = self.enough(ids, ids.shape[1])
         places, which = torch.unique(self.batches.move(where), return_inverse=True)
         looked, length = self.enough(places), ids.shape[1]
-        with prefix_tree.reading(tree), self.head.at(looked // length, looked % length):
+        with kernels.reading(tree), self.head.at(looked // length, looked % length):
             logits = self.model(input_ids=ids, **options).logits.squeeze(1)
         scores = self.nats(logits[: len(places)])  # a place may be asked for many tokens
-        own, best = scores[which, true], scores.amax(1)[which]
-        chosen = torch.stack([own.double(), (own < best).double()], dim=1)
+        values, best = scores[which, true], scores.amax(1)[which]
+        chosen = torch.stack([values.double(), (values < best).double()], dim=1)
         return chosen.new_zeros(len(texts), 2).index_add_(0, row, chosen)
 
     def opened(
         self, prompts: list[str], room: int, _language: str
     ) -> tuple[list[str], list[list[int]]]:
-        """Return what the model gets of each prompt to go on from, with room for more tokens."""
+        """Return each prompt as the model gets it, as text and tokens, with room for more."""
         texts, _, begun = self._encoded(prompts)
         for text, ids in zip(texts, begun, strict=True):
             self.tokens.fits(text, len(ids) + room, self.longest)
@@ -278,17 +275,16 @@ class Causal(Reader, Writer):
         ids[1:, length // 2 :] = torch.randint(size, (2, length - length // 2), generator=draw)
         texts = sorted([ids[0].tolist(), ids[1].tolist(), ids[2, : -length // 4].tolist()])
         plain = [self.model(input_ids=self.batches.move([text])).logits[0] for text in texts]
-        if not prefix_tree.prepare(self.model):
+        if not kernels.prepare(self.model):
             return False
-        tree = prefix_tree.grow(texts, self.batches.move)
-        options: dict[str, Any] = {"position_ids": tree.places, "use_cache": False}
-        with suppress(RuntimeError, TypeError, ValueError), prefix_tree.reading(tree):
-            logits = self.model(input_ids=tree.tokens, **options).logits[0]
+        tree = kernels.grow(texts, self.batches.move)
+        with suppress(RuntimeError, TypeError, ValueError), kernels.reading(tree):
+            out = self.model(input_ids=tree.tokens, position_ids=tree.places, use_cache=False)
             pairs = zip(tree.paths, plain, strict=True)
-            differences = [(logits[path] - true).abs().max() for path, true in pairs]
+            differences = [(out.logits[0][path] - true).abs().max() for path, true in pairs]
             if close(torch.stack(differences).max(), plain[0]):
                 return True
-        prefix_tree.release(self.model)
+        kernels.release(self.model)
         return False
 
 

@@ -13,7 +13,7 @@ from transformers import AutoModelForSequenceClassification
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import blocks
 from plumbline.probes.models.forward import Adapter
-from plumbline.probes.models.kernels.head_only import HeadOnly
+from plumbline.probes.models.kernels import HeadOnly
 from plumbline.probes.models.load import pinned
 from plumbline.probes.models.scorer import DECIMALS, Classes
 from plumbline.probes.models.tokenizer import HEAD

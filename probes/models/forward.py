@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import repeat
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +14,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import Batches, blocks, device
-from plumbline.probes.models.kernels.packed_linear import FEWEST, PAIR, pack, pad_activations
+from plumbline.probes.models.kernels import FEWEST, PAIR, pack, pad_activations
 from plumbline.probes.models.scorer import DECIMALS, Filled, Predicted, Represented, Score
 from plumbline.probes.models.tokenizer import Tokens, longest
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.models.kernels.head_only import HeadOnly
+    from plumbline.probes.models.kernels import HeadOnly
 
 disable_progress_bar()  # type: ignore[no-untyped-call]
 BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # also: other sizes
@@ -174,22 +173,21 @@ class Adapter:
         texts: Iterable[str],
         sums: Iterable[float],
         tokens: Sequence[Sequence[int]],
-        missed: Iterable[float] | None = None,
+        missed: Iterable[float],
     ) -> list[Score]:
         """Return the score of each text: the sum over its ``tokens``, rounded.
 
-        ``missed`` is how many of them are not the most probable at their place, where it is known.
+        ``missed``: how many of them are not the most probable at their place.
         """
-        greedy = repeat(None) if missed is None else (not count for count in missed)
         return [
-            Score(text, round(float(value), DECIMALS) + 0.0, len(ids), self.tokens.unknown(ids), g)
-            for text, value, ids, g in zip(texts, sums, tokens, greedy, strict=missed is not None)
+            Score(text, round(float(x), DECIMALS) + 0.0, len(ids), self.tokens.unknown(ids), not n)
+            for text, x, ids, n in zip(texts, sums, tokens, missed, strict=True)
         ]
 
     def sizes(
         self, encoded: Sequence[Sequence[int]]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return how many tokens each text has, and how many of them are unknown."""
+        """Return the number of tokens of each text, and of unknown ones among them."""
         unknown = [self.tokens.unknown(ids) for ids in encoded]
         return np.array([len(ids) for ids in encoded], np.int32), np.array(unknown, np.int32)
 

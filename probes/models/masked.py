@@ -21,7 +21,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import batching
 from plumbline.probes.models.batching import blocks
 from plumbline.probes.models.forward import Candidates, Prompts, Reader
-from plumbline.probes.models.kernels.head_only import HeadOnly
+from plumbline.probes.models.kernels import HeadOnly
 from plumbline.probes.models.scorer import MASK, METHODS, Method, Score
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ class Masked(Reader):
         if method in METHODS[2:]:
             sums = self._unmasked(encoded, counted, language, weighted=method == "aula")
         else:
-            hidden = [[(p,) for p in places] for places in counted]
+            hidden: list[list[tuple[int, ...]]] = [[(p,) for p in places] for places in counted]
             if method == "within_word_l2r":
                 for i, places in enumerate(counted):
                     word = self.tokens.words(sentences[i], encoded[i], language)

@@ -65,7 +65,7 @@ class Remote:
         return connect(self.endpoint)
 
     def facts(self) -> dict[str, str | int]:
-        """Return what other models do, as far as a server tells: vocabulary 0 is not known."""
+        """Return the facts of any model, as far as a server tells: vocabulary 0 is not known."""
         return {
             "model": self.name,
             "revision": self.revision,

@@ -66,7 +66,7 @@ class Seq2Seq(Filler, Writer):
 
         def sums() -> NDArray[np.float64]:
             rows = [(i, [gap], tail) for i in range(len(prompts)) for tail in tails]
-            return self._sums(encoded, rows).reshape(len(prompts), -1)
+            return self._sums(encoded, rows)[:, 0].reshape(len(prompts), -1)
 
         return Prompts(written, encoded, score, sums)
 
@@ -89,14 +89,15 @@ class Seq2Seq(Filler, Writer):
                         f"models.{self.name}: no token to score in {rest!r} after {prefix!r}"
                     )
             sums = self._sums(encoded, [(i, [], tail) for i, tail in enumerate(tails)])
-            yield from self.scores(map("\t".join, zip(prefixes, rests, strict=True)), sums, tails)
+            texts = map("\t".join, zip(prefixes, rests, strict=True))
+            yield from self.scores(texts, sums[:, 0], tails, sums[:, 1])
 
     def _sums(
         self, encoded: list[list[int]], rows: list[tuple[int, list[int], list[int]]]
     ) -> NDArray[np.float64]:
-        """Return the log-probability (rows,) of tokens.
+        """Return sums (rows, 2) over tokens of what :meth:`chosen` returns.
 
-        Of each row: the number of its input, what the decoder has written, what is scored.
+        Each row has the number of its input, the tokens before, and those that are scored.
         """
 
         def launch(chosen: list[int]) -> torch.Tensor:
@@ -107,8 +108,8 @@ class Seq2Seq(Filler, Writer):
             each = min(ids.shape[1], given.shape[1] - 1)
             read, after = self.enough(ids, each), self.enough(given[:, :-1], each)
             logits = self.model(input_ids=read, decoder_input_ids=after).logits[: len(chosen)]
-            scores = self.nats(logits).gather(2, given[:, 1:].unsqueeze(2)).squeeze(2).double()
-            return scores[:, len(self.opening) - 1 + len(written[0]) :].sum(1)
+            values = self.chosen(logits, given[:, 1:])
+            return values[:, len(self.opening) - 1 + len(written[0]) :].sum(1)
 
         shapes = [(len(encoded[i]), len(before), len(tail)) for i, before, tail in rows]
         return np.array(self.batches.each(shapes, list(map(sum, shapes)), launch))
@@ -116,7 +117,7 @@ class Seq2Seq(Filler, Writer):
     def opened(
         self, prompts: list[str], room: int, language: str
     ) -> tuple[list[str], list[list[int]]]:
-        """Return what the encoder gets of each prompt, the decoder having room for the tokens."""
+        """Return the encoder's input for each prompt, the decoder having room for the tokens."""
         texts, encoded = self._inputs(prompts, language)
         for text in texts:
             self.tokens.fits(text, len(self.opening) - 1 + room, self.longest)
@@ -142,13 +143,13 @@ class Seq2Seq(Filler, Writer):
         read["last_hidden_state"] = read.last_hidden_state[rows]
 
     def _inputs(self, prompts: list[str], language: str) -> tuple[list[str], list[list[int]]]:
-        """Return what the encoder gets of each prompt, as text and tokens."""
+        """Return the encoder's input for each prompt, as text and tokens."""
         self.tokens.require_language(language)
         texts = [self.context + prompt.replace(MASK, GAP) for prompt in prompts]
         return texts, self.encode(texts, language)
 
     def _opening(self) -> list[int]:
-        """Return what the decoder begins with: its start, and what the config forces after it."""
+        """Return the decoder's first tokens: its start, and one that the config forces after it."""
         config, writing = self.model.config, self.model.generation_config
         start = getattr(config, "decoder_start_token_id", None)
         if start is None:

@@ -182,7 +182,7 @@ class Tokens:
         return self._known[key]
 
     def gap(self, language: str = "") -> str:
-        """Return what separates two words: a space, or nothing in languages without.
+        """Return the separator of two words: a space, or nothing in languages without.
 
         Where pieces bear no marker of a space, the space makes no difference.
         """
@@ -243,11 +243,11 @@ class Tokens:
         return whole[: next(starts, 0)]
 
     def unknown(self, ids: Sequence[int]) -> int:
-        """Return how many of the tokens stand for something that the model has no symbol for."""
+        """Return the number of tokens for something that the model has no symbol for."""
         return 0 if self.unknown_id is None else list(ids).count(self.unknown_id)
 
     def after(self, prefix: str, text: str, ids: Sequence[int], head: Sequence[int]) -> int:
-        """Return how many of a text's tokens, ``ids``, belong to its prefix, tokenised as ``head``.
+        """Return the number of a text's tokens, ``ids``, that are its prefix's, those of ``head``.
 
         A UserError if the tokens of the prefix are not the first tokens of the text: then no token
         boundary is where prefix and continuation meet, and the score would be of another text.
@@ -266,7 +266,7 @@ def _closed(text: str) -> str:
 
 
 def longest(tokenizer: Any, model: Any) -> int:
-    """Return how many tokens a model takes at once."""
+    """Return the number of tokens that a model takes at once."""
     padding = (
         getattr(part, "padding_idx", None)
         for path, part in model.named_modules()

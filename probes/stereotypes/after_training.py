@@ -22,7 +22,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.run_probe import Shard, Task
 from plumbline.probes.prompts.groups import prompted, queries
 from plumbline.probes.stereotypes import completions
-from plumbline.probes.training.recipe import Rates
+from plumbline.probes.training.checkpoints import Rates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

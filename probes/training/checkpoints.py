@@ -1,4 +1,4 @@
-"""Checkpoints of continued pretraining: the states of a model that later stages probe.
+"""Params of all trainings, and the states of continued pretraining that later stages probe.
 
 ``data/pretrained/MODEL`` holds ``checkpoints.json``, a list with an entry for every state that was
 kept, and a folder with the files of each. The model itself, untouched, is the first state of all.
@@ -9,9 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+
+from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import Params
 from plumbline.builders.core.schema import Column
 from plumbline.probes.models.load import adapter, changed, download, load
 from plumbline.probes.models.params import model
@@ -38,6 +41,42 @@ COLUMNS = (
     Column("steps", "int32", "steps of the training so far", minimum=0),
 )
 KEY = ("corpus", "period", "share", "pretraining_seed", "epoch")
+
+OTHER = "other"
+Beta = Annotated[float, Field(ge=0, lt=1)]
+
+
+class Rates(Params):
+    """How fast models are trained."""
+
+    learning_rate: dict[str, Annotated[float, Field(gt=0)]] = Field(
+        description=f"highest learning rate, by model or for `{OTHER}`"
+    )
+
+    def rate(self, name: str, section: str) -> float:
+        """Return the learning rate of a model; none for it is a UserError with the section."""
+        rate = self.learning_rate.get(name, self.learning_rate.get(OTHER))
+        if rate is None:
+            raise UserError(f"{section}.learning_rate: none for {name}, nor for {OTHER}")
+        return rate
+
+
+class Recipe(Rates):
+    """How models are trained with any of the optimizers."""
+
+    optimizer: Literal["adamw", "adam", "radam"] = Field(
+        "adamw", description="whose weight decay is AdamW's, or part of the gradient"
+    )
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32",
+        description="of products, weights being float32: float32 (TF32 on a GPU that has it), or "
+        "bfloat16",
+    )
+    warmup: float = Field(
+        0.06, ge=0, lt=1, description="share of the steps in which the learning rate rises"
+    )
+    betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="of the optimizer")
+    epsilon: float = Field(1e-6, gt=0, description="of the optimizer")
 
 
 class Checkpoint(NamedTuple):

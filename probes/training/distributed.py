@@ -54,11 +54,11 @@ def each_alone() -> Iterator[tuple[int, int]]:
     from transformers import PreTrainedModel
 
     any_model: Any = PreTrainedModel
-    found, saves = (index(), number()), any_model.should_save_on_this_rank
+    rank, saves = (index(), number()), any_model.should_save_on_this_rank
     _each_alone = True
     any_model.should_save_on_this_rank = lambda *_: True  # else the first process alone would
     try:
-        yield found
+        yield rank
     finally:
         _each_alone = False
         any_model.should_save_on_this_rank = saves
@@ -66,12 +66,12 @@ def each_alone() -> Iterator[tuple[int, int]]:
 
 
 def number() -> int:
-    """Return how many processes there are."""
+    """Return the number of processes."""
     return getattr(accelerator(), "num_processes", 1)
 
 
 def index() -> int:
-    """Return which one this is, from 0 on."""
+    """Return the number of this process, from 0 on."""
     return getattr(accelerator(), "process_index", 0)
 
 
@@ -94,7 +94,7 @@ def exchange(net: Any, last: bool) -> AbstractContextManager[Any]:
 
 
 def passes(lengths: Sequence[int], room: int, processes: int = 1, one: int = 0) -> list[list[int]]:
-    """Return which rows of a step a process puts through the model, pass by pass.
+    """Return the rows of a step that a process puts through the model, by pass.
 
     Every row is in one pass of one process (from 0 on). Where a pass is filled up to its longest
     row, rows of like lengths stand together: at least :data:`USEFUL` of the positions of every pass
@@ -113,15 +113,15 @@ def passes(lengths: Sequence[int], room: int, processes: int = 1, one: int = 0) 
     if not room or len(mine) * max(lengths) <= min(room, 4 * SMALL):
         return [mine]
     order = sorted(range(len(lengths)), key=lambda row: -lengths[row])[one::processes]
-    found: list[list[int]] = [[]]
+    parts: list[list[int]] = [[]]
     tokens = 0
     for row in order:
-        longest = lengths[found[-1][0]] if found[-1] else lengths[row]
-        positions = (len(found[-1]) + 1) * longest
+        longest = lengths[parts[-1][0]] if parts[-1] else lengths[row]
+        positions = (len(parts[-1]) + 1) * longest
         useful = (tokens + lengths[row]) / positions
-        if found[-1] and (positions > room or (positions > SMALL and useful < USEFUL)):
-            found.append([])
+        if parts[-1] and (positions > room or (positions > SMALL and useful < USEFUL)):
+            parts.append([])
             tokens = 0
-        found[-1].append(row)
+        parts[-1].append(row)
         tokens += lengths[row]
-    return found
+    return parts

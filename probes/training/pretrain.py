@@ -29,9 +29,8 @@ from plumbline.probes.models.load import download, load
 from plumbline.probes.models.params import model, weights_folder
 from plumbline.probes.models.tokenizer import Tokens
 from plumbline.probes.training import distributed
-from plumbline.probes.training.checkpoints import FOLDER, LIST, Checkpoint
-from plumbline.probes.training.recipe import OTHER, Recipe
-from plumbline.probes.training.rows import within
+from plumbline.probes.training.batches import within
+from plumbline.probes.training.checkpoints import FOLDER, LIST, OTHER, Checkpoint, Recipe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -125,7 +124,7 @@ class Params(Recipe):
         return corpora
 
     def tuning(self, name: str, seed: int) -> Tuning:
-        """Return how a model is trained; no learning rate for it is a UserError."""
+        """Return the settings of a training; no learning rate for the model is a UserError."""
         from plumbline.probes.training.train import Tuning
 
         own = {"learning_rate": self.rate(name, KEY), "seed": seed}

@@ -32,18 +32,28 @@ from plumbline.probes.models.batching import cores, device
 from plumbline.probes.models.forward import pretrained
 from plumbline.probes.models.tokenizer import Tokens, longest
 from plumbline.probes.training import distributed
-from plumbline.probes.training.mlm import MASKED, class_losses, losses_of, seed
-from plumbline.probes.training.rows import Batch, Rows, cut, pieces, remove, stored
+from plumbline.probes.training.batches import (
+    FILES,
+    MASKED,
+    Rows,
+    Step,
+    class_losses,
+    cut,
+    losses_of,
+    pieces,
+    seed,
+    stored,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    LossOf = Callable[[Any, Batch], Iterable[tuple[torch.Tensor, float]]]
+    LossOf = Callable[[Any, Step], Iterable[tuple[torch.Tensor, float]]]
 
 CHECKPOINT = "checkpoint.pt"
-CODE = ("mlm.py", "rows.py", "train.py")  # that a training depends on
+CODE = ("batches.py", "train.py")  # that a training depends on
 DONE = "model"
 LOSSES = "losses.json"
 EVERY = 200  # steps between checkpoints
@@ -219,8 +229,8 @@ def _train_and_save(
         write_bytes(into / LOSSES, json.dumps(losses).encode())
     keep(0)
     if distributed.first():
-        (into / CHECKPOINT).unlink(missing_ok=True)
-        remove(into)
+        for file in (CHECKPOINT, *FILES):
+            (into / file).unlink(missing_ok=True)
     return finished(into)
 
 
@@ -236,7 +246,7 @@ def _threads(model: Any) -> int:
 
 
 def epoch(into: Path, number: int) -> Path:
-    """Return where :func:`finetune` saves a model after an epoch that is not the last."""
+    """Return the folder of a model that :func:`finetune` saves after an epoch but the last."""
     return into / f"epoch-{number}"
 
 
@@ -331,7 +341,7 @@ def fit(
     return losses
 
 
-def _steps(rows: Rows, tuning: Tuning, done: int) -> Iterator[tuple[int, Batch]]:
+def _steps(rows: Rows, tuning: Tuning, done: int) -> Iterator[tuple[int, Step]]:
     """Yield the rows of every step from one on, torch's generator being seeded for it."""
     lengths = rows.lengths
     each = steps_of(lengths, tuning)

@@ -12,23 +12,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-FOREIGN, LET_IN = "hf_of_another", "hf_let_in"
-INVALID = "Invalid credentials in Authorization header"  # what the client knows a wrong token by
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 
 
-def refusal(path: str, header: str, closed: dict[str, str]):
+def refusal(path: str, closed: dict[str, str]):
     """Return status and headers by which the Hub refuses a request, or None where it answers."""
-    token = header.removeprefix("Bearer ")
-    if token not in ("", FOREIGN, LET_IN):
-        return 401, {"X_Error_Message": INVALID}
     for name, how in closed.items():
-        if not path.startswith((f"/api/models/{name}/", f"/{name}/")) or token == LET_IN:
+        if not path.startswith((f"/api/models/{name}/", f"/{name}/")):
             continue
         if how == "private":
-            return 404 if token else 401, {"X_Error_Code": "RepoNotFound"}
+            return 401, {"X_Error_Code": "RepoNotFound"}
         if "/resolve/" in path:  # of a gated model its page and the list of its files show
-            return 403 if token else 401, {"X_Error_Code": "GatedRepo"}
+            return 401, {"X_Error_Code": "GatedRepo"}
     return None
 
 
@@ -36,9 +31,7 @@ def refusal(path: str, header: str, closed: dict[str, str]):
 def hub(models: dict[str, Path], closed: dict[str, str] | None = None):  # noqa: C901
     """Serve folders as models at one revision; yield the endpoint and the requests so far.
 
-    Those that are ``closed`` are gated or private: what is public of them, and by which status and
-    headers the Hub refuses the rest, depends on whether a token came with the request. FOREIGN is
-    one of an account that was not let in; LET_IN of one that was; no other is valid.
+    Those that are ``closed`` are gated or private, and requests come without a token.
     """
     asked: list[str] = []
 
@@ -58,7 +51,7 @@ def hub(models: dict[str, Path], closed: dict[str, str] | None = None):  # noqa:
         def do_GET(self) -> None:
             asked.append(self.path)
             path = self.path.split("?")[0]
-            if refused := refusal(path, self.headers.get("Authorization", ""), closed or {}):
+            if refused := refusal(path, closed or {}):
                 status, headers = refused
                 return self.reply(status, b"{}", **headers)
             for name, folder in models.items():

@@ -11,16 +11,11 @@ import sys
 import polars as pl
 import pytest
 import yaml
-from hub import FOREIGN, LET_IN, REVISION, hub
-from huggingface_hub import constants
+from hub import REVISION, hub
 from imports import TOP
 from models.tiny import bert, wordpiece
 
-from plumbline.builders.core.errors import UserError
-from plumbline.models import find
-
 ID = "example/tiny"
-TEMPLATE = "{repo_id}/resolve/{revision}/{filename}"
 
 
 @pytest.fixture
@@ -87,6 +82,7 @@ def test_weights_and_probe_of_a_hub_model(built, tmp_path, model):
     [
         ("f" * 40, {}, f"{ID} at ffff"),
         (REVISION, {ID: "gated"}, f"{ID} is gated"),
+        (REVISION, {ID: "private"}, f"{ID} is gated, private"),
     ],
 )
 def test_weights_that_the_hub_refuses(tmp_path, model, revision, closed, said):
@@ -97,35 +93,3 @@ def test_weights_that_the_hub_refuses(tmp_path, model, revision, closed, said):
     assert done.stderr.splitlines()[-1].startswith(f"error: models.tiny: {said}")
     assert "Traceback" not in done.stderr
     assert not (mine / "data/models/tiny").exists()
-
-
-@pytest.fixture
-def looking(tmp_path, model, monkeypatch):
-    """Return what finds the model on a hub that keeps it closed, with a token or without."""
-
-    def look(how, token=""):
-        monkeypatch.setenv("HF_TOKEN", token)
-        with hub({ID: model}, {ID: how}) as (endpoint, _):
-            monkeypatch.setenv("HF_ENDPOINT", endpoint)
-            there = {"ENDPOINT": endpoint, "HF_HUB_OFFLINE": False}
-            there["HUGGINGFACE_CO_URL_TEMPLATE"] = f"{endpoint}/{TEMPLATE}"
-            there |= {"HF_TOKEN_PATH": str(tmp_path / "token"), "HF_HUB_CACHE": str(tmp_path / "c")}
-            for name, value in there.items():
-                monkeypatch.setattr(constants, name, value)
-            return find(ID)
-
-    return look
-
-
-@pytest.mark.parametrize(
-    ("how", "token"), [("gated", ""), ("gated", FOREIGN), ("private", ""), ("private", "hf_wrong")]
-)
-def test_find_closed_model(looking, how, token):
-    with pytest.raises(UserError, match=ID) as caught:
-        looking(how, token)
-    assert f"{constants.ENDPOINT}/{ID}" in str(caught.value)
-    assert not token or token not in str(caught.value)
-
-
-def test_find_gated_model_with_access(looking):
-    assert looking("gated", LET_IN).entry["revision"] == REVISION

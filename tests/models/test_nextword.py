@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from models import tiny
-from models.tiny import answers, in_any_company
+from models.tiny import answers
 from models.tiny_causal import NAMES, WORDS
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models.causal import Causal, crosses
+from plumbline.probes.models.causal import Causal
 from plumbline.probes.models.scorer import Fills
 
 STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
@@ -68,12 +68,6 @@ def test_fill_words_of_several_pieces(folder, kind):
         assert all((pieces[word] > 1) == (word in LACKED) for word in words)
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "llama"])
-def test_fill_in_any_company(folder, kind, monkeypatch):
-    scorer = loaded(folder(kind), "float32")
-    in_any_company(monkeypatch, scorer, lambda x: answers(scorer.fill(x, WORDS, 3)), PROMPTS)
-
-
 @pytest.mark.parametrize(
     "prompt", ["<mask> Ada", "Ada <mask> is", "Ada is <mask>.", "Ada is", "<mask> is <mask>"]
 )
@@ -84,14 +78,6 @@ def test_fill_mask_not_at_the_end(folder, prompt):
     assert repr(prompt) in str(caught.value)
 
 
-def test_fill_too_long(folder):
-    scorer = loaded(folder("llama"))
-    fits = "Ada" + " is" * 61  # and the opening token: 63 of 64
-    assert len(answers(scorer.fill([f"{fits} <mask>"], WORDS, 1))) == 1
-    with pytest.raises(UserError, match="has 65 tokens, the model takes 64"):
-        list(scorer.fill([f"{fits} is <mask>"], WORDS, 1))
-
-
 def test_fill_word_that_runs_into_the_prompt(folder, monkeypatch):
     scorer = loaded(folder("gpt2"))
     # without spaces, as in Chinese: "is" and "kind" have no boundary that is the same alone
@@ -100,10 +86,3 @@ def test_fill_word_that_runs_into_the_prompt(folder, monkeypatch):
     with pytest.raises(UserError, match="kin") as caught:
         list(scorer.fill(["Ada:<mask>", "Ada is kin<mask>"], ["kind", "d"], 1))
     assert "Ada is kin" in str(caught.value)
-
-
-def test_crosses():
-    plain = ["▁", "▁▁", "▁kind", "Ġkind", "ĠĠ", "ĊĠ", "ing", "##ing", "a</w>"]
-    assert not crosses(plain)
-    for piece in ("of▁the", "ofĠthe", "s▁"):
-        assert crosses([*plain, piece])

@@ -4,14 +4,10 @@ from functools import partial
 
 import numpy as np
 import pytest
-import torch
 from models import tiny
-from models.tiny import save
-from models.tiny_encoders import ENCODERS, WORDS, Plain, build, in_both, tokenizers_of_all_kinds
+from models.tiny_encoders import WORDS, Plain, in_both, tokenizers_of_all_kinds
 
-from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.causal import Causal
-from plumbline.probes.models.forward import leading
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.scorer import Predicts
 
@@ -66,16 +62,6 @@ def test_pieces_starts(saved, encoder):
         assert not found.starts[special]
 
 
-def test_leading_ties():
-    seed = 7
-    print(f"seed {seed}")
-    torch.manual_seed(seed)
-    scores = torch.randint(0, 12, (40, 900)).double()
-    for top_k in (1, 5, 100, 224, 226, 900):
-        plain = torch.sort(-scores, dim=1, stable=True).indices[:, :top_k]
-        assert torch.equal(leading(scores, top_k), plain)
-
-
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 def test_predict_causal(folder, kind):
     scorer = tiny.loaded(Causal, folder(kind))
@@ -91,9 +77,3 @@ def test_predict_causal(folder, kind):
         for word, score in zip(words, scores, strict=True):
             assert values[ids[word]] == pytest.approx(score.logprob_nats, abs=1.01e-6)
             assert starts[ids[word]]
-
-
-def test_predict_no_mask(tmp_path):
-    scorer = loaded(save(tmp_path, *build(ENCODERS["bert"])))
-    with pytest.raises(UserError, match="a kind person"):
-        one(scorer.predict(["a <mask> person", "a kind person"], 5))

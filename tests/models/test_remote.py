@@ -1,7 +1,5 @@
 """Models on a server, against a real one on loopback."""
 
-import time
-
 import openai
 import pytest
 import torch
@@ -14,7 +12,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import remote as client
 from plumbline.probes.models.params import Endpoint
 from plumbline.probes.models.remote import Remote, continuation, identify
-from plumbline.probes.models.scorer import Generates, Sampling, Score, ScoresContinuations, Text
+from plumbline.probes.models.scorer import Sampling, Score, Text
 
 KEY = "sk-tests/0123456789abcdefGHIJ"
 PROMPTS = [f"the {who} says {what}" for who in ("nurse", "doctor") for what in ("he", "she", "or")]
@@ -69,13 +67,6 @@ def exactly(model, prefix, text):
         logits = model.model(**encoded).logits[0]
     loss = torch.nn.functional.cross_entropy(logits[:-1], labels[1:], reduction="sum")
     return Score(prefix + text, -float(loss), int((labels != -100).sum()))
-
-
-def test_facts_and_verbs(site):
-    far = remote(site)
-    assert isinstance(far, Generates)
-    assert isinstance(far, ScoresContinuations)
-    assert far.facts()["architecture"] == "remote: tiny"
 
 
 def test_logprobs_are_the_models_own(site, model):
@@ -206,17 +197,6 @@ def test_generate_response_without_a_text(model, response):
         pytest.raises(UserError, match=r"models\.far: row 0"),
     ):
         generated(server.address)
-
-
-def test_generate_order_of_slow_responses(model):
-    def script(number, body):
-        time.sleep(0.2 * (body["seed"] in (0, 7)))
-
-    with served(model, script) as server:
-        texts = generated(server.address, PROMPTS * 4)
-    assert [(text.prompt, text.seed) for text in texts] == list(
-        zip(PROMPTS * 4, range(24), strict=True)
-    )
 
 
 @pytest.mark.parametrize("status", [429, 500])

@@ -1,14 +1,11 @@
 import math
-from collections import Counter
-from itertools import product
 
 import numpy as np
 import pytest
 import torch
 from models import tiny
-from models.tiny import in_any_company, save
-from models.tiny_causal import CLOSING, LETTERS, NAMES, gpt2, letters_tokenizer
-from scipy.stats import binomtest, chisquare
+from models.tiny import in_any_company
+from models.tiny_causal import CLOSING, NAMES
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 from transformers.generation import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
@@ -19,7 +16,7 @@ from plumbline.probes.models.sampling import draw
 from plumbline.probes.models.scorer import Sampling
 from plumbline.probes.models.seq2seq import Seq2Seq
 
-KINDS = dict.fromkeys(("gpt2", "llama", "mistral", "gemma3", "gpt1", "mamba"), Causal)
+KINDS = dict.fromkeys(("gpt2", "llama", "gemma3", "gpt1", "mamba"), Causal)
 KINDS |= {"t5": Seq2Seq, "bart": Seq2Seq}
 NEARLY = math.nextafter(1, 0)  # the largest number that is drawn
 PROMPTS = [
@@ -33,15 +30,6 @@ def chosen(probabilities, luck, **sampling):
     logits = torch.tensor([probabilities], dtype=torch.float64).log()
     (token,) = draw(logits, torch.tensor([luck], dtype=torch.float64), Sampling(**sampling))
     return int(token)
-
-
-@pytest.mark.parametrize(
-    ("luck", "token"),
-    [(0.0, 1), (0.49, 1), (0.5, 3), (0.74, 3), (0.76, 0), (0.874, 0), (0.876, 2), (NEARLY, 2)],
-)
-def test_draw_from_the_likeliest_down(luck, token):
-    # ties, here of tokens 0 and 2, go to the lower number
-    assert chosen([0.125, 0.5, 0.125, 0.25], luck) == token
 
 
 @pytest.mark.parametrize(
@@ -63,13 +51,6 @@ def test_draw_top_k_and_top_p(sampling, kept):
     luck = [0.0, *np.linspace(0.0005, 0.9995, 1000), NEARLY]
     logits = torch.tensor([0.125, 0.5, 0.125, 0.25]).log().expand(len(luck), 4)
     assert set(draw(logits, torch.tensor(luck), Sampling(**sampling)).tolist()) == kept
-
-
-def test_draw_greedy_and_ties():
-    for luck in (0.0, 0.3, NEARLY):
-        assert chosen([0.2, 0.4, 0.4], luck, temperature=0.0) == 1
-        assert chosen([0.25] * 4, luck, temperature=0.0) == 0
-        assert chosen([0.1, 0.2, 0.7], luck, temperature=1e-3) == 2
 
 
 @pytest.mark.parametrize(
@@ -121,36 +102,6 @@ def test_generate_seeds_and_limits(folder, kind):
         # the third piece may be one byte of a letter
         assert text.text.startswith(short.text.rstrip("\ufffd"))
         assert short.tokens == min(3, text.tokens)
-
-
-@pytest.mark.slow
-def test_generate_frequencies_equal_logprobs(tmp_path):
-    tokenizer = letters_tokenizer()
-    where = save(tmp_path, gpt2(tokenizer, seed=4), tokenizer)
-    scorer = Causal(where, "tiny", "r1", dtype="float32")
-    ended = ["".join(t) + CLOSING for n in range(3) for t in product(LETTERS, repeat=n)]
-    possible = ended + ["".join(t) for t in product(LETTERS, repeat=3)]
-    scores = scorer.logprobs([("zx", text) for text in possible])
-    chances = {
-        text: math.exp(score.logprob_nats) for text, score in zip(possible, scores, strict=True)
-    }
-    assert len(chances) == 1 + 3 + 9 + 27
-    assert sum(chances.values()) == pytest.approx(1, abs=1e-5)
-    runs = 8000
-    counts = Counter(
-        text.text + CLOSING * text.finished
-        for text in scorer.generate(["zx"] * runs, range(runs), Sampling(tokens=3))
-    )
-    assert set(counts) <= set(chances)
-    for text, chance in chances.items():
-        assert binomtest(counts[text], runs, chance).pvalue > 1e-4, text
-    many = [text for text in possible if chances[text] * runs > 5]
-    rare = sum(chances[text] for text in possible if text not in many)
-    expected = [*(chances[text] * runs for text in many), rare * runs]
-    seen = [*(counts[text] for text in many), runs - sum(counts[text] for text in many)]
-    scale = runs / sum(expected)  # the chances were rounded
-    assert len(many) > 10
-    assert chisquare(seen, [scale * value for value in expected]).pvalue > 1e-3
 
 
 def greedy(where, auto, prompt, tokens, **options):

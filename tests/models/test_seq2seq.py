@@ -4,7 +4,7 @@ from functools import partial
 import pytest
 import torch
 from models import tiny
-from models.tiny import save, shared
+from models.tiny import save
 from models.tiny_causal import NAMES, WORDS, bart_tokenizer, forced_bart
 from transformers import AutoModelForSeq2SeqLM
 
@@ -75,25 +75,6 @@ def test_fill_after_the_sentinel(folder):
             (piece,) = own(where, word)
             assert abs(said - summed(where, fill.prompt, [0, sentinel], [piece])) < 1e-6
         assert sum(math.exp(value) for value in fill.logprobs_nats) < 0.9  # not over candidates
-
-
-@pytest.mark.slow
-def test_results_in_any_company(folder, monkeypatch):
-    def ask(scorer):
-        scores = list(scorer.logprobs(PAIRS))
-        if scorer.gap is None:
-            return scores
-        return scores + [
-            list(tiny.answers(scorer.fill(PROMPTS, CANDIDATES, 9, multi=multi)))
-            for multi in (False, True)
-        ]
-
-    scorers = [loaded(folder(kind), "float32") for kind in ("t5", "forced")]
-    usual = [ask(scorer) for scorer in scorers]
-    for tokens, cores, block in ((1, 1, 4096), (60, 2, 3)):
-        for scorer in scorers:
-            shared(monkeypatch, scorer, tokens, cores=cores, block=block)
-        assert [ask(scorer) for scorer in scorers] == usual
 
 
 def test_fill_without_sentinels(folder):

@@ -11,7 +11,7 @@ import pytest
 import torch
 import transformers as hf
 from models import tiny, tiny_special
-from models.tiny_special import LANGUAGES, SPLIT, WORDS
+from models.tiny_special import LANGUAGES, WORDS
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import masked
@@ -151,33 +151,6 @@ def test_fill_is_a_plain_forward(special, name, dtype):
         true = by_hand(name, folder, dtype, ids, tokens.index(MASKS[name]))
         assert sum(math.exp(x) for x in true) == pytest.approx(1)
         agreed(fill, name, folder, true, dtype)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_fill_words_of_several_pieces(special, name):
-    folder, language = special(name), SPOKEN[name]
-    scorer, mask = loaded(folder), MASKS[name]
-    prompts = [written(words) for words in TEXTS]
-    single = filled(scorer, prompts, [*WORDS, *SPLIT], language=language)
-    several = filled(scorer, prompts, [*WORDS, *SPLIT], multi=True, language=language)
-    (blank,) = numbered(folder, [mask])
-    for words, one, all_ in zip(TEXTS, single, several, strict=True):
-        said = dict(zip(all_.words, all_.logprobs_nats, strict=True))
-        assert sorted(one.words) == sorted(WORDS)
-        assert [said[word] for word in one.words] == list(one.logprobs_nats)
-        counts = dict(zip(all_.words, all_.pieces, strict=True))
-        assert counts == {**dict.fromkeys(WORDS, 1), "kindly": 2, "unkindly": 3}
-        assert list(all_.logprobs_nats) == sorted(all_.logprobs_nats, reverse=True)
-        tokens = spelt(name, words)
-        ids, place = numbered(folder, tokens), tokens.index(mask)
-        for word, parts in SPLIT.items():
-            tail, total = pieces(name, folder, parts), 0.0
-            for n, piece in enumerate(tail):
-                blanks = [blank] * (len(tail) - n)
-                row = [*ids[:place], *tail[:n], *blanks, *ids[place + 1 :]]
-                unseen = range(place + n, place + len(tail))
-                total += by_hand(name, folder, "float64", row, place + n, hidden=unseen)[piece]
-            assert abs(said[word] - total) < 2e-6  # of up to three, each rounded to six digits
 
 
 @pytest.mark.parametrize("method", ["original", "within_word_l2r"])

@@ -1,18 +1,15 @@
 """States of words alone, held against plain forwards of the saved models."""
 
-import random
-
 import numpy as np
 import pytest
 import torch
 from models import tiny, tiny_special
 from models.test_special import NAMES, SPOKEN
-from models.tiny import loaded, shared
+from models.tiny import loaded
 from models.tiny_encoders import SEVERAL, WORDS, Plain, in_both
 from transformers import AutoModel
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models import forward
 from plumbline.probes.models.causal import Causal
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.scorer import Represents
@@ -89,24 +86,6 @@ def test_represent_causal(folder, name):
         true, own = plain(lambda ids: model(ids)[0], tokenizer, word, before)
         assert number == own
         assert np.abs(row - true.numpy()).max() < 1e-6
-
-
-@pytest.mark.parametrize(
-    "name", tiny.quickly(["bertweet", "bart", "gpt2", "llama"], "bart", "llama")
-)
-def test_represent_in_any_company(folder, special, name, monkeypatch):
-    kind, where = (Causal, folder) if name in CAUSAL else (Masked, special)
-    scorer = loaded(kind, where(name), "float32")
-    monkeypatch.setattr(forward, "DECIMALS", 12)  # all that float32 has
-    words = [f"{a}{b}" for a in WORDS for b in ("", *WORDS[:3])]
-    usual, _ = represented(scorer, words)
-    order = list(range(len(words)))
-    random.Random(7).shuffle(order)
-    for tokens, cores, block in ((1, 1, 9), (30, 2, 1024)):
-        shared(monkeypatch, scorer, tokens, cores=cores)
-        monkeypatch.setattr(forward, "WORDS", block)
-        mixed, _ = represented(scorer, [words[i] for i in order])
-        assert mixed.tobytes() == usual[order].tobytes()
 
 
 def test_represent_context_and_errors(folder):

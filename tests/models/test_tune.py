@@ -1,7 +1,5 @@
 """Training a little further: what is learnt, what is kept, and what a stopped training loses."""
 
-import itertools
-
 import numpy as np
 import pytest
 import torch
@@ -11,14 +9,13 @@ from transformers import AutoModelForMaskedLM
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.causal import Causal
+from plumbline.probes.models.classifier import Classifier
 from plumbline.probes.models.forward import pretrained
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.tokenizer import Tokens
-from plumbline.probes.training import distributed, mlm
+from plumbline.probes.training import batches, distributed
 from plumbline.probes.training import train as tune
-from plumbline.probes.training.distributed import SMALL, USEFUL, passes
-from plumbline.probes.training.mlm import IGNORED, hide
-from plumbline.probes.training.rows import FILES, Batch, cut, pieces, within
+from plumbline.probes.training.batches import FILES, IGNORED, Step, hide, pieces, within
 from plumbline.probes.training.train import Tuning, finetune
 
 TEXTS = [f"the {who} is {word} today" for who in ("cook", "smith") for word in ("calm", "loud")]
@@ -65,7 +62,7 @@ def test_finetune_masked_learns(base, tmp_path):
 def test_finetune_resumes(base, tmp_path, monkeypatch):
     monkeypatch.setattr(tune, "EVERY", 3)
     whole = contents(go(base, tmp_path / "whole"))
-    plain, steps = mlm.loss_of, []
+    plain, steps = batches.loss_of, []
 
     def stops(*given, **options):
         steps.append(1)
@@ -73,7 +70,7 @@ def test_finetune_resumes(base, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return plain(*given, **options)
 
-    monkeypatch.setattr(mlm, "loss_of", stops)
+    monkeypatch.setattr(batches, "loss_of", stops)
     with pytest.raises(KeyboardInterrupt):
         go(base, tmp_path / "stopped")
     left = {p.name for p in (tmp_path / "stopped").iterdir()}
@@ -84,15 +81,6 @@ def test_finetune_resumes(base, tmp_path, monkeypatch):
     assert len(steps) == 6 + 10 - 3  # nothing was: the model was there
     left = {p.name for p in (tmp_path / "stopped").iterdir()}
     assert left == {tune.DONE, tune.LOSSES}
-
-
-def test_finetune_seed(base, tmp_path):
-    one, same, other = (
-        contents(go(base, tmp_path / name, tuning=TUNING._replace(seed=seed)))
-        for name, seed in (("a", 1), ("b", 1), ("c", 2))
-    )
-    assert one == same
-    assert one["model.safetensors"] != other["model.safetensors"]
 
 
 def test_finetune_causal_learns(tmp_path):
@@ -145,7 +133,7 @@ def test_loss_equals_the_models_own(base):
     watch = layer.register_forward_hook(lambda _, __, out: places.append(out.shape))
 
     torch.manual_seed(5)
-    loss = mlm.loss_of(model, mlm.batched(tokens, rows, mlm.MASKED), masked=True)
+    loss = batches.loss_of(model, batches.batched(tokens, rows, batches.MASKED), masked=True)
     loss.backward()
     found = gradient(model)
     watch.remove()
@@ -174,12 +162,6 @@ def test_pieces_of_long_texts(base):
     assert all((row[0], row[-1]) == (begin, end) for row in rows)
 
 
-def test_cut(base):
-    tokens = Tokens(base, "tiny")
-    (whole,) = tokens.encode([" ".join(TEXTS)])
-    assert list(cut(tokens, [" ".join(TEXTS)], 8)) == [[*whole[:7], tokens.tokenizer.sep_token_id]]
-
-
 def test_finetune_no_texts_or_no_finite_loss(base, tmp_path):
     with pytest.raises(UserError, match="nothing to train on"):
         go(base, tmp_path / "x", texts=[""])
@@ -202,23 +184,6 @@ def test_finetune_weight_decay(base, tmp_path):
     assert {value.ndim for value in before.values()} == {1, 2}
 
 
-@pytest.mark.parametrize("room", [0, 64, 4096, 1 << 20])
-@pytest.mark.parametrize("number", [1, 3])
-def test_passes_have_every_row_once(room, number):
-    rng = np.random.default_rng(7)
-    lengths = np.clip(rng.lognormal(3.5, 1, 256), 4, 64).astype(int).tolist()
-    shared = [passes(lengths, room, number, one) for one in range(number)]
-    every = [row for own in shared for one in own for row in one]
-    assert sorted(every) == list(range(len(lengths)))
-    for one in (one for own in shared for one in own):
-        longest = max(lengths[row] for row in one)
-        full = sum(lengths[row] for row in one) / (longest * len(one))
-        assert not room or len(one) * longest <= max(room, longest)
-        assert not room or full >= USEFUL or len(one) * longest <= SMALL
-    if not room:
-        assert shared == [[list(range(one, len(lengths), number))] for one in range(number)]
-
-
 def gradients(base, rows, room):
     tokens = Tokens(base, "tiny")
     model = fresh(base)
@@ -227,7 +192,9 @@ def gradients(base, rows, room):
     watch = model.register_forward_hook(
         lambda _, __, named, ___: widths.append(named["input_ids"].shape), with_kwargs=True
     )
-    for loss, weight in mlm.losses_of(tokens, model, Batch(rows), share=mlm.MASKED, room=room):
+    for loss, weight in batches.losses_of(
+        tokens, model, Step(rows), share=batches.MASKED, room=room
+    ):
         (loss * weight).backward()
     watch.remove()
     return gradient(model), widths
@@ -246,20 +213,6 @@ def test_passes_have_the_gradient_of_one(base, monkeypatch):
     assert torch.allclose(one, several, atol=1e-12)
 
 
-def test_ordered_steps_of_so_many_tokens():
-    lengths = np.random.default_rng(2).integers(4, 33, 500)
-    tuning = TUNING._replace(batch_tokens=100, length=32)
-    orders = []
-    for number in range(3):
-        order, ends = tune.ordered(lengths, tuning, number)
-        assert sorted(order) == list(range(500))
-        steps = [int(lengths[order[a:b]].sum()) for a, b in itertools.pairwise(ends)]
-        assert len(steps) == tune.steps_of(lengths, tuning) == -(-lengths.sum() // 100)
-        assert max(abs(step - 100) for step in steps) <= 33
-        orders.append(tuple(order))
-    assert len(set(orders)) == 3
-
-
 def test_within_a_token_budget(base):
     tokens = Tokens(base, "tiny")
     (each,) = {len(ids) for ids in tokens.encode(TEXTS)}
@@ -268,10 +221,17 @@ def test_within_a_token_budget(base):
     assert within(tokens, TEXTS, 99 * each) == (TEXTS, 4 * each)
 
 
-def test_recipe(monkeypatch):
-    told = [(TEXTS, TUNING), (TEXTS[::-1], TUNING), (TEXTS[:3], TUNING), (["".join(TEXTS)], TUNING)]
-    told.append((TEXTS, TUNING._replace(epsilon=1e-7)))
-    made = {tune.recipe(*own) for own in told}
-    assert tune.recipe(*told[0]) in made
-    monkeypatch.setattr(tune, "CODE", tune.CODE[1:])
-    assert len(made | {tune.recipe(*told[0])}) == 6
+def test_finetune_classifier_learns(tmp_path):
+    texts = [
+        f"what a {word} {what}" for word in ("fine", "foul") for what in ("day", "meal", "car")
+    ]
+    tokenizer = wordpiece(texts)
+    start = save(tmp_path / "start", bert(tokenizer), tokenizer)
+    tuning, classes = Tuning(5e-3, 30, 2, 16, 1), ["fine", "foul"]
+    labels = [int("foul" in text) for text in texts]
+    done = tune.finetune_classifier(start, "m", texts, labels, classes, tuning, tmp_path / "into")
+    assert done.steps == 3 * 30
+    model = Classifier(done.folder, "m", "r", dtype="float32")
+    assert model.labels == ("fine", "foul")
+    right = [p.probabilities[i] for p, i in zip(model.classify(texts), labels, strict=True)]
+    assert min(right) > 0.9

@@ -134,22 +134,10 @@ def llama(tokenizer, *, seed=0):
     return made(hf.LlamaForCausalLM, tokenizer, seed, **SMALL)
 
 
-def mistral(tokenizer, *, seed=0, window=5):
-    """Return a Mistral all of whose layers see the last few tokens only."""
-    return made(hf.MistralForCausalLM, tokenizer, seed, sliding_window=window, **SMALL)
-
-
 def gemma3(tokenizer, *, seed=0, window=5):
     """Return a Gemma 3 whose first layer sees the last few tokens only, the second all."""
     kinds = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": window}
     return made(hf.Gemma3ForCausalLM, tokenizer, seed, **kinds, **SMALL)
-
-
-def gpt_neo(tokenizer, *, seed=0, window=5):
-    """Return a GPT-Neo whose second layer sees the last few tokens only."""
-    options = {"hidden_size": 32, "num_layers": 2, "num_heads": 2, "max_position_embeddings": 64}
-    options |= {"attention_types": [[["global", "local"], 1]], "window_size": window}
-    return made(hf.GPTNeoForCausalLM, tokenizer, seed, **options, **ends(tokenizer))
 
 
 def gpt1(tokenizer, *, seed=0):
@@ -225,9 +213,7 @@ def gpt2_classifier(tokenizer, *, problem=None, labels=LABELS, seed=0, positions
 CAUSAL = {  # by kind: the model and its tokenizer
     "gpt2": (gpt2, gpt2_tokenizer),
     "llama": (llama, llama_tokenizer),
-    "mistral": (mistral, llama_tokenizer),
     "gemma3": (gemma3, llama_tokenizer),
-    "gpt_neo": (gpt_neo, gpt2_tokenizer),
     "opt": (opt, gpt2_tokenizer),
     "gpt1": (gpt1, gpt1_tokenizer),
     "mamba": (mamba, gpt2_tokenizer),

@@ -19,7 +19,6 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.corpora.build import SCHEMA
 from plumbline.probes.commands.check_params import check
 from plumbline.probes.models.load import pin
-from plumbline.probes.training import mlm
 from plumbline.probes.training import pretrain as module
 from plumbline.probes.training import train as tune
 from plumbline.probes.training.checkpoints import PERIODS, checkpoints, scorer
@@ -174,32 +173,6 @@ def test_pretrain_states(place):
         assert state.period == "all"
     assert len({s.files["model.safetensors"] for s in states}) == len(states)  # seeds differ too
     assert not list(Path("data/tuning").rglob("*.safetensors"))
-
-
-@pytest.mark.parametrize("name", ["masked", pytest.param("causal", marks=pytest.mark.slow)])
-def test_pretrain_resumes(place, monkeypatch, name):
-    place(save="each", epochs=2)
-    monkeypatch.setattr(tune, "EVERY", 3)
-    plain, steps, ends = mlm.loss_of, [], ()
-
-    def counts(*given, **options):
-        steps.append(1)
-        return stops() if len(steps) in ends else plain(*given, **options)
-
-    monkeypatch.setattr(mlm, "loss_of", counts)
-    whole = hashes(pretrain(name))
-    all_steps = len(steps)
-    assert all_steps == 2 * (24 + 12) // 6  # two epochs of both corpora
-    shutil.rmtree(f"data/pretrained/{name}")
-    steps.clear()
-    ends = (7, 13)  # in the first training after its first epoch, and in the second one
-    for _ in ends:
-        with pytest.raises(KeyboardInterrupt):
-            pretrain(name)
-        assert not Path(f"data/pretrained/{name}").exists()
-    assert hashes(pretrain(name)) == whole
-    assert len(steps) == all_steps + (7 - 6) + (4 - 3)  # since the last checkpoints
-    assert not Path("data/tuning/pretrain", name).exists()
 
 
 def test_pool_periods_and_worlds(ready, tmp_path):

@@ -1,7 +1,8 @@
-"""Batches and losses of masked and causal language modelling, and of classification.
+"""Texts as tokens in a file that is mapped, the batches of steps, and their losses.
 
-Masks are drawn from torch's generator. Several processes draw the same masks and split every
-batch, so that their gradients are, on average, those of a single process.
+The file has four bytes a token on the disk, in memory only what a step reads; processes on one
+machine share it. Masks are drawn from torch's generator. Several processes draw the same masks and
+split every batch, so that their gradients are, on average, those of a single process.
 """
 
 from __future__ import annotations
@@ -13,18 +14,101 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from plumbline.probes.models.batching import blocks
+from plumbline.probes.models.tokenizer import HEAD
 from plumbline.probes.training import distributed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from plumbline.probes.models.tokenizer import Tokens
-    from plumbline.probes.training.rows import Batch as Rows
-    from plumbline.probes.training.rows import Ids
 
+    Ids = NDArray[np.int32]
+
+FILES = ("tokens.bin", "ends.npy")
 MASKED = 0.15  # share of the tokens that are predicted (Devlin et al. 2019, section 3.1)
 HIDDEN, RANDOM = 0.8, 0.1  # of those: shares that become the mask, and any other token
 IGNORED = -100
+
+
+class Rows(NamedTuple):
+    """Rows of tokens, each with its special tokens; a label for each where there are classes."""
+
+    tokens: Ids
+    ends: NDArray[np.int64]  # of each row in them
+    labels: NDArray[np.int64] | None = None
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Return the number of tokens of each row."""
+        return np.diff(self.ends, prepend=0)
+
+    def some(self, which: Sequence[int] | NDArray[np.int64]) -> Step:
+        """Return some of the rows."""
+        begin = [int(self.ends[i - 1]) if i else 0 for i in which]
+        ids = [self.tokens[b : self.ends[i]] for b, i in zip(begin, which, strict=True)]
+        return Step(ids, None if self.labels is None else self.labels[which])
+
+
+class Step(NamedTuple):
+    """Rows of a step."""
+
+    ids: list[Ids]
+    labels: NDArray[np.int64] | None = None
+
+
+def pieces(tokens: Tokens, texts: Sequence[str], length: int) -> Iterator[list[int]]:
+    """Yield the texts as tokens, those too long in parts, each with its special tokens."""
+    (whole,), (bare,) = tokens.encode([HEAD]), tokens.encode([HEAD], special=False)
+    before = tokens.opening()
+    after = whole[len(before) + len(bare) :]
+    room = length - len(before) - len(after)
+    for some in blocks(texts):
+        for ids in tokens.encode(some, special=False):
+            for i in range(0, len(ids), room):
+                yield [*before, *ids[i : i + room], *after]
+
+
+def cut(tokens: Tokens, texts: Sequence[str], length: int) -> Iterator[list[int]]:
+    """Yield the texts as tokens, the end of those too long left out but for the last token."""
+    for some in blocks(texts):
+        for ids in tokens.encode(some):
+            yield ids if len(ids) <= length else [*ids[: length - 1], ids[-1]]
+
+
+def stored(rows: Iterator[list[int]], folder: Path, labels: Sequence[int] | None = None) -> Rows:
+    """Write rows into a folder, in the first process, and return them mapped, in all of them."""
+    tokens, ends = (folder / name for name in FILES)
+    if distributed.first():
+        folder.mkdir(parents=True, exist_ok=True)
+        lengths = []
+        with tokens.open("wb") as file:
+            for ids in rows:
+                lengths.append(len(ids))
+                np.array(ids, dtype=np.int32).tofile(file)
+        np.save(ends, np.cumsum(lengths, dtype=np.int64))
+    distributed.wait()
+    there = np.load(ends)
+    mapped = np.memmap(tokens, np.int32, "r") if len(there) else np.zeros(0, np.int32)
+    return Rows(mapped, there, None if labels is None else np.array(labels, dtype=np.int64))
+
+
+def within(tokens: Tokens, texts: Sequence[str], most: int) -> tuple[list[str], int]:
+    """Return the first texts that have so many tokens, and how many these have.
+
+    The last that does not fit is left out, so that no training has more.
+    """
+    total, kept = 0, 0
+    for some in blocks(texts):
+        for ids in tokens.encode(some):
+            if total + len(ids) > most:
+                return list(texts[:kept]), total
+            total += len(ids)
+            kept += 1
+    return list(texts), total
 
 
 class Batch(NamedTuple):
@@ -77,7 +161,7 @@ def batched(tokens: Tokens, rows: Sequence[Sequence[int] | Ids], share: float) -
     return Batch(ids, there, labels)
 
 
-def _passes(net: Any, rows: Rows, room: int) -> Iterator[list[int]]:
+def _passes(net: Any, rows: Step, room: int) -> Iterator[list[int]]:
     """Yield the rows of each of this process's passes; gradients are exchanged after the last."""
     number, index = distributed.number(), distributed.index()
     if index:  # masks are drawn alike, dropout is not
@@ -89,7 +173,7 @@ def _passes(net: Any, rows: Rows, room: int) -> Iterator[list[int]]:
 
 
 def losses_of(
-    tokens: Tokens, net: Any, rows: Rows, *, share: float, room: int = 0, mixed: bool = False
+    tokens: Tokens, net: Any, rows: Step, *, share: float, room: int = 0, mixed: bool = False
 ) -> Iterator[tuple[Tensor, float]]:
     """Yield the mean losses of this process's parts of a step, weighed by their predictions.
 
@@ -114,7 +198,7 @@ def losses_of(
 
 
 def class_losses(
-    tokens: Tokens, net: Any, rows: Rows, *, room: int, mixed: bool
+    tokens: Tokens, net: Any, rows: Step, *, room: int, mixed: bool
 ) -> Iterator[tuple[Tensor, float]]:
     """Yield the mean losses of a classifier as :func:`losses_of` does, weighed by their texts."""
     assert rows.labels is not None
@@ -145,7 +229,8 @@ def loss_of(net: Any, batch: Batch, *, masked: bool) -> Tensor:
     if logits.dim() == 3:  # the output layer is no module of its own, so all places are there
         logits = logits[tuple(chosen)]
     if nothing:
-        return logits.sum() * 0.0
+        zero: Tensor = logits.sum() * 0.0
+        return zero
     return torch.nn.functional.cross_entropy(logits, labels[tuple(chosen)])
 
 

@@ -1,1 +1,0 @@
-"""Speed-ups of the forward pass."""
