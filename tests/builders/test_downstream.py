@@ -15,8 +15,7 @@ from plumbline.builders.datasets.downstream import fetch as client
 from plumbline.builders.datasets.downstream.build import SPLITS
 
 TOP = Path(__file__).parents[2]
-SHARED = TOP.parent / "shared/data"
-shared = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
+SHARED = building.REAL
 PARAMS = whole.tree()
 OWN = PARAMS["datasets"]["downstream"]
 TABLES = {key: OWN[key] for key in ("labels", "groups")}
@@ -170,8 +169,7 @@ def real(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.shared
-@shared
+@building.reads("")
 @pytest.mark.parametrize(
     ("config", "number", "different", "hate"),
     [  # rows of the file, and the different texts among them, counted with csv and a set
@@ -200,8 +198,7 @@ def test_build_real_corpora_counts(real, config, number, different, hate):
 
 
 @pytest.mark.slow
-@pytest.mark.shared
-@shared
+@building.reads("")
 def test_read_liar_has_the_published_splits_and_verdicts(real):
     snapshot = Snapshot.open(real)
     corpus = downstream._declared(snapshot, "misinformation-liar")
