@@ -99,20 +99,6 @@ def rows(found):
     return {item.values["word"]: item.values for item in found if isinstance(item, Row)}
 
 
-def test_build_mass_is_three_and_the_views(rows):
-    for row in rows.values():
-        beta = [row[f"beta_{axis}"] for axis in lexica.AXES]
-        assert sum(beta) - 3 == row["views"] == len(row["view_names"])
-        assert [row[f"q_{axis}"] for axis in lexica.AXES] == [b / sum(beta) for b in beta]
-        assert row["view_names"] == sorted(row["view_names"])
-
-
-def test_build_largest_share_by_word(rows):
-    for words, axis in ((GOOD[:3], "positive"), (BAD[:3], "negative"), (PLAIN, "neutral")):
-        for word in words:
-            assert max(lexica.AXES, key=lambda a: rows[word][f"q_{a}"]) == axis, word
-
-
 def test_build_keeps_the_values_of_views(rows):
     row = rows["stern"]
     assert row["view_names"] == ["classes", "poles"]

@@ -215,6 +215,7 @@ OWN: dict[str, dict[str, Change]] = {
         "names in Latin letters": each("name", lambda _: "Latin Name", 0.4, "ru"),
         "people twice in every language": again(0.08, qid=lambda q: f"{q}99"),
         "no Hindi": missing("hi"),
+        "items without their letter": each("qid", lambda q: q[1:], 0.1, "en"),
     },
     "stereotypes": {
         "ranks of zero": each("ranks", lambda r: [0 for _ in r], 0.1, "en"),
