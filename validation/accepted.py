@@ -32,7 +32,6 @@ FEW = 25  # distinct values of a string that has shares
 # are added to each share.
 ROWS = 0.2  # rows more or fewer, as a share of those before
 SHARE = 0.05  # by which the share of a label, a value or nulls differs
-SPREAD = 0.25  # by which a median differs, in ranges between the quartiles
 GONE = 0.5  # share of the drawn keys that are gone
 CHANGED = 0.05  # share of the drawn rows with another value in a column
 
@@ -87,15 +86,13 @@ def _inputs(folder: Path) -> Iterator[str]:
 
 
 def profile(schema: Schema, frame: pl.DataFrame) -> dict[str, Any]:
-    """Return a config's size, shares and quartiles of its columns, and hashes of drawn rows."""
+    """Return a config's size, shares of values and hashes of drawn rows."""
     allowed = frame.filter(*(c for c in OPEN if c in frame)).select(schema.key)
     hashes = sorted(_hash(*key) for key in allowed.rows())[:DRAWN]
     shares = {c.name: _shares(c, frame) for c in schema.columns}
-    quartiles = {c.name: _quartiles(c, frame) for c in schema.columns if not shares[c.name]}
     return {
         "rows": len(frame),
         "shares": {name: values for name, values in shares.items() if values},
-        "quartiles": {name: values for name, values in quartiles.items() if values},
         "kept": _stable(schema),
         "drawn": _values(schema, frame, hashes),
     }
@@ -127,19 +124,6 @@ def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:
     return shares
 
 
-def _quartiles(column: Column, frame: pl.DataFrame) -> list[float]:
-    """Return the quartiles of a column: of itself, of days, or of lengths."""
-    value = pl.col(column.name)
-    if column.kind in ("label", "bool"):
-        return []
-    if column.kind == "string":
-        value = value.str.len_chars()
-    elif column.kind in ("strings", "integers", "floats"):
-        value = value.list.len()
-    numbers = frame.select(value.to_physical().cast(pl.Float64)).to_series().drop_nulls()
-    return [round(numbers.quantile(q) or 0.0, 4) for q in (0.25, 0.5, 0.75)] if len(numbers) else []
-
-
 def _stable(schema: Schema) -> list[str]:
     """Return the columns with the same value in the next version: no key, count or estimate."""
     drawn = any(c.name == "draw" for c in schema.columns)  # by a seed
@@ -168,11 +152,6 @@ def _compare(schema: Schema, frame: pl.DataFrame, before: dict[str, Any]) -> Ite
         for value, share in sorted((dict.fromkeys(now, 0.0) | shares).items()):
             most = SHARE + _twice_the_error(share, size)
             yield column, f"share of {value[:40]}", share, now.get(value, 0.0), most
-    for column, (first, middle, third) in before["quartiles"].items():
-        middles = _quartiles(schema[column], frame)
-        least = 0.0 if schema[column].kind == "float64" else 1.0
-        most = max(SPREAD, 3 / math.sqrt(max(size, 1))) * (third - first) + abs(middle) / 20
-        yield column, "median", middle, middles[1] if middles else math.inf, max(most, least)
     drawn = _values(schema, frame, before["drawn"])
     if before["drawn"]:
         gone = 1 - len(drawn) / len(before["drawn"])

@@ -8,7 +8,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.datasets.names.build import FLAGS
-from plumbline.builders.readers.name_lists import KINDS, NOWHERE, codes
+from plumbline.builders.readers.name_lists import KINDS
 from plumbline.validation import suite
 
 ALIKE = 0.9  # of the names of two countries, those that both have: one was put for the other
@@ -17,14 +17,13 @@ ALIKE = 0.9  # of the names of two countries, those that both have: one was put 
 class Params(suite.Params):
     """Floors, and how many names may be of no use."""
 
-    usable_min: int = Field(ge=1, description="fewest usable names of each kind and country")
     flagged_max_share: float = Field(
         ge=0, le=1, description="largest share of a config's names that have a flag"
     )
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Hold that names are tidy, ranks are gapless, and countries exist and have enough."""
+    """Hold that names are tidy, ranks are gapless, and few names are of no use."""
     rank, kind, clean = pl.col("rank"), pl.col("kind"), pl.col("flags").list.len() == 0
     names = frame.select(
         "kind",
@@ -38,13 +37,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         clean=clean,
     )
     shares = {"clean": 1 - params.flagged_max_share, "begins_with_a_capital": 0.95}
-    there, free = config in {*codes().values(), NOWHERE}, config == NOWHERE
-    usable = [(name, frame.filter(clean, kind == code).height) for code, name in enumerate(KINDS)]
-    rows = [(config, name, n, there, n >= params.usable_min or free) for name, n in usable]
-    return [
-        suite.checked(f"names-{config}", names, 2, shares),
-        suite.listed(f"kinds-{config}", "config kind usable country_exists over_floor", rows, 3),
-    ]
+    return [suite.checked(f"names-{config}", names, 2, shares)]
 
 
 def across(_: Params, folder: Path) -> list[suite.Table]:

@@ -81,7 +81,7 @@ def _released(params: Params, frame: pl.DataFrame) -> list[suite.Table]:
     names = frame.select("name_language", "name", "gender_stated", of_one_gender=one, **NAMED)
     shares = USUAL | {"of_one_gender": USUAL["no_brackets_no_digits"]}
     found = [suite.checked(f"names-{PUBLISHED}", names, 3, shares)]
-    for (code,), own in frame.group_by("name_language"):
+    for (code,), own in sorted(frame.group_by("name_language")):
         name = f"{PUBLISHED}-{code}"
         found += _in_script(params, name, str(code), own.select("name", "gender_stated"))
     return found
