@@ -102,24 +102,12 @@ def test_completion_of_a_group_within_a_word_of_another():
         assert not completes(group, f"why are {other} so mean"), (group, other)
 
 
-def test_build_moves_key_terms_into_the_query(tmp_path):
-    (row,) = built_from(tmp_path, google=["why are kids so good at chess"])
-    assert row.values["attribute"] == "chess"
-    assert row.values["query"] == "why are kids so good at"
-    assert row.values["template"] == "why are {group} so good at"
-    assert row.values["flags"] == []
-
-
 @pytest.mark.parametrize(
     ("attribute", "told"),
     [
         ("noisy", []),
-        ("serious", []),
         ("sleepiness", ["not_adjective"]),
-        ("80s", ["not_adjective"]),
-        ("tired all the time", ["multi_word"]),
         ("mean nowadays", ["multi_word", "trend"]),
-        ("snow white", ["multi_word"]),
         ("common", ["neutral"]),
     ],
 )
