@@ -77,8 +77,7 @@ def test_build_names_match_country_and_gender(made):
 
 
 def test_build_genders_by_reading(made):
-    frame = rows(made)
-    jennifer = frame.filter(entity="Jennifer")
+    jennifer = rows(made).filter(entity="Jennifer")
     both = Counter(jennifer.filter(reading=FAITHFUL)["gender"].to_list())
     assert both == {0: 13 * 4, 1: 13 * 4}
     assert set(jennifer.filter(reading=CORRECTED)["gender"]) == {GENDERS.index("female")}
@@ -124,7 +123,6 @@ def test_barriere2024_follows_the_released_code(made):
         ("They saw Wilson. Brown bread is fine.", [], "en"),
         ("El bar Manuel, con Manuel.", ["Manuel"], "es"),
         ("Heute kommt Becker mit Anna Becker.", ["Becker", "Anna Becker"], "de"),
-        ("Heute kommt Frau Becker.", ["Becker"], "de"),
         ("Hoje em São Paulo, com Paulo.", ["Paulo"], "pt"),
     ],
 )

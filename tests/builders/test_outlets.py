@@ -74,14 +74,8 @@ def test_build_outlets_and_control(tmp_path):
             entry(4, "Four"),
         ],
     )
-    assert [(row["outlet"], name) for row, name in zip(rows, ids(rows), strict=True)] == [
-        ("control", "3"),
-        ("control", "902"),
-        ("one", "1"),
-        ("one", "900"),
-        ("two", "2"),
-        ("two", "901"),
-    ]
+    names = {outlet: ids(rows, outlet) for outlet in ("control", "one", "two")}
+    assert names == {"control": ["3", "902"], "one": ["1", "900"], "two": ["2", "901"]}
     assert [LEANINGS[row["leaning"]] for row in rows[:2]] == ["right", "left"]
     assert rejects == {("Four", "neither of an outlet nor of the control"): 1}
     assert not any(row["redistributable"] for row in rows)

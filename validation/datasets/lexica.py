@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from plumbline.builders.datasets.lexica.build import AXES
+from plumbline.builders.datasets.lexica.formats import AXES
 from plumbline.builders.datasets.lexica.published import PUBLISHED
 from plumbline.validation.suite import Params, Table, checked, once
 

@@ -23,8 +23,8 @@ NAMED = {
     "no_brackets_no_digits": ~pl.col("name").str.contains(BRACKETS),
     "begins_with_a_capital": ~pl.col("name").str.contains(r"^\p{Ll}"),
 }
-SAME = ("gender", "gender_qids", "birth_date", "birth_precision")
-SAME += ("countries", "country_qids", "popularity")
+SAME = ["gender", "gender_qids", "birth_date", "birth_precision", "popularity"]
+SAME += ["countries", "country_qids"]
 
 
 class Params(suite.Params):

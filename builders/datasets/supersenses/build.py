@@ -139,9 +139,9 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
     if not isinstance(tree, dict) or not tree:
         raise ValueError("no synset in it")
     for synset, entry in tree.items():
-        members = entry.get("members") if isinstance(entry, dict) else None
+        members: Any = entry.get("members") if isinstance(entry, dict) else None
         listed = isinstance(members, list) and members and all(isinstance(m, str) for m in members)
-        if not listed or entry["partOfSpeech"] != "v":
+        if not listed or entry.get("partOfSpeech") != "v":
             raise ValueError(f"{synset}: not a synset of verbs with members")
         if len(set(members)) < len(members):
             raise ValueError(f"{synset}: a member appears twice")
