@@ -40,12 +40,14 @@ Compared = tuple[str, str, float, float, float]  # column, what, before, now, to
 
 def tables(schema: Schema, folder: Path) -> list[Table]:
     """Return how far each config and column is from the accepted version."""
-    known = json.loads(FILE.read_text("utf-8")).get(_version(folder), {})
+    profiles = json.loads(FILE.read_text("utf-8")).get(_version(folder), {})
     rows = [
-        (config, column, what, before, now, round(most, 4), abs(before - now) <= most)
-        for config, frame in (frames(folder) if known else ())
-        if config in known
-        for column, what, before, now, most in _compare(schema.config(config), frame, known[config])
+        (config, column, label, before, now, round(most, 4), abs(before - now) <= most)
+        for config, frame in (frames(folder) if profiles else ())
+        if config in profiles
+        for column, label, before, now, most in _compare(
+            schema.config(config), frame, profiles[config]
+        )
     ]
     return [listed("accepted", "config column what before now tolerance near", rows, 6)]
 
@@ -57,21 +59,21 @@ def accept(name: str) -> str:
     """
     folder, schema = parquet.DATASETS / name, schema_of(name)
     parquet.configs(folder)
-    known = json.loads(FILE.read_text("utf-8"))
+    profiles = json.loads(FILE.read_text("utf-8"))
     if not (version := _version(folder)):
         raise UserError(f"{folder}: does not say what it was made of; build it again")
-    known[version] = {
+    profiles[version] = {
         config: profile(schema.config(config), frame) for config, frame in frames(folder)
     }
-    text = json.dumps(known, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    text = json.dumps(profiles, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     write_bytes(FILE, text.encode())
     return version
 
 
 def _version(folder: Path) -> str:
     """Return the dataset and its snapshots, without their days; "" if they are not known."""
-    found = {re.sub(r"/[^/]*\d{4}-\d\d-\d\d[^/]*(/|$).*", "", path) for path in _inputs(folder)}
-    return f"{folder.name} of {', '.join(sorted(found))}" if found else ""
+    sources = {re.sub(r"/[^/]*\d{4}-\d\d-\d\d[^/]*(/|$).*", "", path) for path in _inputs(folder)}
+    return f"{folder.name} of {', '.join(sorted(sources))}" if sources else ""
 
 
 def _inputs(folder: Path) -> Iterator[str]:
@@ -100,19 +102,19 @@ def profile(schema: Schema, frame: pl.DataFrame) -> dict[str, Any]:
 
 def _values(schema: Schema, frame: pl.DataFrame, hashes: Iterable[str]) -> dict[str, str]:
     """Return short hashes of the stable values of rows, by those of their keys."""
-    kept = _stable(schema)
-    places = {_hash(*key): at for at, key in enumerate(frame.select(schema.key).rows())}
-    there = {key: places[key] for key in hashes if key in places}
-    rows = frame[list(there.values())].select(kept).rows() if kept else [()] * len(there)
+    columns = _stable(schema)
+    places = {_hash(*key): place for place, key in enumerate(frame.select(schema.key).rows())}
+    indices = {key: places[key] for key in hashes if key in places}
+    rows = frame[list(indices.values())].select(columns).rows() if columns else [()] * len(indices)
     values = ("".join(_hash(value)[:DIGITS] for value in row) for row in rows)
-    return dict(zip(there, values, strict=True))
+    return dict(zip(indices, values, strict=True))
 
 
 def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:
     """Return the shares of a column's values, if it has few, or of nulls."""
     values, size = frame[column.name], max(1, len(frame))
-    some = column.kind in ("int32", "int64") and column.maximum is not None
-    if not some and column.kind not in ("label", "bool", "strings", "string"):
+    scale = column.kind in ("int32", "int64") and column.maximum is not None
+    if not scale and column.kind not in ("label", "bool", "strings", "string"):
         return {"null": round(values.null_count() / size, 4)} if column.nullable else {}
     values = values.explode() if column.kind == "strings" else values
     counts = values.cast(pl.String).fill_null("null").value_counts().sort(column.name)
@@ -126,13 +128,13 @@ def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:
 
 def _stable(schema: Schema) -> list[str]:
     """Return the columns with the same value in the next version: no key, count or estimate."""
-    drawn = any(c.name == "draw" for c in schema.columns)  # by a seed
+    by_seed = any(c.name == "draw" for c in schema.columns)  # by a seed
     return [
         c.name
         for c in schema.columns
         if (c.kind in ("int32", "int64") and c.maximum is not None)
         or not (
-            drawn
+            by_seed
             or c.name in ("split", *schema.key)
             or c.kind in ("int32", "int64", "float64", "floats", "integers")
         )
@@ -152,15 +154,17 @@ def _compare(schema: Schema, frame: pl.DataFrame, before: dict[str, Any]) -> Ite
         for value, share in sorted((dict.fromkeys(now, 0.0) | shares).items()):
             most = SHARE + _twice_the_error(share, size)
             yield column, f"share of {value[:40]}", share, now.get(value, 0.0), most
-    drawn = _values(schema, frame, before["drawn"])
+    latest = _values(schema, frame, before["drawn"])
     if before["drawn"]:
-        gone = 1 - len(drawn) / len(before["drawn"])
+        gone = 1 - len(latest) / len(before["drawn"])
         yield ", ".join(schema.key), "drawn keys gone", 0.0, round(gone, 4), GONE
-    most = CHANGED + _twice_the_error(CHANGED, len(drawn))
-    for place, column in enumerate(before["kept"]):
-        at = slice(DIGITS * place, DIGITS * (place + 1))
-        other = sum(before["drawn"][key][at] != value[at] for key, value in drawn.items())
-        yield column, "drawn rows changed", 0.0, round(other / max(1, len(drawn)), 4), most
+    most = CHANGED + _twice_the_error(CHANGED, len(latest))
+    for position, column in enumerate(before["kept"]):
+        digits = slice(DIGITS * position, DIGITS * (position + 1))
+        changed = sum(
+            before["drawn"][key][digits] != value[digits] for key, value in latest.items()
+        )
+        yield column, "drawn rows changed", 0.0, round(changed / max(1, len(latest)), 4), most
 
 
 def _twice_the_error(share: float, rows: int) -> float:

@@ -67,7 +67,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
         prose = [c.name for c in texts if c.prose in ("text", "lines", "word")]
         split = "split" in {c.name for c in columns}
         wrong = {(c.name, rule): by for c in texts for rule, by in _rules(c).items()}
-        sums = frame.select(by.sum().alias("\t".join(at)) for at, by in wrong.items()).row(0)
+        sums = frame.select(by.sum().alias("\t".join(key)) for key, by in wrong.items()).row(0)
         for (column, rule), number in zip(wrong, sums, strict=True):
             most = params.damaged_max_share * len(frame)
             first = frame.filter(wrong[column, rule])[column][0] if number else ""
@@ -76,12 +76,12 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
         for column in prose if language else ():
             read = frame[:: max(1, len(frame) // READ)]
             judged = read.select(foreign(column, language).mean(), _shouted(column).mean()).row(0)
-            other, loud = (round(share or 0.0, 4) for share in judged)
-            fine = other <= FOREIGN
-            spoken.append((config, column, language, other, loud, fine, loud <= LOUD))
+            strange, loud = (round(share or 0.0, 4) for share in judged)
+            fine = strange <= FOREIGN
+            spoken.append((config, column, language, strange, loud, fine, loud <= LOUD))
         if "language" in frame:
-            own = set(frame["language"].drop_nulls())
-            spoken.append((config, "language", language, 0.0, 0.0, own == {language}, True))
+            named = set(frame["language"].drop_nulls())
+            spoken.append((config, "language", language, 0.0, 0.0, named == {language}, True))
         for column in (c.name for c in columns if c.kind == "date32" or c.name == "date"):
             days = frame[column].drop_nulls()
             if days.dtype == pl.String:
@@ -125,11 +125,11 @@ def _rules(column: Column) -> dict[str, pl.Expr]:
         "no_address": text.str.contains(r"://|^www\.|\w@\w"),
         "no_item": text.str.contains(r"^Q[1-9]\d+$"),
     }
-    left = {"filled"} if column.empty else set()
-    left |= set() if column.prose else {"no_stand_in", "has_a_letter", "no_item"}
-    left |= set() if column.prose == "name" else {"not_cut"}
-    left |= set() if column.prose in ("name", "word") else {"one_script_a_word", "no_address"}
-    return {rule: by for rule, by in wrong.items() if rule not in left}
+    skipped = {"filled"} if column.empty else set()
+    skipped |= set() if column.prose else {"no_stand_in", "has_a_letter", "no_item"}
+    skipped |= set() if column.prose == "name" else {"not_cut"}
+    skipped |= set() if column.prose in ("name", "word") else {"one_script_a_word", "no_address"}
+    return {rule: by for rule, by in wrong.items() if rule not in skipped}
 
 
 def _language(config: str, frame: pl.DataFrame) -> str:
@@ -149,13 +149,13 @@ def foreign(column: str, language: str) -> pl.Expr:
     text = pl.col(column)
     letters = text.str.count_matches(LETTER)
     script = script_of(language)
-    own = text.str.count_matches(rf"[\p{{{script}}}]") if script else letters
-    other = 2 * own < letters
+    in_script = text.str.count_matches(rf"[\p{{{script}}}]") if script else letters
+    strange = 2 * in_script < letters
     if language not in WORDS:
-        return other
+        return strange
     counts = dict(zip(WORDS, _counts(column), strict=True))
     most = pl.max_horizontal(by for name, by in counts.items() if name != language)
-    return other | ((most >= 2) & (most > counts[language]))
+    return strange | ((most >= 2) & (most > counts[language]))
 
 
 def _shouted(column: str) -> pl.Expr:

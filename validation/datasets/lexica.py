@@ -18,10 +18,10 @@ def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
     least = pl.min_horizontal(f"beta_{axis}" for axis in AXES)
     views, scores = pl.col("views"), pl.col("view_scores").list
     side = pl.col("q_positive") - pl.col("q_negative")
-    said = frame.select("view_values", "view_scores").iter_rows()
+    views_of_words = frame.select("view_values", "view_scores").iter_rows()
     signs = [
         all(SIGNS.get(value, 0) * score >= 0 for value, score in zip(*row, strict=False))
-        for row in said
+        for row in views_of_words
     ]
     lists = pl.col("view_names", "view_values", "view_scores").list.len()
     words = frame.select(

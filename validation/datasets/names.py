@@ -47,12 +47,14 @@ def across(_: Params, folder: Path) -> list[suite.Table]:
     groups = frame.group_by("country", last).agg("name").sort("country", "kind")
     sets = {(country, part): set(names) for country, part, names in groups.iter_rows()}
     for (country, part), names in sets.items():
-        others = [other for (c, p), other in sets.items() if c != country and p == part]
-        swapped = [other for (c, p), other in sets.items() if c != country and p != part]
+        others = [listed for (c, p), listed in sets.items() if c != country and p == part]
+        swapped = [listed for (c, p), listed in sets.items() if c != country and p != part]
         nearest = max((len(names & o) / len(names | o) for o in others), default=0.0)
-        here, there = (sum(len(names & o) for o in found) for found in (others, swapped))
-        fine = there <= max(here, len(names) // 2)
-        row = (country, "last" if part else "first", round(nearest, 4), here, there)
+        own_kind, other_kind = (
+            sum(len(names & o) for o in countries) for countries in (others, swapped)
+        )
+        fine = other_kind <= max(own_kind, len(names) // 2)
+        row = (country, "last" if part else "first", round(nearest, 4), own_kind, other_kind)
         rows.append((*row, nearest < ALIKE, fine))
     columns = "country names nearest here_elsewhere other_kind_elsewhere its_own of_its_kind"
     return [suite.listed("others", columns, rows, 5)]

@@ -84,14 +84,14 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     same adjective is a reject.
     """
     (language,) = params.languages
-    found: dict[str, tuple[str, dict[str, float]]] = {}
+    classes: dict[str, tuple[str, dict[str, float]]] = {}
     for file in snapshot.names("adjectives/"):
         for spelled, choice, probabilities in read(snapshot, file, adjectives, "fetch it again"):
             lemma = unicodedata.normalize("NFC", spelled)
-            if lemma in found:
+            if lemma in classes:
                 yield Reject(language, lemma, "adjective a second time")
-            found.setdefault(lemma, (choice, probabilities))
-    for lemma, (choice, probabilities) in sorted(found.items()):
+            classes.setdefault(lemma, (choice, probabilities))
+    for lemma, (choice, probabilities) in sorted(classes.items()):
         for name, weight in sorted(probabilities.items()):
             yield _row(language, lemma, f"adj.{name}", weight, None, name == choice)
     for lemma, counts in sorted(_senses(snapshot).items()):
@@ -114,13 +114,15 @@ def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
             raise ValueError(f"line {number} has {len(fields)} columns, not three")
         lemma, choice, packed = fields
         try:
-            given = parsed(packed)
+            weights = parsed(packed)
         except ValueError as error:
             raise ValueError(f"line {number}: the third column is not JSON") from error
-        if not isinstance(given, dict) or {str(key).lower() for key in given} != set(ADJECTIVES):
+        if not isinstance(weights, dict) or {str(key).lower() for key in weights} != set(
+            ADJECTIVES
+        ):
             raise ValueError(f"line {number}: not a probability for each of the 13 classes")
-        probabilities = {str(key).lower(): p for key, p in given.items()}
-        sound = all(isinstance(p, int | float) and 0 <= p <= 1 for p in given.values())
+        probabilities = {str(key).lower(): p for key, p in weights.items()}
+        sound = all(isinstance(p, int | float) and 0 <= p <= 1 for p in weights.values())
         if not sound or not math.isclose(sum(probabilities.values()), 1, abs_tol=1e-6):
             raise ValueError(f"line {number}: not probabilities that sum to 1")
         name = choice.lower()
@@ -153,7 +155,7 @@ def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
     files = list(snapshot.names("verbs/"))
     if missing := sorted({f"verbs/verb.{name}.yaml" for name in VERBS} - set(files)):
         raise UserError(f"{snapshot.folder}: no {', '.join(missing)}; fetch the snapshot again")
-    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    senses: defaultdict[str, Counter[str]] = defaultdict(Counter)
     seen: set[str] = set()
     for file in files:
         where, name = snapshot.folder / file, file.removeprefix("verbs/verb.").removesuffix(".yaml")
@@ -164,5 +166,5 @@ def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
                 raise UserError(f"{where}: {synset} stands in two places; fetch it again")
             seen.add(synset)
             for member in members:
-                found[unicodedata.normalize("NFC", member)][name] += 1
-    return found
+                senses[unicodedata.normalize("NFC", member)][name] += 1
+    return senses
