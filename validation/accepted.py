@@ -25,8 +25,8 @@ from plumbline.validation.suite import Table, frames, listed, schema_of
 
 FILE = Path(__file__).parent / "accepted.json"
 DRAWN = 60  # rows of a config that are kept by the hashes of their keys and values
-DIGITS = 3  # of the hash of a value: one in 4096 changes is not seen
-OPEN = ("redistributable", "simulated")  # of others no hash is kept either, where a column says so
+DIGITS = 3  # kept from the hash of a value: one in 4096 changes is not seen
+OPEN = ("redistributable", "simulated")  # no hash is kept of rows that a column marks as others'
 FEW = 25  # distinct values of a string that has shares
 # How unlike the accepted version a dataset may be in any config and column; two standard errors
 # are added to each share.
@@ -39,7 +39,7 @@ Compared = tuple[str, str, float, float, float]  # column, what, before, now, to
 
 
 def tables(schema: Schema, folder: Path) -> list[Table]:
-    """Return how far each config and column is from the accepted version."""
+    """Return the distance of each config and column from the accepted version."""
     profiles = json.loads(FILE.read_text("utf-8")).get(_version(folder), {})
     rows = [
         (config, column, label, before, now, round(most, 4), abs(before - now) <= most)

@@ -131,7 +131,7 @@ def _context() -> Any:
 
 
 def _parts(context: Any, table: Table, prefix: str = "") -> tuple[Any, Any, dict[str, Any]]:
-    """Return where a table is defined as a batch, its suite, and the parameters of the batch."""
+    """Return the batch definition of a table, its suite, and the parameters of the batch."""
     frame = table.frame if isinstance(table.frame, pl.DataFrame) else pl.read_parquet(table.frame)
     name = prefix + table.name
     asset = context.data_sources.add_pandas(name).add_dataframe_asset(name)

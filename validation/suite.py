@@ -146,12 +146,12 @@ def schema_of(name: str) -> Schema:
 
 
 def same(column: str, by: str) -> pl.Expr:
-    """Return whether all rows with one value of a column have one value of another."""
+    """Tell rows whose column has one value among all with the same value of another."""
     return pl.col(column).n_unique().over(by) == 1
 
 
 def once(column: str) -> pl.Expr:
-    """Return whether no value of a list is in it twice."""
+    """Tell rows whose list has no value twice."""
     return pl.col(column).list.n_unique() == pl.col(column).list.len()
 
 

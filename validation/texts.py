@@ -53,12 +53,12 @@ WORDS = {  # frequent words that tell languages in Latin letters apart
 
 SPOKEN = "config column language others loud in_its_language few_in_capitals"
 ABBREVIATION = 6  # letters
-LOUD = 0.2  # of texts in capitals
-FOREIGN = 0.02  # of texts judged another language
+LOUD = 0.2  # largest share of texts in capitals
+FOREIGN = 0.02  # largest share of texts judged another language
 
 
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
-    """Return what says of each config and column how many strings break a rule, and which."""
+    """Return the numbers of strings that break each rule, by config and column."""
     clean, spoken, dates, copies = [], [], [], []
     until = retrieved(folder)
     for config, frame in frames(folder):
@@ -104,7 +104,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
 
 
 def _rules(column: Column) -> dict[str, pl.Expr]:
-    """Return what a string of a column must not be, by the name of the rule."""
+    """Return the faults that a string of a column must not have, by the name of the rule."""
     text = pl.col(column.name)
     lines = column.prose == "lines"
     single = text.str.replace_all(r"\s+", " ")
@@ -145,7 +145,7 @@ def _language(config: str, frame: pl.DataFrame) -> str:
 
 @lru_cache
 def foreign(column: str, language: str) -> pl.Expr:
-    """Return whether a text is in another script or, in Latin letters, has another's words."""
+    """Tell a text in another script or, in Latin letters, with another language's words."""
     text = pl.col(column)
     letters = text.str.count_matches(LETTER)
     script = script_of(language)
@@ -159,14 +159,14 @@ def foreign(column: str, language: str) -> pl.Expr:
 
 
 def _shouted(column: str) -> pl.Expr:
-    """Return whether a text, longer than an abbreviation, is in capitals alone."""
+    """Tell a text, longer than an abbreviation, that is in capitals alone."""
     text = pl.col(column)
     capitals = (text == text.str.to_uppercase()) & (text != text.str.to_lowercase())
     return capitals & (text.str.count_matches(LETTER) > ABBREVIATION)
 
 
 def _counts(column: str) -> list[pl.Expr]:
-    """Return how many function words of each language a text has."""
+    """Return the numbers of function words of each language in a text."""
     low = pl.col(column).str.to_lowercase()
     either = ((name, "|".join(words.split())) for name, words in WORDS.items())
     return [low.str.count_matches(rf"\b(?:{words})\b").alias(name) for name, words in either]

@@ -51,8 +51,10 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
 
 def across(params: Params, folder: Path) -> list[suite.Table]:
     """Hold that texts are in one corpus and once, all corpora are there, and sizes are alike."""
-    columns = {"id": "id", "outlet": "outlet", "folded": _FOLDED, "words": "words"}
-    texts = pl.concat(f.select(config=pl.lit(c), **columns) for c, f in suite.frames(folder))
+    texts = pl.concat(
+        frame.select("id", "outlet", "words", config=pl.lit(config), folded=_FOLDED)
+        for config, frame in suite.frames(folder)
+    )
     once = texts.select(
         "config",
         "id",

@@ -69,7 +69,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
 
 
 def only_the_entity(original: str, text: str, entity: str) -> bool:
-    """Return whether a text is the original, but for the places where words of the entity stand."""
+    """Tell a text that differs from the original only where words of the entity stand."""
     if not entity:
         return text == original
     return _pattern(original, entity).fullmatch(text) is not None
@@ -91,7 +91,7 @@ def _pattern(original: str, entity: str) -> re.Pattern[str]:
 
 
 def _kept(between: str) -> str:
-    """Return what stays between two names; an apostrophe at its beginning may get its s."""
+    """Return the pattern of the text between names; an apostrophe that begins it may get its s."""
     if between[:1] in ("'", "’") and between[1:2].isspace():
         return f"{between[0]}[sS]?{re.escape(between[1:])}"
     return re.escape(between)

@@ -11,7 +11,7 @@ from plumbline.builders.datasets.names.build import FLAGS
 from plumbline.builders.readers.name_lists import KINDS
 from plumbline.validation import suite
 
-ALIKE = 0.9  # of the names of two countries, those that both have: one was put for the other
+ALIKE = 0.9  # share of names that two countries have in common where one was put for the other
 
 
 class Params(suite.Params):

@@ -16,7 +16,7 @@ from plumbline.validation import suite
 
 BORN = date(1900, 1, 1), date(2000, 12, 31)  # first and last day of birth
 FEW = 20  # people who may all have as many links
-# Of 24,000 real labels .0005 have brackets or digits (of 2,300 Russian ones .005).
+# In 24,000 real labels .0005 have brackets or digits (in 2,300 Russian ones .005).
 BRACKETS = r"[()\[\]{}<>]|\p{Nd}"
 USUAL = {"no_brackets_no_digits": 0.98, "begins_with_a_capital": 0.95}
 NAMED = {

@@ -55,7 +55,7 @@ COLUMNS = (
     Column("words", "int32", "words between spaces", minimum=1),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("kind leaning period",)  # of the card
+COUNTS = ("kind leaning period",)  # tables of the card
 
 
 def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reject]:

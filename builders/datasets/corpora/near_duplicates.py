@@ -20,9 +20,9 @@ from plumbline.builders.core.snapshot import hash64
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-WORDS = 5  # of a shingle; a shorter text is one shingle
+WORDS = 5  # length of a shingle; a shorter text is one shingle
 THRESHOLD = 0.8  # Jaccard index of the shingles from which on two texts count as one
-PERMUTATIONS, SEED = 128, 1  # of a MinHash signature
+PERMUTATIONS, SEED = 128, 1  # MinHash signatures
 # A pair with Jaccard index J agrees in one of 25 bands of 5 rows at least with probability
 # 1 - (1 - J^5)^25: .9999 at the threshold.
 BANDS, ROWS = 25, 5

@@ -23,11 +23,11 @@ from plumbline.builders.core.params import Params
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.corpora.people import masked
 
-MAGIC = b"\x28\xb5\x2f\xfd"  # of a zstd frame (RFC 8878, 3.1.1)
+MAGIC = b"\x28\xb5\x2f\xfd"  # begins a zstd frame (RFC 8878, 3.1.1)
 SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.2
 WINDOW = 1 << 31  # largest window of a frame; only as much is taken as a frame asks for
 PIECE = 1 << 12  # compressed bytes at once: they may stand for a thousand times as many
-LISTED = "communities.csv"  # of a snapshot: which communities, and their leanings
+LISTED = "communities.csv"  # file of a snapshot: communities and their leanings
 SIDES = ("left", "center", "right")
 GONE = "[deleted]"  # the dumps' own name for an author who has left
 
@@ -68,7 +68,7 @@ def lines(path: Path) -> Iterator[bytes]:
 
 
 def begins_wrong(beginning: bytes) -> str | None:
-    """Return what is wrong with the first bytes of what should be a dump, or None."""
+    """Return the fault in the first bytes of a dump, or None."""
     if beginning.lstrip()[:15].lower().startswith((b"<!doctype", b"<html")):
         return "a web page in place of the dump"
     if not beginning:
@@ -88,7 +88,7 @@ class Bots(Params):
     )
 
     def has(self, author: str) -> bool:
-        """Return whether an account is a program's."""
+        """Tell an account that is a program."""
         listed = author.lower() in (name.lower() for name in self.names)
         return listed or bool(re.search(self.pattern, author))
 
@@ -138,7 +138,7 @@ def posts(
 def _cleared(
     record: dict[str, Any], bots: Bots, hide: Callable[[str], str] | None
 ) -> dict[str, Any]:
-    """Return what is kept of a post, without its author."""
+    """Return the fields of a post that are kept, without its author."""
     author, kind = record.get("author"), "t1" if "body" in record else "t3"
     account = "bot" if bots.has(str(author)) else ""
     account = "deleted" if author == GONE else account

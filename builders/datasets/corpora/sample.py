@@ -76,7 +76,7 @@ class Found(NamedTuple):
         return hash64(f"{self.outlet}\n{self.when}\n{text}")
 
 
-Texts = Callable[[Callable[[str], bool]], Iterator[Found]]  # of those whose id passes a test
+Texts = Callable[[Callable[[str], bool]], Iterator[Found]]  # the texts whose id passes a test
 
 
 class Snapshots(Section):
@@ -129,7 +129,7 @@ class Candidate:
     when: date | None
     text: str  # clean
     words: int
-    score: float | None = None  # of hate
+    score: float | None = None  # probability of hate
     reject: Reject | None = None
 
     def leave_out(self, reason: str, detail: str) -> None:

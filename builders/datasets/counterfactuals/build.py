@@ -25,7 +25,7 @@ from plumbline.builders.readers import gazetteer
 INPUTS = ("targets", "names")
 READINGS = ("original", "faithful", "corrected", "placebo")
 GENDERS = ("male", "female", "unknown")
-COLUMNS = ["id", "text", "label", "language", "redistributable"]  # of targets
+COLUMNS = ["id", "text", "label", "language", "redistributable"]  # in targets
 
 FIELDS = (
     Column("id", "string", "target, and for all but originals reading, country and draw"),
@@ -49,7 +49,7 @@ FIELDS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(FIELDS, key=("id",))
-COUNTS = ("reading gender",)  # of the card
+COUNTS = ("reading gender",)  # tables of the card
 
 
 class Params(DatasetParams):

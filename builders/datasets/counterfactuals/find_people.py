@@ -40,13 +40,13 @@ def particles() -> frozenset[str]:
 LABELS = ("PER", "PERSON")
 APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # in a run of letters: no name, but a tag or address
 POSSESSIVE = re.compile(r"['’][sS]?$")
-INSIDE = re.compile(r"[\w-]$")  # of a longer word, such as Mary-Ann
+INSIDE = re.compile(r"[\w-]$")  # inside a longer word, such as Mary-Ann
 GLUED = re.compile(r"[^\W\d_A-Z]{4}[A-Z]")  # two words without the space between them
 GOES_ON = re.compile(r"\w|-\w")
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 NEXT = re.compile(rf"(?: (?i:{'|'.join(particles())}))* ([^\W\d_][\w'’-]*\w)")
 BEFORE = re.compile(r"([^\W\d_]\w*)\.? $")
-BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # of two names of a person: perhaps initials
+BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # between two names of a person: perhaps initials
 LEADING = re.compile(r"(?<![\w.])(?:[^\W\d_]\. ?)+$")
 TRAILING = re.compile(r"(?: [^\W\d_]\.(?!\w))+")
 
@@ -233,12 +233,12 @@ def _longer(
 
 
 def _initials(found: re.Match[str] | None) -> bool:
-    """Return whether something was found of which all letters, if any, are large."""
+    """Tell a match whose letters, if it has any, are all large."""
     return found is not None and found[0] == found[0].upper()
 
 
 def _named(word: str) -> bool:
-    """Return whether a word is written as a name is: a capital, and not all of them."""
+    """Tell a word that is written as a name is: a capital, and not all of them."""
     return word[:1].isupper() and not word.isupper()
 
 
@@ -268,7 +268,7 @@ class Context(NamedTuple):
 
     @classmethod
     def of(cls, language: str, ordinary: frozenset[str]) -> Context:
-        """Return what is known of a language, and of every one."""
+        """Return the lists for a language, and those for every one."""
         own = [_lists().get(key, {}) for key in {ANYWHERE, language}]
         titles, places = (
             frozenset(fold(word) for each in own for word in each.get(kind, "").split())
@@ -285,7 +285,7 @@ class Context(NamedTuple):
         gazetteer: Gazetteer,
         common: frozenset[str],
     ) -> bool:
-        """Return whether what was found is a person's name there, and the whole of it.
+        """Tell a span that is a complete name of a person in its context.
 
         A name that is part of a longer one, of a person, a place or a firm, has a word with a
         capital beside it. A last name alone is a word or a firm as often as a person: it needs a
@@ -320,7 +320,7 @@ class Context(NamedTuple):
 
 
 def _shouted(text: str, at: int) -> bool:
-    """Return whether most letters of a sentence are large, so that they say nothing."""
+    """Tell a sentence whose letters are mostly large, so that capitals mean nothing."""
     begins = max((stop.end() for stop in STOPS.finditer(text, 0, at)), default=0)
     ends = STOPS.search(text, at)
     sentence = text[begins : ends.start() if ends else None]

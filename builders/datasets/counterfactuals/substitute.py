@@ -32,7 +32,7 @@ class Person(NamedTuple):
     mentions: tuple[Mention, ...]
 
     def parts(self) -> set[str]:
-        """Return which parts of a name are needed to replace every mention."""
+        """Return the parts of a name that are needed to replace every mention."""
         found = {mention.part for mention in self.mentions}
         return (found - {"full"}) | ({"first", "last"} if "full" in found else set())
 
@@ -44,7 +44,7 @@ class Name(NamedTuple):
     last: str
 
     def of(self, part: Part) -> str:
-        """Return what stands for a part of a name."""
+        """Return the text of a part of the name."""
         return {"full": f"{self.first} {self.last}", "first": self.first, "last": self.last}[part]
 
 
@@ -55,7 +55,7 @@ def people(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Perso
 
 
 def remains(text: str, person: Person) -> bool:
-    """Return whether a text has a word of a person's name outside of the mentions."""
+    """Tell a text that has a word of a person's name outside of the mentions."""
     words = {word for m in person.mentions for word in fold(text[m.start : m.end]).split()}
     long = "|".join(re.escape(w) for w in words - particles() if len(w.strip(".")) > 1) or "(?!)"
     for start, end, _ in reversed(person.mentions):
@@ -181,7 +181,7 @@ def cased(new: str, old: str) -> str:
 
 
 def _bare_possessive(text: str, end: int) -> bool:
-    """Return whether an apostrophe alone follows, as in "James' dog", and closes no quotation."""
+    """Tell an apostrophe that follows alone, as in "James' dog", and closes no quotation."""
     after = text[end : end + 2]
     bare = len(after) == 2 and after[0] in "'’" and after[1].isspace()
     return bare and not re.search(r"(?<!\w)['‘](?=\w)", text[:end])

@@ -53,7 +53,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("split label", "group label")  # of the card
+COUNTS = ("split label", "group label")  # tables of the card
 
 Name = Annotated[str, Field(pattern=CONFIG)]
 
@@ -162,7 +162,7 @@ def _splits(pairs: list[tuple[Text, str]], params: Params) -> dict[str, str]:
     if not free and "train" in splits and "validation" not in splits:
         free = [(text, label) for text, label in pairs if text.split == "train"]
         shares = {"train": 1 - HELD_OUT, "validation": HELD_OUT}
-    members: dict[str, list[str]] = defaultdict(list)  # of what must stay together
+    members: dict[str, list[str]] = defaultdict(list)  # by the name that keeps them together
     for text, label in free:
         members[text.together].append(f"{label} {text.groups}")
     total = sum(shares.values())

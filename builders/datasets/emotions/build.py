@@ -41,7 +41,7 @@ COLUMNS = (
     *(Column(name, "bool", f"whether people call it {name}") for name in SENTIMENTS),
 )
 SCHEMA = Schema(COLUMNS, key=("word", "english"))
-COUNTS = ("positive negative",)  # of the card
+COUNTS = ("positive negative",)  # tables of the card
 
 
 class Params(SnapshotParams):

@@ -35,7 +35,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("source", "text"))
-COUNTS = ("source split label",)  # of the card
+COUNTS = ("source split label",)  # tables of the card
 
 
 class Part(Section):

@@ -81,7 +81,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no licence of these views forbids to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("word",))
-COUNTS = ("views", "view_names")  # of the card
+COUNTS = ("views", "view_names")  # tables of the card
 
 
 class Params(SnapshotParams):
@@ -130,7 +130,7 @@ class Lexicon:
         return value[0] - value[1] if self.view.scale == "pairs" else value[0]
 
     def numbers(self, word: str) -> list[float]:
-        """Return what the model sees: 0 or 1, counts of classes, or the numbers themselves."""
+        """Return the input of the model: 0 or 1, counts of classes, or the numbers themselves."""
         value = self.values[word]
         if self.view.scale == "binary":
             return [float(self.score(word) > 0)]

@@ -25,7 +25,7 @@ from plumbline.builders.readers.declared import Terms
 from plumbline.builders.readers.table import web_page
 
 AXES: tuple[Literal["positive", "negative", "neutral"], ...] = ("positive", "negative", "neutral")
-RATERS = 10  # of VADER; each rated on whole numbers from -4 to 4
+RATERS = 10  # VADER has ten; each rated on whole numbers from -4 to 4
 POS = {
     **dict.fromkeys(("adj", "a", "s"), "ADJ"),
     **dict.fromkeys(("verb", "v"), "VERB"),

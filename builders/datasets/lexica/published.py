@@ -21,7 +21,7 @@ PUBLISHED = "published"  # name of the config
 OF = "en"  # its language
 FILE = f"{PUBLISHED}/lexicon.csv"
 GRID = 2.0**-12  # beta is in whole multiples of it, so that its sum is exact
-NEAR = 0.01  # of a whole number of views; the file has single precision
+NEAR = 0.01  # distance from a whole number of views; the file has single precision
 
 
 class Published(Terms):

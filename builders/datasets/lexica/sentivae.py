@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-SIGMA = 0.1  # of the Normal emissions
+SIGMA = 0.1  # standard deviation of the Normal emissions
 HIDDEN = 32
 
 

@@ -30,7 +30,7 @@ from plumbline.builders.readers.sparql_json import bindings, entity
 if TYPE_CHECKING:
     _Item = Reject | tuple[str, str, str, "_Known"]
 
-FOLDER = "wikidata"  # of the snapshot, and the name of this source among the lists
+FOLDER = "wikidata"  # folder of the snapshot, and name of this source among the lists
 AGAIN = "fetch it again"
 PEOPLE_MIN = 3  # fewest people of a name that is counted
 GENDERS = {  # Wikidata's items for a person's sex or gender
@@ -53,7 +53,7 @@ COLUMNS = (
     Column("flags", "strings", "why it is not to be used; empty: it may be"),
 )
 SCHEMA = Schema(COLUMNS, key=("kind", "name"))
-COUNTS = ("kind", "flags")  # of the card
+COUNTS = ("kind", "flags")  # tables of the card
 
 
 class Params(SnapshotParams):
@@ -179,7 +179,7 @@ def _ranked(
                 (min(k.rank for k in entries), -len(sources), -(count or 0), name, sources, entries)
             )
         for rank, (_, _, count, name, sources, entries) in enumerate(sorted(rows), start=1):
-            bearers = {k.bearer for k in entries}  # of one gender only if no list has it otherwise
+            bearers = {k.bearer for k in entries}  # one gender only if no list has it otherwise
             yield {
                 "name": name,
                 "kind": code,

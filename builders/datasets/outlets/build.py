@@ -36,7 +36,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("article",))
-COUNTS = ("outlet leaning",)  # of the card
+COUNTS = ("outlet leaning",)  # tables of the card
 
 
 class Control(Section):

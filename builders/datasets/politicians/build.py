@@ -90,7 +90,7 @@ RELEASED = Schema(
     key=("name_language", "name", "gender_stated"),
 )
 SCHEMA = Schema(COLUMNS, key=("qid",), others=((PUBLISHED, RELEASED),))
-COUNTS = ("gender", "name_language gender", "gender_qids gender")  # of the card
+COUNTS = ("gender", "name_language gender", "gender_qids gender")  # tables of the card
 
 
 class Params(SnapshotParams):
@@ -120,7 +120,7 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield a row per person and language, sorted by item number, or a reject with its reason.
 
-    A person-level reject (config ``*``) stands for that person in every language. Of a snapshot
+    A person-level reject (config ``*``) stands for that person in every language. From a snapshot
     with names only people stay whose name in the language and gender are there; of one with
     mentions those in the Wikipedia of the language are the popularity; one with published names
     has these in a config of their own, whoever else is in.

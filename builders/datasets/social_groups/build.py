@@ -34,7 +34,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("category", "group"))
-COUNTS = ("category kind",)  # of the card
+COUNTS = ("category kind",)  # tables of the card
 
 
 class Params(SnapshotParams):

@@ -82,7 +82,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id", "axis"))
-COUNTS = ("axis reversed polarity",)  # of the card
+COUNTS = ("axis reversed polarity",)  # tables of the card
 
 
 class Questionnaire(Shared):

@@ -25,7 +25,7 @@ class Statement(NamedTuple):
     polarity: str  # "" where it is of no scale for calibration
     opposite: str  # id of the statement that says the opposite, or ""
     sentence: str  # the same, as a sentence by itself
-    points: tuple[float, ...] = ()  # of the four answers; none where the scale is linear
+    points: tuple[float, ...] = ()  # for the four answers; none where the scale is linear
 
 
 def statements(body: bytes, scale: str = "") -> list[Statement]:

@@ -58,7 +58,7 @@ COLUMNS = (
     Column("source_row", "int32", "row of the published file, from 1; 0 in a wave", minimum=0),
 )
 SCHEMA = Schema(COLUMNS, key=("group", "query", "attribute", "source_row"))
-COUNTS = ("category", "engines", "flags")  # of the card
+COUNTS = ("category", "engines", "flags")  # tables of the card
 
 
 class Params(SnapshotParams):
@@ -214,7 +214,7 @@ def _published(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row]:
 class Published(NamedTuple):
     """One row of the file, its fields stripped."""
 
-    number: int  # of the row in the file, from 1
+    number: int  # row in the file, from 1
     query: str
     category: str
     group: str

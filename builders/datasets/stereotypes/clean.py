@@ -8,7 +8,7 @@ from pydantic import Field
 
 from plumbline.builders.core.params import Params
 
-# of more than one word; no adjective; of its day; says nothing of the group; a row before has it;
+# Several words; no adjective; its day alone; nothing about the group; repeats an earlier row;
 # one word that the authors left out
 FLAGS = ("multi_word", "not_adjective", "trend", "neutral", "repeated", "left_out")
 YEAR = re.compile(r"\b(19|20)\d\d\b")
@@ -67,7 +67,7 @@ def flags(attribute: str, rules: Cleaning, term: str = "") -> list[str]:
 
 
 def adjective(word: str, rules: Cleaning) -> bool:
-    """Return whether nothing speaks against a word being an adjective.
+    """Tell an adjective: nothing speaks against the word being one.
 
     The rule knows words and endings only, no context: a noun without an ending of nouns passes.
     """

@@ -66,7 +66,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("lemma", "pos", "supersense"))
-COUNTS = ("supersense best",)  # of the card
+COUNTS = ("supersense best",)  # tables of the card
 
 
 class Params(SnapshotParams):

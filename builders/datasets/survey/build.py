@@ -38,7 +38,7 @@ COLUMNS = (
     Column("licence", "string", f"on what terms they may be used{NOTE}"),
 )
 SCHEMA = Schema(COLUMNS, key=("respondent", "item"))
-COUNTS = ("simulated gender infected",)  # of the card
+COUNTS = ("simulated gender infected",)  # tables of the card
 
 
 class Survey(Shared):

@@ -26,7 +26,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("split label",)  # of the card
+COUNTS = ("split label",)  # tables of the card
 
 
 class Params(SnapshotParams):
@@ -76,7 +76,7 @@ class Corpus(Terms):
         return f"{self.task}-{self.language}"
 
     def files(self, part: str) -> dict[str, str]:
-        """Return where the files of a split are, by the file of the snapshot that keeps each."""
+        """Return the places of the files of a split, by the file of the snapshot for each."""
         stem, address = f"{self.config}/{self.name}", self.parts[part]
         if self.format != "tweeteval":
             return {f"{stem}/{part}.{self.format}": address}

@@ -47,7 +47,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("form", "lemma", "pos"))
-COUNTS = ("pos place",)  # of the card
+COUNTS = ("pos place",)  # tables of the card
 
 
 class Order(Section):
@@ -57,7 +57,7 @@ class Order(Section):
     clause: Literal["SVO", "SOV", "VSO"] = Field(description="of subject, verb and object")
 
     def place(self, pos: str) -> str:
-        """Return whether a word of this part of speech stands before or after the name."""
+        """Return the place of a word of this part of speech: before or after the name."""
         first = self.adjective == "Adj-N" if pos == "ADJ" else self.clause == "VSO"
         return "before" if first else "after"
 
