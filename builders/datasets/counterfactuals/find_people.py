@@ -28,8 +28,8 @@ NOUNS = ("de",)  # languages that write nouns with a capital
 
 @cache
 def _lists() -> dict[str, Any]:
-    found: dict[str, Any] = yaml_of(LISTS.read_bytes())
-    return found
+    lists: dict[str, Any] = yaml_of(LISTS.read_bytes())
+    return lists
 
 
 def particles() -> frozenset[str]:
@@ -86,13 +86,13 @@ def small_words(texts: Iterable[str]) -> frozenset[str]:
     What is all in capitals counts for neither.
     """
     capitals: Counter[str] = Counter()
-    every: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     for text in texts:
         for word in WORD.findall(text):
             if not word.isupper() or len(word) == 1:
-                every[fold(word)] += 1
+                totals[fold(word)] += 1
                 capitals[fold(word)] += word[0].isupper()
-    return frozenset(word for word, number in every.items() if 2 * capitals[word] < number)
+    return frozenset(word for word, number in totals.items() if 2 * capitals[word] < number)
 
 
 def finder(
@@ -157,7 +157,7 @@ def _ruler(gazetteer: Gazetteer) -> Any:
     words = sorted({tuple(token.text for token in nlp.make_doc(form)) for form in forms})
     single = [word for word, *more in words if not more]
     patterns: list[Any] = [[{"ORTH": {"IN": single}}]] if single else []
-    patterns += [[{"ORTH": word} for word in each] for each in words if len(each) > 1]
+    patterns += [[{"ORTH": word} for word in tokens] for tokens in words if len(tokens) > 1]
     ruler.add_patterns([{"label": LABELS[0], "pattern": pattern} for pattern in patterns])
     return nlp
 
@@ -180,13 +180,13 @@ def _joined(
     none: frozenset[str],
 ) -> list[Span]:
     """Join names that stand side by side, and take in what is of a name but in no list."""
-    found: list[Span] = []
+    merged: list[Span] = []
     for span in spans:
         name, start = text[slice(*span)], span.start
-        if found and _initials(BETWEEN.fullmatch(text[found[-1].end : start])):
-            last = text[slice(*found[-1])]
+        if merged and _initials(BETWEEN.fullmatch(text[merged[-1].end : start])):
+            last = text[slice(*merged[-1])]
             if " " not in last or last.isupper() == name.isupper():
-                start = found.pop().start
+                start = merged.pop().start
         elif (letters := LEADING.search(text[:start])) and _initials(letters):
             start = letters.start()
         elif (
@@ -196,13 +196,13 @@ def _joined(
             and fold(name) in gazetteer.surnames
         ):
             start = before.start(1)
-        found.append(Span(start, span.end))
-    whole: list[Span] = []
-    for span in sorted(_longer(text, span, gazetteer, common, none) for span in found):
+        merged.append(Span(start, span.end))
+    joined: list[Span] = []
+    for span in sorted(_longer(text, span, gazetteer, common, none) for span in merged):
         # "Silva" is in "Maria da Silva"
-        around = whole.pop() if whole and span.start < whole[-1].end else span
-        whole.append(Span(around.start, max(around.end, span.end)))
-    return whole
+        around = joined.pop() if joined and span.start < joined[-1].end else span
+        joined.append(Span(around.start, max(around.end, span.end)))
+    return joined
 
 
 def _longer(
@@ -232,9 +232,9 @@ def _longer(
     return Span(span.start, start + len(word))
 
 
-def _initials(found: re.Match[str] | None) -> bool:
+def _initials(match: re.Match[str] | None) -> bool:
     """Tell a match whose letters, if it has any, are all large."""
-    return found is not None and found[0] == found[0].upper()
+    return match is not None and match[0] == match[0].upper()
 
 
 def _named(word: str) -> bool:
@@ -252,9 +252,9 @@ def _clean(text: str, spans: Iterable[Span]) -> Iterator[Span]:
             yield Span(begin, begin + len(name))
 
 
-def _run(text: str, at: int) -> str:
+def _run(text: str, index: int) -> str:
     """Return the run of characters without a space that a place is in."""
-    return text[text.rfind(" ", 0, at) + 1 :].split(" ", 1)[0]
+    return text[text.rfind(" ", 0, index) + 1 :].split(" ", 1)[0]
 
 
 class Context(NamedTuple):
@@ -298,30 +298,30 @@ class Context(NamedTuple):
         """
         start, end = span
         names = [fold(name) for name in text[start:end].split()]
-        left, right = WORD_BEFORE.search(text[:start]), AFTER.match(text, end)
-        before, after = (fold(found[1]) if found else "" for found in (left, right))
+        preceding, following = WORD_BEFORE.search(text[:start]), AFTER.match(text, end)
+        before, after = (fold(found[1]) if found else "" for found in (preceding, following))
         shouted = _shouted(text, start)
         if self.places & {before, after, *names} or names[0] in self.suffixes | self.titles:
             return False
-        if right and after not in self.suffixes and not (shouted and len(names) > 1):
-            large = right[1][0].isupper() and len(right[1]) > 1
+        if following and after not in self.suffixes and not (shouted and len(names) > 1):
+            large = following[1][0].isupper() and len(following[1]) > 1
             goes_on = (large or after in gazetteer.surnames) and after not in self.ordinary
             if goes_on or (large and len(names) == 1 and not shouted):
                 return False
-        large = left is not None and left[1][0].isupper() and not (shouted or self.nouns)
+        large = preceding is not None and preceding[1][0].isupper() and not (shouted or self.nouns)
         if len(names) > 1:
             first = names[0] in gazetteer.genders or names[0] in gazetteer.words
             return first or (not large and INITIALS.match(text, start) is not None)
         if before in self.titles or names[0] not in common:
             return before in self.titles or names[0] in lasts
-        begins = left is not None and BEGINS.search(text[: left.start()]) is not None
+        begins = preceding is not None and BEGINS.search(text[: preceding.start()]) is not None
         free = not large or (begins and before in self.ordinary)
         return free and (shouted or not text[start:end].isupper())
 
 
-def _shouted(text: str, at: int) -> bool:
+def _shouted(text: str, index: int) -> bool:
     """Tell a sentence whose letters are mostly large, so that capitals mean nothing."""
-    begins = max((stop.end() for stop in STOPS.finditer(text, 0, at)), default=0)
-    ends = STOPS.search(text, at)
+    begins = max((stop.end() for stop in STOPS.finditer(text, 0, index)), default=0)
+    ends = STOPS.search(text, index)
     sentence = text[begins : ends.start() if ends else None]
     return sum(map(str.isupper, sentence)) > sum(map(str.islower, sentence))

@@ -102,8 +102,8 @@ def gender_of(qids: list[str]) -> tuple[str | None, str]:
 
 
 def _entities(values: list[dict[str, str]]) -> list[str]:
-    found = {qid for v in values if (qid := entity(v))}
-    return sorted(found, key=lambda qid: int(qid[1:]))
+    qids = {qid for v in values if (qid := entity(v))}
+    return sorted(qids, key=lambda qid: int(qid[1:]))
 
 
 @cache

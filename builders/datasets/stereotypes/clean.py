@@ -53,17 +53,17 @@ def flags(attribute: str, rules: Cleaning, term: str = "") -> list[str]:
     """
     low = attribute.casefold()
     words = low.split()
-    found = []
+    reasons = []
     if len(words) > 1:
-        found.append("multi_word")
+        reasons.append("multi_word")
     elif not term and not adjective(low, rules):
-        found.append("not_adjective")
+        reasons.append("not_adjective")
     trends = "|".join(map(re.escape, rules.trends))
     if YEAR.search(low) or (trends and re.search(rf"(?<!\w)({trends})(?!\w)", low)):
-        found.append("trend")
+        reasons.append("trend")
     if words[0] in rules.neutral:
-        found.append("neutral")
-    return sorted(found)
+        reasons.append("neutral")
+    return sorted(reasons)
 
 
 def adjective(word: str, rules: Cleaning) -> bool:
