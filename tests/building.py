@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import pytest
 import whole
 
 from plumbline.builders.core import parquet
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+REAL = whole.TOP.parent / "shared/data"  # real inputs beside the checkout
 FACTS = dict.fromkeys(("address", "licence", "citation"), "test") | {"counts": {}}
 
 
@@ -79,3 +81,9 @@ def failing(name: str, folder: Path, floors: Mapping[str, Any] | None = None) ->
                 for row in rows:
                     found.setdefault(row[2] if column == "unbroken" else column, []).append(row)
     return found
+
+
+def reads(place: str) -> Any:
+    """Mark a test that reads real inputs, which is skipped where they are absent."""
+    absent = pytest.mark.skipif(not (REAL / place).exists(), reason=f"no {REAL / place}")
+    return lambda test: pytest.mark.shared(absent(test))

@@ -25,14 +25,13 @@ from plumbline.validation.suite import Table, frames, listed, schema_of
 
 FILE = Path(__file__).parent / "accepted.json"
 DRAWN = 60  # rows of a config that are kept by the hashes of their keys and values
-DIGITS = 3  # of the hash of a value: one in 4096 changes is not seen
-OPEN = ("redistributable", "simulated")  # of others no hash is kept either, where a column says so
+DIGITS = 3  # kept from the hash of a value: one in 4096 changes is not seen
+OPEN = ("redistributable", "simulated")  # no hash is kept of rows that a column marks as others'
 FEW = 25  # distinct values of a string that has shares
 # How unlike the accepted version a dataset may be in any config and column; two standard errors
 # are added to each share.
 ROWS = 0.2  # rows more or fewer, as a share of those before
 SHARE = 0.05  # by which the share of a label, a value or nulls differs
-SPREAD = 0.25  # by which a median differs, in ranges between the quartiles
 GONE = 0.5  # share of the drawn keys that are gone
 CHANGED = 0.05  # share of the drawn rows with another value in a column
 
@@ -40,13 +39,15 @@ Compared = tuple[str, str, float, float, float]  # column, what, before, now, to
 
 
 def tables(schema: Schema, folder: Path) -> list[Table]:
-    """Return how far each config and column is from the accepted version."""
-    known = json.loads(FILE.read_text("utf-8")).get(_version(folder), {})
+    """Return the distance of each config and column from the accepted version."""
+    profiles = json.loads(FILE.read_text("utf-8")).get(_version(folder), {})
     rows = [
-        (config, column, what, before, now, round(most, 4), abs(before - now) <= most)
-        for config, frame in (frames(folder) if known else ())
-        if config in known
-        for column, what, before, now, most in _compare(schema.config(config), frame, known[config])
+        (config, column, label, before, now, round(most, 4), abs(before - now) <= most)
+        for config, frame in (frames(folder) if profiles else ())
+        if config in profiles
+        for column, label, before, now, most in _compare(
+            schema.config(config), frame, profiles[config]
+        )
     ]
     return [listed("accepted", "config column what before now tolerance near", rows, 6)]
 
@@ -58,21 +59,21 @@ def accept(name: str) -> str:
     """
     folder, schema = parquet.DATASETS / name, schema_of(name)
     parquet.configs(folder)
-    known = json.loads(FILE.read_text("utf-8"))
+    profiles = json.loads(FILE.read_text("utf-8"))
     if not (version := _version(folder)):
         raise UserError(f"{folder}: does not say what it was made of; build it again")
-    known[version] = {
+    profiles[version] = {
         config: profile(schema.config(config), frame) for config, frame in frames(folder)
     }
-    text = json.dumps(known, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    text = json.dumps(profiles, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     write_bytes(FILE, text.encode())
     return version
 
 
 def _version(folder: Path) -> str:
     """Return the dataset and its snapshots, without their days; "" if they are not known."""
-    found = {re.sub(r"/[^/]*\d{4}-\d\d-\d\d[^/]*(/|$).*", "", path) for path in _inputs(folder)}
-    return f"{folder.name} of {', '.join(sorted(found))}" if found else ""
+    sources = {re.sub(r"/[^/]*\d{4}-\d\d-\d\d[^/]*(/|$).*", "", path) for path in _inputs(folder)}
+    return f"{folder.name} of {', '.join(sorted(sources))}" if sources else ""
 
 
 def _inputs(folder: Path) -> Iterator[str]:
@@ -87,15 +88,13 @@ def _inputs(folder: Path) -> Iterator[str]:
 
 
 def profile(schema: Schema, frame: pl.DataFrame) -> dict[str, Any]:
-    """Return a config's size, shares and quartiles of its columns, and hashes of drawn rows."""
+    """Return a config's size, shares of values and hashes of drawn rows."""
     allowed = frame.filter(*(c for c in OPEN if c in frame)).select(schema.key)
     hashes = sorted(_hash(*key) for key in allowed.rows())[:DRAWN]
     shares = {c.name: _shares(c, frame) for c in schema.columns}
-    quartiles = {c.name: _quartiles(c, frame) for c in schema.columns if not shares[c.name]}
     return {
         "rows": len(frame),
         "shares": {name: values for name, values in shares.items() if values},
-        "quartiles": {name: values for name, values in quartiles.items() if values},
         "kept": _stable(schema),
         "drawn": _values(schema, frame, hashes),
     }
@@ -103,19 +102,19 @@ def profile(schema: Schema, frame: pl.DataFrame) -> dict[str, Any]:
 
 def _values(schema: Schema, frame: pl.DataFrame, hashes: Iterable[str]) -> dict[str, str]:
     """Return short hashes of the stable values of rows, by those of their keys."""
-    kept = _stable(schema)
-    places = {_hash(*key): at for at, key in enumerate(frame.select(schema.key).rows())}
-    there = {key: places[key] for key in hashes if key in places}
-    rows = frame[list(there.values())].select(kept).rows() if kept else [()] * len(there)
+    columns = _stable(schema)
+    places = {_hash(*key): place for place, key in enumerate(frame.select(schema.key).rows())}
+    indices = {key: places[key] for key in hashes if key in places}
+    rows = frame[list(indices.values())].select(columns).rows() if columns else [()] * len(indices)
     values = ("".join(_hash(value)[:DIGITS] for value in row) for row in rows)
-    return dict(zip(there, values, strict=True))
+    return dict(zip(indices, values, strict=True))
 
 
 def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:
     """Return the shares of a column's values, if it has few, or of nulls."""
     values, size = frame[column.name], max(1, len(frame))
-    some = column.kind in ("int32", "int64") and column.maximum is not None
-    if not some and column.kind not in ("label", "bool", "strings", "string"):
+    scale = column.kind in ("int32", "int64") and column.maximum is not None
+    if not scale and column.kind not in ("label", "bool", "strings", "string"):
         return {"null": round(values.null_count() / size, 4)} if column.nullable else {}
     values = values.explode() if column.kind == "strings" else values
     counts = values.cast(pl.String).fill_null("null").value_counts().sort(column.name)
@@ -127,28 +126,15 @@ def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:
     return shares
 
 
-def _quartiles(column: Column, frame: pl.DataFrame) -> list[float]:
-    """Return the quartiles of a column: of itself, of days, or of lengths."""
-    value = pl.col(column.name)
-    if column.kind in ("label", "bool"):
-        return []
-    if column.kind == "string":
-        value = value.str.len_chars()
-    elif column.kind in ("strings", "integers", "floats"):
-        value = value.list.len()
-    numbers = frame.select(value.to_physical().cast(pl.Float64)).to_series().drop_nulls()
-    return [round(numbers.quantile(q) or 0.0, 4) for q in (0.25, 0.5, 0.75)] if len(numbers) else []
-
-
 def _stable(schema: Schema) -> list[str]:
     """Return the columns with the same value in the next version: no key, count or estimate."""
-    drawn = any(c.name == "draw" for c in schema.columns)  # by a seed
+    by_seed = any(c.name == "draw" for c in schema.columns)  # by a seed
     return [
         c.name
         for c in schema.columns
         if (c.kind in ("int32", "int64") and c.maximum is not None)
         or not (
-            drawn
+            by_seed
             or c.name in ("split", *schema.key)
             or c.kind in ("int32", "int64", "float64", "floats", "integers")
         )
@@ -168,20 +154,17 @@ def _compare(schema: Schema, frame: pl.DataFrame, before: dict[str, Any]) -> Ite
         for value, share in sorted((dict.fromkeys(now, 0.0) | shares).items()):
             most = SHARE + _twice_the_error(share, size)
             yield column, f"share of {value[:40]}", share, now.get(value, 0.0), most
-    for column, (first, middle, third) in before["quartiles"].items():
-        middles = _quartiles(schema[column], frame)
-        least = 0.0 if schema[column].kind == "float64" else 1.0
-        most = max(SPREAD, 3 / math.sqrt(max(size, 1))) * (third - first) + abs(middle) / 20
-        yield column, "median", middle, middles[1] if middles else math.inf, max(most, least)
-    drawn = _values(schema, frame, before["drawn"])
+    latest = _values(schema, frame, before["drawn"])
     if before["drawn"]:
-        gone = 1 - len(drawn) / len(before["drawn"])
+        gone = 1 - len(latest) / len(before["drawn"])
         yield ", ".join(schema.key), "drawn keys gone", 0.0, round(gone, 4), GONE
-    most = CHANGED + _twice_the_error(CHANGED, len(drawn))
-    for place, column in enumerate(before["kept"]):
-        at = slice(DIGITS * place, DIGITS * (place + 1))
-        other = sum(before["drawn"][key][at] != value[at] for key, value in drawn.items())
-        yield column, "drawn rows changed", 0.0, round(other / max(1, len(drawn)), 4), most
+    most = CHANGED + _twice_the_error(CHANGED, len(latest))
+    for position, column in enumerate(before["kept"]):
+        digits = slice(DIGITS * position, DIGITS * (position + 1))
+        changed = sum(
+            before["drawn"][key][digits] != value[digits] for key, value in latest.items()
+        )
+        yield column, "drawn rows changed", 0.0, round(changed / max(1, len(latest)), 4), most
 
 
 def _twice_the_error(share: float, rows: int) -> float:

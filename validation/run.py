@@ -39,7 +39,7 @@ def validate_all(names: list[str]) -> None:
     processes = min(len(os.sched_getaffinity(0)), len(names))
     if processes > 1:
         done = dict(each(_problem, [(name,) for name in names], processes))
-        problems = [done[place] for place in range(len(names))]
+        problems = [done[index] for index in range(len(names))]
     else:
         problems = [_problem(name) for name in names]
     if failed := "\n".join(filter(None, problems)):
@@ -64,13 +64,13 @@ def validate(name: str) -> dict[str, Any]:
 
     Raises UserError with every expectation that is not met.
     """
-    context, found, failures, warnings = _context(), {}, [], 0
+    context, reports, failures, warnings = _context(), {}, [], 0
     read = parquet.fingerprint(parquet.DATASETS / name)  # before: what changes since is not checked
     for table in plan(name):
         batch, suite, parameters = _parts(context, table)
         result = batch.get_batch(parameters).validate(suite, result_format=_format(table))
-        entries = [_tidy(one, table.key) for one in result.results]
-        found[table.name] = {"statistics": result.statistics, "expectations": entries}
+        entries = [_tidy(outcome, table.key) for outcome in result.results]
+        reports[table.name] = {"statistics": result.statistics, "expectations": entries}
         for entry in (entry for entry in entries if not entry["success"]):
             if entry["severity"] == "warning":
                 warnings += 1
@@ -83,7 +83,7 @@ def validate(name: str) -> dict[str, Any]:
             + f"\n  Mend the source, or the floors under validation.{name} in params.yaml"
         )
     facts = {"dataset": name, "success": True, "fingerprint": read}
-    report = facts | {"warnings": warnings, "tables": found}
+    report = facts | {"warnings": warnings, "tables": reports}
     text = json.dumps(report, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     write_bytes(parquet.VALIDATION / f"{name}.json", text.encode())
     return report
@@ -111,13 +111,13 @@ def render(names: list[str]) -> Path:
 
 def plan(name: str) -> list[Table]:
     """Return all tables of a dataset with their checks."""
-    own = importlib.import_module(f"plumbline.validation.datasets.{name}")
+    module = importlib.import_module(f"plumbline.validation.datasets.{name}")
     schema, folder = suite.schema_of(name), parquet.DATASETS / name
-    params = section(f"validation.{name}", own.Params)
+    params = section(f"validation.{name}", module.Params)
     return [
         *suite.tables(schema, params, folder),
         *texts.tables(schema, params, folder),
-        *suite.own_tables(own, params, folder),
+        *suite.own_tables(module, params, folder),
         *accepted.tables(schema, folder),
     ]
 
@@ -130,7 +130,7 @@ def _context() -> Any:
 
 
 def _parts(context: Any, table: Table, prefix: str = "") -> tuple[Any, Any, dict[str, Any]]:
-    """Return where a table is defined as a batch, its suite, and the parameters of the batch."""
+    """Return the batch definition of a table, its suite, and the parameters of the batch."""
     frame = table.frame if isinstance(table.frame, pl.DataFrame) else pl.read_parquet(table.frame)
     name = prefix + table.name
     asset = context.data_sources.add_pandas(name).add_dataframe_asset(name)

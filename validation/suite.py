@@ -97,13 +97,13 @@ def checked(
     ``shares``: smallest share of the rows in which a column is true, where that is not all of them.
     ``warn``: columns that only warn.
     """
-    held = frame.columns[key:]
-    frame = frame.with_columns(pl.col(held).fill_null(value=False)) if held else frame
-    found = Table(name, frame, frame.columns[:key])
-    for c in held:
+    rules = frame.columns[key:]
+    frame = frame.with_columns(pl.col(rules).fill_null(value=False)) if rules else frame
+    table = Table(name, frame, frame.columns[:key])
+    for c in rules:
         arguments = {"column": c, "value_set": [True], "mostly": (shares or {}).get(c, 1.0)}
-        found.checks.append(Check("ExpectColumnValuesToBeInSet", arguments, warning=c in warn))
-    return found
+        table.checks.append(Check("ExpectColumnValuesToBeInSet", arguments, warning=c in warn))
+    return table
 
 
 def listed(name: str, columns: str, rows: Sequence[Row], key: int) -> Table:
@@ -146,12 +146,12 @@ def schema_of(name: str) -> Schema:
 
 
 def same(column: str, by: str) -> pl.Expr:
-    """Return whether all rows with one value of a column have one value of another."""
+    """Tell rows whose column has one value among all with the same value of another."""
     return pl.col(column).n_unique().over(by) == 1
 
 
 def once(column: str) -> pl.Expr:
-    """Return whether no value of a list is in it twice."""
+    """Tell rows whose list has no value twice."""
     return pl.col(column).list.n_unique() == pl.col(column).list.len()
 
 
@@ -160,36 +160,36 @@ def retrieved(folder: Path) -> date:
     facts = folder / front_matter.FACTS
     sources = json.loads(facts.read_text(encoding="utf-8"))["sources"] if facts.is_file() else []
     days = (source["retrieved"] for source in sources)
-    known = [date.fromisoformat(day) for day in days if re.fullmatch(r"\d{4}-\d\d-\d\d", day)]
-    return max(known, default=datetime.now(UTC).date())
+    dates = [date.fromisoformat(day) for day in days if re.fullmatch(r"\d{4}-\d\d-\d\d", day)]
+    return max(dates, default=datetime.now(UTC).date())
 
 
 def own_tables(module: ModuleType, params: Params, folder: Path) -> list[Table]:
     """Return the checks of a dataset's own module: of each config, and across them."""
-    found: list[Table] = []
+    checks: list[Table] = []
     for config, frame in frames(folder):
-        found += module.tables(params, config, frame)
-    return [*found, *(module.across(params, folder) if hasattr(module, "across") else ())]
+        checks += module.tables(params, config, frame)
+    return [*checks, *(module.across(params, folder) if hasattr(module, "across") else ())]
 
 
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
     """Return the checks that follow from schema and params alone, for every config."""
-    found: list[Table] = []
+    by_config: list[Table] = []
     types: list[Row] = []
     finite: list[Row] = []
     counts: list[Row] = []
-    there = store.configs(folder)
-    for config in there:
+    configs = store.configs(folder)
+    for config in configs:
         path = folder / f"{config}.parquet"
         limits = {"min_value": params.rows_min.get(config, 1), "max_value": None}
         rows = Check("ExpectTableRowCountToBeBetween", limits)
-        own = schema.config(config)
-        found.append(Table(config, path, list(own.key), [*_columns(own), rows]))
+        layout = schema.config(config)
+        by_config.append(Table(config, path, list(layout.key), [*_columns(layout), rows]))
         have = {field.name: str(field.type) for field in pq.read_schema(path)}
-        wanted = {field.name: str(field.type) for field in own.arrow()}
-        declared = ((name, kind, have.get(name, "missing")) for name, kind in wanted.items())
+        expected = {field.name: str(field.type) for field in layout.arrow()}
+        declared = ((name, kind, have.get(name, "missing")) for name, kind in expected.items())
         types += [(config, *row, row[1] == row[2]) for row in declared]
-        for name in (n for n, kind in wanted.items() if "double" in kind and have.get(n) == kind):
+        for name in (n for n, kind in expected.items() if "double" in kind and have.get(n) == kind):
             values = pl.read_parquet(path, columns=[name])[name]
             values = values.explode() if values.dtype == pl.List else values
             number = int((~values.is_finite()).sum())
@@ -199,11 +199,11 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
         floors = [item for scope in scopes for item in params.counts_min.get(scope, {}).items()]
         for names, least in floors:
             numbers = _count(schema.config(config), frame, names.split())
-            some = ((value, numbers.get(value, 0), floor) for value, floor in least.items())
-            counts += [(config, names, *row, row[1] >= row[2]) for row in some]
-    built = [(config, config in there) for config in sorted({*there, *params.rows_min})]
+            compared = ((value, numbers.get(value, 0), floor) for value, floor in least.items())
+            counts += [(config, names, *row, row[1] >= row[2]) for row in compared]
+    built = [(config, config in configs) for config in sorted({*configs, *params.rows_min})]
     return [
-        *found,
+        *by_config,
         listed("types", "config column declared found as_declared", types, 4),
         *([listed("numbers", "config column not_finite finite", finite, 3)] if finite else []),
         *([listed("counts", COUNTS, counts, 5)] if counts else []),

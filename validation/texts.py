@@ -53,12 +53,12 @@ WORDS = {  # frequent words that tell languages in Latin letters apart
 
 SPOKEN = "config column language others loud in_its_language few_in_capitals"
 ABBREVIATION = 6  # letters
-LOUD = 0.2  # of texts in capitals
-FOREIGN = 0.02  # of texts judged another language
+LOUD = 0.2  # largest share of texts in capitals
+FOREIGN = 0.02  # largest share of texts judged another language
 
 
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
-    """Return what says of each config and column how many strings break a rule, and which."""
+    """Return the numbers of strings that break each rule, by config and column."""
     clean, spoken, dates, copies = [], [], [], []
     until = retrieved(folder)
     for config, frame in frames(folder):
@@ -67,7 +67,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
         prose = [c.name for c in texts if c.prose in ("text", "lines", "word")]
         split = "split" in {c.name for c in columns}
         wrong = {(c.name, rule): by for c in texts for rule, by in _rules(c).items()}
-        sums = frame.select(by.sum().alias("\t".join(at)) for at, by in wrong.items()).row(0)
+        sums = frame.select(by.sum().alias("\t".join(key)) for key, by in wrong.items()).row(0)
         for (column, rule), number in zip(wrong, sums, strict=True):
             most = params.damaged_max_share * len(frame)
             first = frame.filter(wrong[column, rule])[column][0] if number else ""
@@ -76,12 +76,12 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
         for column in prose if language else ():
             read = frame[:: max(1, len(frame) // READ)]
             judged = read.select(foreign(column, language).mean(), _shouted(column).mean()).row(0)
-            other, loud = (round(share or 0.0, 4) for share in judged)
-            fine = other <= FOREIGN
-            spoken.append((config, column, language, other, loud, fine, loud <= LOUD))
+            strange, loud = (round(share or 0.0, 4) for share in judged)
+            fine = strange <= FOREIGN
+            spoken.append((config, column, language, strange, loud, fine, loud <= LOUD))
         if "language" in frame:
-            own = set(frame["language"].drop_nulls())
-            spoken.append((config, "language", language, 0.0, 0.0, own == {language}, True))
+            named = set(frame["language"].drop_nulls())
+            spoken.append((config, "language", language, 0.0, 0.0, named == {language}, True))
         for column in (c.name for c in columns if c.kind == "date32" or c.name == "date"):
             days = frame[column].drop_nulls()
             if days.dtype == pl.String:
@@ -104,7 +104,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
 
 
 def _rules(column: Column) -> dict[str, pl.Expr]:
-    """Return what a string of a column must not be, by the name of the rule."""
+    """Return the faults that a string of a column must not have, by the name of the rule."""
     text = pl.col(column.name)
     lines = column.prose == "lines"
     single = text.str.replace_all(r"\s+", " ")
@@ -125,11 +125,11 @@ def _rules(column: Column) -> dict[str, pl.Expr]:
         "no_address": text.str.contains(r"://|^www\.|\w@\w"),
         "no_item": text.str.contains(r"^Q[1-9]\d+$"),
     }
-    left = {"filled"} if column.empty else set()
-    left |= set() if column.prose else {"no_stand_in", "has_a_letter", "no_item"}
-    left |= set() if column.prose == "name" else {"not_cut"}
-    left |= set() if column.prose in ("name", "word") else {"one_script_a_word", "no_address"}
-    return {rule: by for rule, by in wrong.items() if rule not in left}
+    skipped = {"filled"} if column.empty else set()
+    skipped |= set() if column.prose else {"no_stand_in", "has_a_letter", "no_item"}
+    skipped |= set() if column.prose == "name" else {"not_cut"}
+    skipped |= set() if column.prose in ("name", "word") else {"one_script_a_word", "no_address"}
+    return {rule: by for rule, by in wrong.items() if rule not in skipped}
 
 
 def _language(config: str, frame: pl.DataFrame) -> str:
@@ -145,28 +145,28 @@ def _language(config: str, frame: pl.DataFrame) -> str:
 
 @lru_cache
 def foreign(column: str, language: str) -> pl.Expr:
-    """Return whether a text is in another script or, in Latin letters, has another's words."""
+    """Tell a text in another script or, in Latin letters, with another language's words."""
     text = pl.col(column)
     letters = text.str.count_matches(LETTER)
     script = script_of(language)
-    own = text.str.count_matches(rf"[\p{{{script}}}]") if script else letters
-    other = 2 * own < letters
+    in_script = text.str.count_matches(rf"[\p{{{script}}}]") if script else letters
+    strange = 2 * in_script < letters
     if language not in WORDS:
-        return other
+        return strange
     counts = dict(zip(WORDS, _counts(column), strict=True))
     most = pl.max_horizontal(by for name, by in counts.items() if name != language)
-    return other | ((most >= 2) & (most > counts[language]))
+    return strange | ((most >= 2) & (most > counts[language]))
 
 
 def _shouted(column: str) -> pl.Expr:
-    """Return whether a text, longer than an abbreviation, is in capitals alone."""
+    """Tell a text, longer than an abbreviation, that is in capitals alone."""
     text = pl.col(column)
     capitals = (text == text.str.to_uppercase()) & (text != text.str.to_lowercase())
     return capitals & (text.str.count_matches(LETTER) > ABBREVIATION)
 
 
 def _counts(column: str) -> list[pl.Expr]:
-    """Return how many function words of each language a text has."""
+    """Return the numbers of function words of each language in a text."""
     low = pl.col(column).str.to_lowercase()
     either = ((name, "|".join(words.split())) for name, words in WORDS.items())
     return [low.str.count_matches(rf"\b(?:{words})\b").alias(name) for name, words in either]

@@ -5,15 +5,12 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import building
 import polars as pl
 import pytest
-from samples import DAY
-from small_corpora import CORPUS, PARAMS, SIZES, article, base, post, snapshots, words
+from small_corpora import PARAMS, article, base, post, snapshots, words
 
 from plumbline.builders.core.build import build
 from plumbline.builders.core.parquet import Reject, Row
-from plumbline.builders.core.snapshot import Snapshot, write_manifest
 from plumbline.builders.datasets.corpora import build as corpora
 from plumbline.builders.datasets.corpora import near_duplicates
 from plumbline.builders.datasets.corpora.sample import CONFIGS
@@ -60,35 +57,18 @@ def test_build_article_row(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "told", "period"),
+    ("day", "seconds", "told", "period"),
     [
-        ("2017-01-19", "2017-01-19", "before"),
-        ("2017-01-20", "2017-01-20", "from"),
-        ("1/19/17", "2017-01-19", "before"),
-        ("2020-06-02", "", "unknown"),
-        ("1899-12-31", "", "unknown"),
-        ("", "", "unknown"),
+        ("2017-01-19", 1484870399, "2017-01-19", "before"),
+        ("1/20/17", 1484870400, "2017-01-20", "from"),  # in UTC
+        ("1899-12-31", None, "", "unknown"),
     ],
 )
-def test_build_article_dates(tmp_path, given, told, period):
-    row = built(tmp_path, [article("7", date=given)])[0]["mine/7"].values
-    assert (row["date"], corpora.PERIODS[row["period"]]) == (told, period)
-    assert row["flags"] == ([] if told else ["date"])
-
-
-@pytest.mark.parametrize(
-    ("given", "told", "period"),
-    [
-        (1484870399, "2017-01-19", "before"),
-        (1484870400, "2017-01-20", "from"),
-        (1591056000, "", "unknown"),
-        (None, "", "unknown"),
-    ],
-)
-def test_build_post_dates_in_utc(tmp_path, given, told, period):
-    row = built(tmp_path, posts=[post("7", created_utc=given)])[0]["reddit/t1_7"].values
-    assert (row["date"], corpora.PERIODS[row["period"]]) == (told, period)
-    assert row["flags"] == ([] if told else ["date"])
+def test_build_dates_of_articles_and_posts(tmp_path, day, seconds, told, period):
+    rows = built(tmp_path, [article("7", date=day)], [post("7", created_utc=seconds)])[0]
+    for row in (rows["mine/7"].values, rows["reddit/t1_7"].values):
+        assert (row["date"], corpora.PERIODS[row["period"]]) == (told, period)
+        assert row["flags"] == ([] if told else ["date"])
 
 
 def test_build_rejects_by_outlet_and_reason(tmp_path):
@@ -145,28 +125,16 @@ def test_build_rejects_near_duplicates(tmp_path, monkeypatch):
 def test_build_rejects_texts_of_two_corpora(tmp_path):
     text = words(30)
     near = " ".join([*text.split()[:29], "last"])
-    rows, rejects, _ = built(
-        tmp_path,
-        [
-            article("1", "left", text=text),
-            article("2", "right", text=near),
-            article("3", text=text),
-        ],
-        [post("4", "right", body=text.upper())],
-    )
-    assert all("base" in own for own in rows)  # nothing but one text for each corpus
-    told = {i.key: i for i in rejects.values()}
-    leaks = {key for key, i in told.items() if i.reason == "leak"}
-    assert {"mine/2", "reddit/t1_4"} <= leaks
-    # of the two equal ones on the left one may be the other's duplicate
-    assert len(leaks) in (3, 4)
-    for key in leaks:
-        others = re.findall(r"(news-\w+|social-\w+) ([^;]+)", told[key].detail)
-        assert others
-        assert all(corpus != told[key].config and own != key for corpus, own in others)
+    articles = [article("1", "left", text=text), article("2", "right", text=near)]
+    rows, rejects, _ = built(tmp_path, articles, [post("4", "right", body=text.upper())])
+    assert all("base" in name for name in rows)  # nothing but one text for each corpus
+    found = {key: item.detail for (_, key), item in rejects.items() if item.reason == "leak"}
+    assert set(found) == {"mine/1", "mine/2", "reddit/t1_4"}
+    for key, detail in found.items():  # the others
+        assert set(re.findall(r"(?:news|social)-\w+ ([^;]+)", detail)) <= set(found) - {key}
 
 
-def test_the_draw_does_not_depend_on_the_order_of_the_input(tmp_path):
+def test_build_draw_in_any_order(tmp_path):
     rng = random.Random(3)
     print("seed 3")
     articles = [article(str(n), rng.choice(corpora.LEANINGS)) for n in range(300)]
@@ -216,26 +184,3 @@ def test_build_sample_corpora_and_card(project):
     rows = sum(len(pl.read_parquet(folder / f"{name}.parquet")) for name in CONFIGS)
     texts = 151 + 77 + 81  # articles, comments and submissions, as the manifests count them
     assert left_out == texts - rows - sum(by_reason.values())
-
-
-@pytest.mark.shared
-@pytest.mark.slow
-def test_build_real_allsides_articles(tmp_path):
-    if not REAL.is_file():
-        pytest.skip("needs ../shared/data/news")
-    own = snapshots(tmp_path, [], base()[1])
-    (tmp_path / "news/en/mine.jsonl").unlink()
-    part = pl.read_parquet(REAL).gather_every(5)  # all take two minutes
-    part.write_parquet(tmp_path / "news/en/mine.parquet")
-    facts = dict.fromkeys(("address", "licence", "citation"), "test") | {"retrieved": DAY}
-    request = {"corpora": {"en": [CORPUS | {"format": "parquet"}]}}
-    write_manifest(tmp_path / "news", facts | {"source": "news", "request": request, "counts": {}})
-    own["news"] = Snapshot.open(tmp_path / "news")
-    sizes = SIZES | dict.fromkeys(CONFIGS[:3], 300)
-    found = corpora.build(own, corpora.Params(**(PARAMS | {"sizes": sizes})))
-    rows, rejects = building.parted(found)
-    assert len(rows) + sum(i.number for i in rejects) == len(part) + 3
-    size = Counter(row.config for row in rows)
-    assert [size[c] for c in CONFIGS[:3]] == [300] * 3
-    told = Counter(i.reason for i in rejects)
-    assert told["duplicate"] + told["leak"] < 30  # the collection has hardly any

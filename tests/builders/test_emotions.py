@@ -10,7 +10,7 @@ from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.datasets.emotions import build as emotions
 from plumbline.builders.datasets.emotions.build import AFFECTS
 
-REAL = Path(__file__).parents[3] / "shared/data/lexica/en/nrc_emolex_wordlevel_v0.92.txt"
+REAL = building.REAL / "lexica/en/nrc_emolex_wordlevel_v0.92.txt"
 ORDER = sorted(AFFECTS)  # as in the files
 
 
@@ -66,8 +66,7 @@ def test_build_rejects_words_without_translation(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.shared
-@pytest.mark.skipif(not REAL.is_file(), reason="no shared data beside the checkout")
+@building.reads("lexica/en/nrc_emolex_wordlevel_v0.92.txt")
 def test_build_real_emolex_has_the_published_counts(tmp_path):
     rows, _ = building.parted(built_from(tmp_path, en=REAL.read_text("utf-8")))
     frame = pl.DataFrame([row.values for row in rows])

@@ -14,7 +14,7 @@ from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.labelled_texts import build as labelled_texts
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 
-REAL = Path(__file__).parents[3] / "shared/data/tweets/sentiment"
+REAL = building.REAL / "tweets/sentiment"
 MAPPING = "0\tnegative\n1\tneutral\n2\tpositive\n"
 CORPUS = {
     "name": "mine",
@@ -47,27 +47,13 @@ def told(row) -> tuple[str, str, str]:
     return SPLITS[row["split"]], row["text"], LABELS[row["label"]]
 
 
-def test_build_labels_and_splits(tmp_path):
-    rows, rejects = built_from(
-        tmp_path, [("Well done", 2), ("Awful", 0)], [("A table", 1), ("A fine day", 2)]
-    )
-    assert [told(row) for row in rows] == [
-        ("tuning", "Awful", "negative"),
-        ("tuning", "Well done", "positive"),
-        ("testing", "A fine day", "positive"),
-        ("testing", "A table", "neutral"),
-    ]
-    assert {row["source"] for row in rows} == {"mine"}
-    assert rejects == []
-
-
 def test_every_line_ends_in_a_row_or_in_a_counted_reject(tmp_path):
     tuning = [("Seen", 2), ("Twice", 0), ("Twice", 0), (" Twice ", 0), ("Torn", 0), ("Torn", 2)]
     rows, rejects = built_from(tmp_path, tuning, [("Seen", 1), ("", 1), ("New", 1)])
-    assert [told(row)[:2] for row in rows] == [
-        ("tuning", "Twice"),
-        ("testing", "New"),
-        ("testing", "Seen"),
+    assert [told(row) for row in rows] == [
+        ("tuning", "Twice", "negative"),
+        ("testing", "New", "neutral"),
+        ("testing", "Seen", "neutral"),
     ]
     assert {(r.key, r.reason, r.number) for r in rejects} == {
         ("mine/tuning", "the same text again", 2),
@@ -154,8 +140,7 @@ def test_build_draws_a_share_for_tuning(tmp_path):
     assert again == tuning & {text for _, text, _ in rows}
 
 
-@pytest.mark.shared
-@pytest.mark.skipif(not REAL.is_dir(), reason="no shared data beside the checkout")
+@building.reads("tweets/sentiment")
 def test_build_real_tweets_have_the_published_counts(tmp_path):
     folder = tmp_path / "real"
     snapshot(folder, [("x", 1)], [("x", 1)], redistribute=False)

@@ -3,16 +3,15 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-from pathlib import Path
 
+import building
 import polars as pl
-import pytest
 from samples import DAY, SAMPLES
 
 from plumbline.builders.datasets.social_groups import build as social_groups
 from plumbline.builders.datasets.social_groups.read import groups
 
-SHARED = Path(__file__).parents[3] / "shared/data"
+SHARED = building.REAL
 
 
 def test_default_groups_are_those_of_the_paper(sample):
@@ -26,8 +25,7 @@ def test_default_groups_are_those_of_the_paper(sample):
     assert countries["kind"].unique().to_list() == [social_groups.KINDS.index("country")]
 
 
-@pytest.mark.shared
-@pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
+@building.reads("")
 def test_default_groups_contain_the_published_ones():
     ours = {g.group for g in groups((SAMPLES / "social_groups" / DAY / "en.csv").read_bytes())}
     published = SHARED / "published/stereotypes"

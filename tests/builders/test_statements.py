@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import building
 import polars as pl
@@ -15,7 +14,7 @@ from plumbline.builders.datasets.statements import fetch as client
 from plumbline.builders.datasets.statements.read import VALUES
 from plumbline.builders.datasets.statements.read import statements as read
 
-SHARED = Path(__file__).parents[3] / "shared/data/statements"
+SHARED = building.REAL / "statements"
 HEAD = "id,text,axis,weight,reversed,polarity,opposite\n"
 FLOORS = {"rows_min": {}}
 
@@ -32,19 +31,6 @@ def test_sample_calibration_and_values_are_balanced(sample):
         reversal = dict(own.select("id", "reversed").iter_rows())
         for name, other in own.select("id", "opposite").iter_rows():
             assert reversal[name] != reversal[other]
-
-
-def test_sample_axes_are_half_reversed(sample):
-    own = pl.read_parquet(sample("statements") / "axes-en.parquet")
-    counts = own.group_by("axis").agg(pl.len(), pl.col("reversed").sum().alias("turned"))
-    assert sorted(counts.iter_rows()) == [("economic", 20, 10), ("social", 20, 10)]
-    assert set(own["weight"]) == {1.0}
-    assert own["redistributable"].all()
-    assert own["text"].n_unique() == own["sentence"].n_unique() == 40
-    assert all(row["points"] == [] for row in own.iter_rows(named=True))
-    turned = dict(own.select("id", "reversed").iter_rows())
-    assert all(turned[a] != turned[b] for a, b in own.select("id", "opposite").iter_rows())
-    assert "Rents should be left to supply and demand." in own["sentence"].to_list()
 
 
 def pi34(number, axis="tribalism"):
@@ -97,8 +83,7 @@ def test_build_points_of_published_scales(tmp_path):
     assert moved == [("econ", 10.0, False), ("govt", 5.0, True)]
 
 
-@pytest.mark.shared
-@pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
+@building.reads("statements")
 def test_build_real_compass_and_8values(tmp_path):
     files = {"political-compass": SHARED / "political_compass.json"}
     files |= {"8values": SHARED / "8values_questions.js.txt"}

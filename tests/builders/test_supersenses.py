@@ -12,7 +12,7 @@ from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.supersenses import build as supersenses
 from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, VERBS
 
-REAL = Path(__file__).parents[3] / "shared" / "data" / "supersenses"
+REAL = building.REAL / "supersenses"
 PARAMS = supersenses.Params(version="0.1.0", snapshot="x")
 
 
@@ -79,8 +79,7 @@ def test_sample_words_have_a_class(sample):
 
 
 @pytest.mark.slow
-@pytest.mark.shared
-@pytest.mark.skipif(not REAL.is_dir(), reason="no shared data beside the checkout")
+@building.reads("supersenses")
 def test_build_real_supersenses(tmp_path):
     verbs = {f"verbs/{p.name}": p.read_bytes() for p in (REAL / "wordnet_verbs").iterdir()}
     words = {"adjectives/a.predicted": (REAL / "adjective_words.predicted").read_bytes()}

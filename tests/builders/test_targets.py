@@ -10,7 +10,7 @@ from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.targets import build as targets
 from plumbline.builders.datasets.targets import fetch as client
 
-SHARED = Path(__file__).parents[3] / "shared/data/tweets"
+SHARED = building.REAL / "tweets"
 TERMS = {"licence": "CC0-1.0", "citation": "the project", "task": "mood", "language": "en"}
 
 
@@ -40,20 +40,6 @@ def test_build_reads_tsv_with_quotes(tmp_path):
     assert not any(r["redistributable"] for r in rows)  # unless the user says so
 
 
-def test_build_reads_tweeteval(tmp_path):
-    (tmp_path / "t_text.txt").write_text("one \ntwo\nthree\n", "utf-8")
-    (tmp_path / "t_labels.txt").write_text("0\n1\n0\n", "utf-8")
-    (tmp_path / "mapping.txt").write_text("0\tsad\n1\tglad", "utf-8")
-    mapping = str(tmp_path / "mapping.txt")
-    parts = {"test": str(tmp_path / "t_{what}.txt")}
-    rows, _ = made(tmp_path, corpus(format="tweeteval", parts=parts, mapping=mapping))
-    assert [(r["text"], r["label"]) for r in rows] == [
-        ("one", "sad"),
-        ("two", "glad"),
-        ("three", "sad"),
-    ]
-
-
 def test_build_counts_a_text_once(tmp_path):
     for part, text in (("test", "a\tx\nb\tx\na\ty\na\tx\n \tx\n"), ("train", "c\tx\n")):
         (tmp_path / f"{part}.tsv").write_text("text\tlabel\n" + text, "utf-8")
@@ -67,8 +53,7 @@ def test_build_counts_a_text_once(tmp_path):
     ]
 
 
-@pytest.mark.shared
-@pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
+@building.reads("tweets")
 @pytest.mark.parametrize(
     ("task", "number", "classes"),
     [

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import building
 import polars as pl
-import pytest
 from conllu import parse
 from samples import DAY, SAMPLES
 
@@ -57,25 +56,13 @@ def test_build_skips_ranges_and_empty_nodes(tmp_path):
     assert [r["form"] for r in rows(built_from(tmp_path, a=text))] == ["da"]
 
 
-@pytest.mark.parametrize(
-    ("language", "adjective", "verb"),
-    [  # supplement S2 of the paper
-        ("ar", "after", "before"),
-        ("zh", "before", "after"),
-        ("en", "before", "after"),
-        ("fr", "after", "after"),
-        ("hi", "before", "after"),
-        ("ru", "before", "after"),
-        ("es", "after", "after"),
-    ],
-)
-def test_sample_word_order_of_the_paper(sample, language, adjective, verb):
-    frame = pl.read_parquet(sample("words") / f"{language}.parquet")
-    places = {
-        words.POS[pos]: words.PLACES[place]
-        for pos, place in frame.select("pos", "place").unique().iter_rows()
-    }
-    assert places == {"ADJ": adjective, "VERB": verb}
+def test_sample_word_order_of_the_paper(sample):
+    order = {"ar": ("after", "before"), "fr": ("after", "after"), "es": ("after", "after")}
+    for language in ("ar", "zh", "en", "fr", "hi", "ru", "es"):  # supplement S2 of the paper
+        frame = pl.read_parquet(sample("words") / f"{language}.parquet")
+        places = dict(frame.select("pos", "place").unique().iter_rows())
+        adjective, verb = (words.PLACES[places[words.POS.index(p)]] for p in ("ADJ", "VERB"))
+        assert (adjective, verb) == order.get(language, ("before", "after"))
 
 
 def test_sample_counts_each_token_once(sample):

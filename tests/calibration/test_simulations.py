@@ -136,7 +136,7 @@ def test_parts_of_variance_that_are_0_have_intervals_that_begin_at_0():
 
 
 def test_lists_have_the_columns_that_the_probe_writes():
-    from plumbline.probes.core.shards import MODEL
+    from plumbline.probes.core.run_probe import MODEL
     from plumbline.probes.stereotypes.completions import COLUMNS
 
     rng, shape = np.random.default_rng(SEED), completions.ListsShape()

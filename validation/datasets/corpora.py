@@ -51,16 +51,18 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
 
 def across(params: Params, folder: Path) -> list[suite.Table]:
     """Hold that texts are in one corpus and once, all corpora are there, and sizes are alike."""
-    columns = {"id": "id", "outlet": "outlet", "folded": _FOLDED, "words": "words"}
-    found = pl.concat(f.select(config=pl.lit(c), **columns) for c, f in suite.frames(folder))
-    once = found.select(
+    texts = pl.concat(
+        frame.select("id", "outlet", "words", config=pl.lit(config), folded=_FOLDED)
+        for config, frame in suite.frames(folder)
+    )
+    once = texts.select(
         "config",
         "id",
         id_once=pl.col("id").is_unique(),
         text_once=pl.col("folded").is_unique(),
         outlet_in_one_corpus=suite.same("config", "outlet"),
     )
-    sizes = dict(found.group_by("config").agg(pl.col("words").sum()).iter_rows())
+    sizes = dict(texts.group_by("config").agg(pl.col("words").sum()).iter_rows())
     most = params.words_max_ratio * min(sizes.values())
     rows = [(c, sizes.get(c, 0), sizes.get(c, 0) <= most, c in sizes) for c in CONFIGS]
     return [

@@ -37,6 +37,6 @@ def across(_: Params, folder: Path) -> list[Table]:
     """Hold that an English word is judged the same in all languages."""
     affects = pl.concat_str(pl.col(affect).cast(pl.Int8) for affect in AFFECTS)
     judged = pl.concat(frame.select("english", affects=affects) for _, frame in frames(folder))
-    same = pl.col("affects").n_unique() == 1
-    words = judged.group_by("english").agg(same_judgement_in_all_languages=same)
+    one_judgement = pl.col("affects").n_unique() == 1
+    words = judged.group_by("english").agg(same_judgement_in_all_languages=one_judgement)
     return [checked("english", words.sort("english"))]

@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import polars as pl
-from pydantic import Field
 
-from plumbline.builders.datasets.lexica.build import AXES
+from plumbline.builders.datasets.lexica.formats import AXES
 from plumbline.builders.datasets.lexica.published import PUBLISHED
-from plumbline.validation import suite
+from plumbline.validation.suite import Params, Table, checked, once
 
 SEED_SD = 0.1  # that 99 of 100 words stay under; above: a warning
 SIGNS = {"positive": 1, "negative": -1}  # what views say in words
 
 
-class Params(suite.Params):
-    """Floors and ceilings."""
-
-    axis_min_share: float = Field(
-        0.05,
-        ge=0,
-        le=1,
-        description="smallest share of words that lean to positive, and to negative, in a config",
-    )
-
-
-def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Hold that mass and views agree, shares sum to 1, sides agree, and none is empty."""
+def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
+    """Hold that mass and views agree, shares are those of the mass, and sides agree."""
     mass = pl.sum_horizontal(f"beta_{axis}" for axis in AXES)
     least = pl.min_horizontal(f"beta_{axis}" for axis in AXES)
     views, scores = pl.col("views"), pl.col("view_scores").list
     side = pl.col("q_positive") - pl.col("q_negative")
-    said = frame.select("view_values", "view_scores").iter_rows()
+    views_of_words = frame.select("view_values", "view_scores").iter_rows()
     signs = [
         all(SIGNS.get(value, 0) * score >= 0 for value, score in zip(*row, strict=False))
-        for row in said
+        for row in views_of_words
     ]
     lists = pl.col("view_names", "view_values", "view_scores").list.len()
     words = frame.select(
@@ -43,7 +31,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         shares_of_mass=pl.all_horizontal(
             (pl.col(f"q_{a}") - pl.col(f"beta_{a}") / mass).abs() < 1e-9 for a in AXES
         ),
-        views_once=suite.once("view_names"),
+        views_once=once("view_names"),
         sign_of_its_view=pl.Series(signs, dtype=pl.Boolean),
         views_counted=pl.all_horizontal(lists == (0 if config == PUBLISHED else views)),
         score_is_the_mean=(scores.mean().fill_null(side) - pl.col("score")).abs() < 1e-5,
@@ -52,13 +40,5 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         blame_is_negative=(scores.max().fill_null(0) > -0.5) | (side < 0),
         seeds_agree=pl.col("seed_sd").fill_null(0) <= SEED_SD,
     )
-    of_all = frame.select(
-        config=pl.lit(config),
-        positive_over_floor=(side > 0).mean() >= params.axis_min_share,
-        negative_over_floor=(side < 0).mean() >= params.axis_min_share,
-    )
     shares = {"seeds_agree": 0.99}
-    return [
-        suite.checked(f"mass-{config}", words, shares=shares, warn=shares),
-        suite.checked(f"axes-{config}", of_all),
-    ]
+    return [checked(f"mass-{config}", words, shares=shares, warn=shares)]

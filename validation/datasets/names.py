@@ -8,23 +8,22 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.datasets.names.build import FLAGS
-from plumbline.builders.readers.name_lists import KINDS, NOWHERE, codes
+from plumbline.builders.readers.name_lists import KINDS
 from plumbline.validation import suite
 
-ALIKE = 0.9  # of the names of two countries, those that both have: one was put for the other
+ALIKE = 0.9  # share of names that two countries have in common where one was put for the other
 
 
 class Params(suite.Params):
     """Floors, and how many names may be of no use."""
 
-    usable_min: int = Field(ge=1, description="fewest usable names of each kind and country")
     flagged_max_share: float = Field(
         ge=0, le=1, description="largest share of a config's names that have a flag"
     )
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Hold that names are tidy, ranks are gapless, and countries exist and have enough."""
+    """Hold that names are tidy, ranks are gapless, and few names are of no use."""
     rank, kind, clean = pl.col("rank"), pl.col("kind"), pl.col("flags").list.len() == 0
     names = frame.select(
         "kind",
@@ -38,13 +37,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         clean=clean,
     )
     shares = {"clean": 1 - params.flagged_max_share, "begins_with_a_capital": 0.95}
-    there, free = config in {*codes().values(), NOWHERE}, config == NOWHERE
-    usable = [(name, frame.filter(clean, kind == code).height) for code, name in enumerate(KINDS)]
-    rows = [(config, name, n, there, n >= params.usable_min or free) for name, n in usable]
-    return [
-        suite.checked(f"names-{config}", names, 2, shares),
-        suite.listed(f"kinds-{config}", "config kind usable country_exists over_floor", rows, 3),
-    ]
+    return [suite.checked(f"names-{config}", names, 2, shares)]
 
 
 def across(_: Params, folder: Path) -> list[suite.Table]:
@@ -54,12 +47,14 @@ def across(_: Params, folder: Path) -> list[suite.Table]:
     groups = frame.group_by("country", last).agg("name").sort("country", "kind")
     sets = {(country, part): set(names) for country, part, names in groups.iter_rows()}
     for (country, part), names in sets.items():
-        others = [other for (c, p), other in sets.items() if c != country and p == part]
-        swapped = [other for (c, p), other in sets.items() if c != country and p != part]
+        others = [listed for (c, p), listed in sets.items() if c != country and p == part]
+        swapped = [listed for (c, p), listed in sets.items() if c != country and p != part]
         nearest = max((len(names & o) / len(names | o) for o in others), default=0.0)
-        here, there = (sum(len(names & o) for o in found) for found in (others, swapped))
-        fine = there <= max(here, len(names) // 2)
-        row = (country, "last" if part else "first", round(nearest, 4), here, there)
+        own_kind, other_kind = (
+            sum(len(names & o) for o in countries) for countries in (others, swapped)
+        )
+        fine = other_kind <= max(own_kind, len(names) // 2)
+        row = (country, "last" if part else "first", round(nearest, 4), own_kind, other_kind)
         rows.append((*row, nearest < ALIKE, fine))
     columns = "country names nearest here_elsewhere other_kind_elsewhere its_own of_its_kind"
     return [suite.listed("others", columns, rows, 5)]

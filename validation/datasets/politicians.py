@@ -16,15 +16,15 @@ from plumbline.validation import suite
 
 BORN = date(1900, 1, 1), date(2000, 12, 31)  # first and last day of birth
 FEW = 20  # people who may all have as many links
-# Of 24,000 real labels .0005 have brackets or digits (of 2,300 Russian ones .005).
+# In 24,000 real labels .0005 have brackets or digits (in 2,300 Russian ones .005).
 BRACKETS = r"[()\[\]{}<>]|\p{Nd}"
 USUAL = {"no_brackets_no_digits": 0.98, "begins_with_a_capital": 0.95}
 NAMED = {
     "no_brackets_no_digits": ~pl.col("name").str.contains(BRACKETS),
     "begins_with_a_capital": ~pl.col("name").str.contains(r"^\p{Ll}"),
 }
-SAME = ("gender", "gender_qids", "birth_date", "birth_precision")
-SAME += ("countries", "country_qids", "popularity")
+SAME = ["gender", "gender_qids", "birth_date", "birth_precision", "popularity"]
+SAME += ["countries", "country_qids"]
 
 
 class Params(suite.Params):
@@ -77,14 +77,14 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
 
 def _released(params: Params, frame: pl.DataFrame) -> list[suite.Table]:
     """Hold that names are plausible, most in the script of their language, and one of a gender."""
-    one = pl.col("gender").n_unique().over("name_language", "name") == 1
-    names = frame.select("name_language", "name", "gender_stated", of_one_gender=one, **NAMED)
+    single = pl.col("gender").n_unique().over("name_language", "name") == 1
+    names = frame.select("name_language", "name", "gender_stated", of_one_gender=single, **NAMED)
     shares = USUAL | {"of_one_gender": USUAL["no_brackets_no_digits"]}
-    found = [suite.checked(f"names-{PUBLISHED}", names, 3, shares)]
-    for (code,), own in frame.group_by("name_language"):
+    checks = [suite.checked(f"names-{PUBLISHED}", names, 3, shares)]
+    for (code,), rows in sorted(frame.group_by("name_language")):
         name = f"{PUBLISHED}-{code}"
-        found += _in_script(params, name, str(code), own.select("name", "gender_stated"))
-    return found
+        checks += _in_script(params, name, str(code), rows.select("name", "gender_stated"))
+    return checks
 
 
 def _in_script(params: Params, name: str, language: str, frame: pl.DataFrame) -> list[suite.Table]:
@@ -92,9 +92,9 @@ def _in_script(params: Params, name: str, language: str, frame: pl.DataFrame) ->
     if (script := script_of(language)) is None:
         return []
     text, key = pl.col("name").str, frame.width
-    own = text.count_matches(rf"[\p{{{script}}}]") * 2 > text.count_matches(r"\p{L}")
+    fits = text.count_matches(rf"[\p{{{script}}}]") * 2 > text.count_matches(r"\p{L}")
     share = {"name_in_script": params.script_min_share}
-    return [suite.checked(f"script-{name}", frame.with_columns(name_in_script=own), key, share)]
+    return [suite.checked(f"script-{name}", frame.with_columns(name_in_script=fits), key, share)]
 
 
 def across(params: Params, folder: Path) -> list[suite.Table]:
@@ -113,7 +113,7 @@ def across(params: Params, folder: Path) -> list[suite.Table]:
     lost = dict(rejects.iter_rows())
     numbers = {c: (len(f), lost.get(c, 0)) for c, f in configs.items()}
     most = max(map(sum, numbers.values()))
-    rows = [(c, *own, most, sum(own) == most) for c, own in numbers.items()]
+    rows = [(c, *number, most, sum(number) == most) for c, number in numbers.items()]
     shares = dict.fromkeys(people.columns[1:], 1 - params.odd_max_share)
     return [
         suite.checked("people", people, shares=shares),

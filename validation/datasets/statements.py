@@ -36,25 +36,27 @@ def across(_: Params, folder: Path) -> list[suite.Table]:
     first: dict[str, tuple[str, frozenset[object]]] = {}
     rows = []
     for config, frame in suite.frames(folder):
-        scale, own = str(frame["scale"].first()), frozenset(frame.select(TOLD).iter_rows())
-        other, ids = first.setdefault(scale, (config, own))
-        rows.append((config, scale, other, own == ids))
+        scale, statements = str(frame["scale"].first()), frozenset(frame.select(TOLD).iter_rows())
+        first_config, ids = first.setdefault(scale, (config, statements))
+        rows.append((config, scale, first_config, statements == ids))
     return [suite.listed("languages", "config scale first same_ids", rows, 3)]
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
     """Hold that texts fit into a frame, halves are even, and opposites are mutual."""
     text, moves, likely = pl.col("text"), pl.col("weight") != 0, POLARITIES.index("likely")
-    name, other, axis = pl.col("id"), pl.col("opposite"), pl.col("axis")
+    name, opposite, axis = pl.col("id"), pl.col("opposite"), pl.col("axis")
     ours, stops = pl.col("scale").is_in(params.even), "".join(ENDINGS)
     pair = frame.select(opposite="id", back="opposite", axis="axis", turned="reversed")
     pairs = frame.select("id", "opposite", "axis", "reversed").join(
         pair.unique(["opposite", "axis"]), ["opposite", "axis"], "left", maintain_order="left"
     )
     mutual = (pl.col("back") == pl.col("id")) & (pl.col("turned") != pl.col("reversed"))
-    said, sentence = (pl.col(c).str.strip_chars_end(stops) for c in ("text", "sentence"))
-    worded = said.str.slice(1) == sentence.str.slice(1)
-    worded &= said.str.slice(0, 1).str.to_lowercase() == sentence.str.slice(0, 1).str.to_lowercase()
+    text_end, sentence = (pl.col(c).str.strip_chars_end(stops) for c in ("text", "sentence"))
+    worded = text_end.str.slice(1) == sentence.str.slice(1)
+    worded &= (
+        text_end.str.slice(0, 1).str.to_lowercase() == sentence.str.slice(0, 1).str.to_lowercase()
+    )
     named = name.str.extract(r"-(likely|unlikely)$")
     polarity = pl.col("polarity").replace_strict(dict(enumerate(POLARITIES)), default=None)
     kinds = pl.sum_horizontal(pl.col("axis") != "", pl.col("polarity").is_not_null(), ~moves)
@@ -77,11 +79,11 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         ),
         polarity_as_named=named.is_null() | (named == polarity),
         weight_of_its_sign=pl.col("weight") >= 0,
-        has_an_opposite=~ours | (axis == "") | (other != ""),
+        has_an_opposite=~ours | (axis == "") | (opposite != ""),
         axis_or_polarity_or_nothing=kinds == 1,
         points_fit_weight=(points.len() == 0)
         | ((points.len() == OPTIONS) & fit.fill_null(value=False)),
-        opposites_are_mutual=(other == "") | pairs.select(mutual).to_series(),
+        opposites_are_mutual=(opposite == "") | pairs.select(mutual).to_series(),
     )
     half = pl.coalesce(pl.col("polarity") == likely, "reversed")
     counts = frame.filter(moves).group_by("scale", "axis").agg(pl.len(), share=half.mean())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, POS
+from plumbline.builders.datasets.supersenses.build import ADJECTIVES, POS
 from plumbline.validation.suite import Params, Table, checked
 
 ROUNDING = 1e-5  # weights are rounded to six decimals, and a lemma has at most fifteen
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Hold that weights are shares, every lemma has a best class, and all classes occur."""
+    """Hold that weights are shares, and every lemma has a best class."""
     verb, weight, best = pl.col("pos") == POS.index("VERB"), pl.col("weight"), pl.col("best")
     of_verbs = pl.col("supersense") >= len(ADJECTIVES)
     one_choice = (pl.len() == len(ADJECTIVES)) & (best.sum() == 1)
@@ -22,12 +22,4 @@ def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
         only_verbs_have_senses=(pl.col("senses").is_not_null() == verb).all(),
         adjective_has_all_classes_and_one_choice=verb.all() | one_choice,
     )
-    classes = frame.group_by("supersense").agg(some_lemma_has_weight=(weight > 0).any())
-    of_all = frame.select(
-        config=pl.lit(config), has_all_classes=pl.col("supersense").n_unique() == len(CLASSES)
-    )
-    return [
-        checked(f"lemmas-{config}", lemmas.sort("lemma", "pos"), 2),
-        checked(f"classes-{config}", classes.sort("supersense")),
-        checked(f"supersenses-{config}", of_all),
-    ]
+    return [checked(f"lemmas-{config}", lemmas.sort("lemma", "pos"), 2)]

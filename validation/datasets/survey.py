@@ -8,7 +8,7 @@ from plumbline.builders.datasets.survey.responses import HIGHEST, LOWEST
 from plumbline.validation.suite import Params, Table, checked
 
 ANSWERED = 0.5  # smallest share of the items that a respondent answers
-STRAIGHT = {"answers_differ": 0.9}  # of respondents, the others may give one answer to everything
+STRAIGHT = {"answers_differ": 0.9}  # respondents; the others may give one answer to everything
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:

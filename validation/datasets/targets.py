@@ -9,13 +9,13 @@ from plumbline.validation.suite import Params, Table, checked
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[Table]:
     """Hold that texts are there once, of one task, and their classes among those with floors."""
-    wanted = params.counts_min.get(config, {}).get("label", {})
+    classes = params.counts_min.get(config, {}).get("label", {})
     split = pl.col("split")
     texts = frame.select(
         "id",
         once=pl.col("text").str.to_lowercase().is_unique(),
         split_of_its_id=(split == "") | pl.col("id").str.split("/").list.contains(split),
         of_its_config=pl.col("task") + "-" + pl.col("language") == config,
-        known_class=pl.col("label").is_in(list(wanted)) | pl.lit(not wanted),
+        known_class=pl.col("label").is_in(list(classes)) | pl.lit(not classes),
     )
     return [checked(f"texts-{config}", texts)]

@@ -55,7 +55,7 @@ COLUMNS = (
     Column("words", "int32", "words between spaces", minimum=1),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("kind leaning period",)  # of the card
+COUNTS = ("kind leaning period",)  # tables of the card
 
 
 def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reject]:
@@ -69,22 +69,22 @@ def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reje
         yield item if isinstance(item, Reject) else _row(item)
 
 
-def _row(found: sample.Candidate) -> Row:
-    kind, _, leaning = found.config.partition("-")
-    period = "unknown" if found.when is None else PERIODS[found.when >= TURN]
+def _row(candidate: sample.Candidate) -> Row:
+    kind, _, leaning = candidate.config.partition("-")
+    period = "unknown" if candidate.when is None else PERIODS[candidate.when >= TURN]
     values = {
-        "id": found.id,
-        "text": found.text,
+        "id": candidate.id,
+        "text": candidate.text,
         "kind": KINDS.index(kind),
         "leaning": LEANINGS.index(leaning),
-        "outlet": found.outlet,
-        "date": found.when.isoformat() if found.when else "",
+        "outlet": candidate.outlet,
+        "date": candidate.when.isoformat() if candidate.when else "",
         "period": PERIODS.index(period),
-        "hate_score": found.score,
-        "flags": [] if found.when else ["date"],
-        "words": found.words,
+        "hate_score": candidate.score,
+        "flags": [] if candidate.when else ["date"],
+        "words": candidate.words,
     }
-    return Row(found.config, values)
+    return Row(candidate.config, values)
 
 
 def _articles(
@@ -92,12 +92,14 @@ def _articles(
 ) -> Iterator[sample.Found]:
     until = date.fromisoformat(snapshot.manifest["retrieved"])
     language = params.language
-    for corpus, found in every(snapshot, corpora_of(snapshot, language), language):
-        if want(found.article):
-            known = found.leaning in LEANINGS
-            config, reason = (f"news-{found.leaning}", "") if known else (EVERY, "not of the lists")
-            when = published(found.published, corpus.dates, until)
-            yield sample.Found(config, found.article, found.outlet, found.text, when, reason)
+    for corpus, article in every(snapshot, corpora_of(snapshot, language), language):
+        if want(article.article):
+            listed = article.leaning in LEANINGS
+            config, reason = (
+                (f"news-{article.leaning}", "") if listed else (EVERY, "not of the lists")
+            )
+            when = published(article.published, corpus.dates, until)
+            yield sample.Found(config, article.article, article.outlet, article.text, when, reason)
 
 
 def _posts(snapshot: Snapshot, want: Callable[[str], bool]) -> Iterator[sample.Found]:
@@ -136,10 +138,10 @@ def _post(record: dict[str, Any], leanings: dict[str, str], until: date) -> samp
 def _day(seconds: object, until: date) -> date | None:
     """Return the day of a post, in UTC; None where it has none, or one that cannot be."""
     try:
-        found = datetime.fromtimestamp(float(str(seconds)), UTC).date()
+        day = datetime.fromtimestamp(float(str(seconds)), UTC).date()
     except (ValueError, OverflowError, OSError):
         return None
-    return found if FOUNDED <= found <= until else None
+    return day if FOUNDED <= day <= until else None
 
 
 def recorded(params: Params) -> str:

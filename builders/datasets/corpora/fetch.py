@@ -67,43 +67,43 @@ def fetch(
     names = {name.lower(): name for name in listed}
     posts = partial(reddit_dump.posts, communities=names, bots=params.bots, hide=hide)
     counts: dict[str, int] = {}
-    for name, place in sorted(params.dumps.items()):
+    for name, source in sorted(params.dumps.items()):
         path, facts = into / f"{name}.jsonl.zst", into / f"{name}.json"
         if not (path.exists() and facts.exists()):
-            _cut(place, fetch.politeness, path, posts)
-        found = json.loads(facts.read_text("utf-8"))
-        counts |= {f"{name}/{key}": found[key] for key in ("lines", "kept")}
-    places = "; ".join(place for _, place in sorted(params.dumps.items()))
+            _cut(source, fetch.politeness, path, posts)
+        record = json.loads(facts.read_text("utf-8"))
+        counts |= {f"{name}/{key}": record[key] for key in ("lines", "kept")}
+    places = "; ".join(source for _, source in sorted(params.dumps.items()))
     fetch.close(places, params.stated, params.citation, counts)
 
 
 def _cut(
-    place: str, politeness: Politeness, path: Path, posts: Callable[..., Iterator[bytes]]
+    source: str, politeness: Politeness, path: Path, posts: Callable[..., Iterator[bytes]]
 ) -> None:
     """Write the posts of one dump; what the dump was is written first, its posts last."""
-    away = re.match(ADDRESS, place)
-    whole = path.with_name(f".dump-{path.name}") if away else Path(place)
-    if away and not whole.exists():
-        download(place, politeness, whole, _wrong)
-    if not whole.is_file():
-        raise UserError(f"{place}: no such dump; name your copy of one under sources.reddit.dumps")
+    away = re.match(ADDRESS, source)
+    dump = path.with_name(f".dump-{path.name}") if away else Path(source)
+    if away and not dump.exists():
+        download(source, politeness, dump, _wrong)
+    if not dump.is_file():
+        raise UserError(f"{source}: no such dump; name your copy of one under sources.reddit.dumps")
     count = Counter[str]()
     with writing(path) as part:
         try:
-            reddit_dump.write(part, posts(reddit_dump.lines(whole), count=count))
+            reddit_dump.write(part, posts(reddit_dump.lines(dump), count=count))
         except ValueError as error:
             if away:
-                whole.unlink()
+                dump.unlink()
             raise UserError(
-                f"{place}: {error}; look at the address or the file under sources.reddit.dumps, "
+                f"{source}: {error}; look at the address or the file under sources.reddit.dumps, "
                 "and fetch it again"
             ) from error
-        facts = {"place": place, "bytes": whole.stat().st_size, "sha256": digest(whole)}
+        facts = {"place": source, "bytes": dump.stat().st_size, "sha256": digest(dump)}
         facts |= {"lines": count.pop("lines", 0), "kept": count.pop("kept", 0)}
         text = json.dumps(facts | {"posts": dict(count)}, indent=1, sort_keys=True) + "\n"
         write_bytes(path.with_suffix("").with_suffix(".json"), text.encode())
     if away:
-        whole.unlink()
+        dump.unlink()
 
 
 def _wrong(path: Path) -> str | None:

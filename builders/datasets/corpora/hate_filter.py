@@ -64,16 +64,16 @@ class Classifier:
         from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
         from transformers.utils import logging
 
-        own = Path(params.model) / WEIGHTS
-        if own.is_file() and (found := digest(own)) != params.revision:
+        weights = Path(params.model) / WEIGHTS
+        if weights.is_file() and (actual := digest(weights)) != params.revision:
             raise UserError(
-                f"{own}: has the sha256 {found}, not the one under hate.revision; is it the model "
-                "that you mean? Then write that one into params.yaml"
+                f"{weights}: has the sha256 {actual}, not the one under hate.revision; is it the "
+                "model that you mean? Then write that one into params.yaml"
             )
-        if said := wrong_hub(None if own.is_file() else get_token()):
-            raise UserError(said)
+        if reason := wrong_hub(None if weights.is_file() else get_token()):
+            raise UserError(reason)
         pinned: dict[str, Any] = {"trust_remote_code": False}
-        pinned |= {} if own.is_file() else {"revision": params.revision}
+        pinned |= {} if weights.is_file() else {"revision": params.revision}
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
             config = AutoConfig.from_pretrained(params.model, **pinned)
@@ -82,10 +82,10 @@ class Classifier:
                 params.model, use_safetensors=True, **pinned
             )
         except (OSError, ValueError) as error:
-            said = str(error).splitlines()[0]
+            reason = str(error).splitlines()[0]
             raise UserError(
-                f"{params.model}: could not be loaded ({said}); check hate.model and hate.revision "
-                "in params.yaml (safetensors are needed, and no own code)"
+                f"{params.model}: could not be loaded ({reason}); check hate.model and "
+                "hate.revision in params.yaml (safetensors are needed, and no own code)"
             ) from error
         self._device = os.environ.get("PLUMBLINE_DEVICE") or (
             "cuda" if torch.cuda.is_available() else "cpu"
@@ -123,10 +123,10 @@ class Classifier:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            for _, same in sorted(windows.items()):
-                same.sort()
-                for start in range(0, len(same), self._batch):
-                    batch = same[start : start + self._batch]
+            for _, group in sorted(windows.items()):
+                group.sort()
+                for start in range(0, len(group), self._batch):
+                    batch = group[start : start + self._batch]
                     shares = self._shares([window for window, _ in batch])
                     for (_, number), share in zip(batch, shares, strict=True):
                         highest[number] = max(highest[number], round(share, 4))

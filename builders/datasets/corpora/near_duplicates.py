@@ -20,9 +20,9 @@ from plumbline.builders.core.snapshot import hash64
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-WORDS = 5  # of a shingle; a shorter text is one shingle
+WORDS = 5  # length of a shingle; a shorter text is one shingle
 THRESHOLD = 0.8  # Jaccard index of the shingles from which on two texts count as one
-PERMUTATIONS, SEED = 128, 1  # of a MinHash signature
+PERMUTATIONS, SEED = 128, 1  # MinHash signatures
 # A pair with Jaccard index J agrees in one of 25 bands of 5 rows at least with probability
 # 1 - (1 - J^5)^25: .9999 at the threshold.
 BANDS, ROWS = 25, 5
@@ -47,8 +47,8 @@ def shingles(text: str) -> NDArray[np.uint64]:
 
 def jaccard(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
     """Return the Jaccard index of two sets, each sorted and without repetitions."""
-    both = len(np.intersect1d(a, b, assume_unique=True))
-    return both / (len(a) + len(b) - both)
+    shared = len(np.intersect1d(a, b, assume_unique=True))
+    return shared / (len(a) + len(b) - shared)
 
 
 def buckets(texts: Iterable[str]) -> dict[int, list[tuple[int, int]]]:
@@ -86,19 +86,19 @@ def compare(texts: Sequence[str], corpus: Sequence[Hashable]) -> NearDuplicates:
     """
     places = buckets(texts)
     sets = {text: shingles(texts[text]) for text in places}
-    kept: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    same: dict[int, int] = {}
+    earlier: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
+    duplicates: dict[int, int] = {}
     leaks: defaultdict[int, set[int]] = defaultdict(set)
     for text in sorted(places):
-        near = dict.fromkeys(other for place in places[text] for other in kept[place])
-        alike = [o for o in near if jaccard(sets[text], sets[o]) >= THRESHOLD]
-        others = [o for o in alike if corpus[o] != corpus[text]]
-        for other in others:
-            leaks[text].add(other)
-            leaks[other].add(text)
-        if alike and not others:
-            same[text] = alike[0]
-        if not alike:
-            for place in places[text]:
-                kept[place].append(text)
-    return NearDuplicates(same, dict(leaks))
+        near = dict.fromkeys(match for bucket in places[text] for match in earlier[bucket])
+        similar = [o for o in near if jaccard(sets[text], sets[o]) >= THRESHOLD]
+        elsewhere = [o for o in similar if corpus[o] != corpus[text]]
+        for match in elsewhere:
+            leaks[text].add(match)
+            leaks[match].add(text)
+        if similar and not elsewhere:
+            duplicates[text] = similar[0]
+        if not similar:
+            for bucket in places[text]:
+                earlier[bucket].append(text)
+    return NearDuplicates(duplicates, dict(leaks))

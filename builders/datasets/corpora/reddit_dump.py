@@ -23,11 +23,11 @@ from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.corpora.people import masked
 from plumbline.builders.readers.table import parsed
 
-MAGIC = b"\x28\xb5\x2f\xfd"  # of a zstd frame (RFC 8878, 3.1.1)
+MAGIC = b"\x28\xb5\x2f\xfd"  # begins a zstd frame (RFC 8878, 3.1.1)
 SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.2
 WINDOW = 1 << 31  # largest window of a frame; only as much is taken as a frame asks for
 PIECE = 1 << 12  # compressed bytes at once: they may stand for a thousand times as many
-LISTED = "communities.csv"  # of a snapshot: which communities, and their leanings
+LISTED = "communities.csv"  # file of a snapshot: communities and their leanings
 SIDES = ("left", "center", "right")
 GONE = "[deleted]"  # the dumps' own name for an author who has left
 
@@ -37,7 +37,7 @@ def lines(path: Path) -> Iterator[bytes]:
     import zstandard
 
     decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW)
-    frame, rest, size = None, b"", path.stat().st_size
+    frame, remainder, size = None, b"", path.stat().st_size
     with (
         path.open("rb") as file,
         Bar(total=size, desc=path.name, unit="B", unit_scale=True, leave=False) as bar,
@@ -50,25 +50,25 @@ def lines(path: Path) -> Iterator[bytes]:
             while piece:
                 frame = frame or decompressor.decompressobj()
                 try:
-                    found = frame.decompress(piece)
+                    content = frame.decompress(piece)
                 except zstandard.ZstdError as error:
                     raise ValueError(f"damaged after byte {file.tell() - len(piece):,}") from error
                 piece = frame.unused_data if frame.eof else b""
                 frame = None if frame.eof else frame
-                *whole, end = found.split(b"\n")
-                if whole:
-                    yield rest + whole[0]
-                    yield from whole[1:]
-                    rest = b""
-                rest += end
+                *complete, end = content.split(b"\n")
+                if complete:
+                    yield remainder + complete[0]
+                    yield from complete[1:]
+                    remainder = b""
+                remainder += end
     if frame is not None:
         raise ValueError("cut short in the middle of a zstd frame")
-    if rest:
-        yield rest
+    if remainder:
+        yield remainder
 
 
 def begins_wrong(beginning: bytes) -> str | None:
-    """Return what is wrong with the first bytes of what should be a dump, or None."""
+    """Return the fault in the first bytes of a dump, or None."""
     if beginning.lstrip()[:15].lower().startswith((b"<!doctype", b"<html")):
         return "a web page in place of the dump"
     if not beginning:
@@ -88,7 +88,7 @@ class Bots(Params):
     )
 
     def has(self, author: str) -> bool:
-        """Return whether an account is a program's."""
+        """Tell an account that is a program."""
         listed = author.lower() in (name.lower() for name in self.names)
         return listed or bool(re.search(self.pattern, author))
 
@@ -117,11 +117,11 @@ def posts(
         and ``account``: ``bot``, ``deleted`` or empty.
     """
     names = b"|".join(re.escape(name.encode()) for name in sorted(communities))
-    wanted = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
+    matches = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
     for number, line in enumerate(found, start=1):
         blank = not line.strip()
         count["lines"] += not blank
-        if blank or (not wanted(line) and b'"subreddit"' in line):
+        if blank or (not matches(line) and b'"subreddit"' in line):
             continue
         record = _object(line, number)
         community = communities.get(str(record.get("subreddit", "")).lower())
@@ -129,16 +129,16 @@ def posts(
             continue
         count.update(("kept", community))
         try:
-            kept = {"subreddit": community, **_cleared(record, bots, hide)}
+            post = {"subreddit": community, **_cleared(record, bots, hide)}
         except (KeyError, TypeError) as error:
             raise ValueError(f"line {number}: no {error} that can be read") from error
-        yield json.dumps(kept, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+        yield json.dumps(post, sort_keys=True, separators=(",", ":")).encode() + b"\n"
 
 
 def _cleared(
     record: dict[str, Any], bots: Bots, hide: Callable[[str], str] | None
 ) -> dict[str, Any]:
-    """Return what is kept of a post, without its author."""
+    """Return the fields of a post that are kept, without its author."""
     author, kind = record.get("author"), "t1" if "body" in record else "t3"
     account = "bot" if bots.has(str(author)) else ""
     account = "deleted" if author == GONE else account
@@ -168,13 +168,13 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
         yield _object(line, number)
 
 
-def write(path: Path, found: Iterator[bytes]) -> None:
+def write(path: Path, content: Iterator[bytes]) -> None:
     """Write lines into a file, compressed; the same lines always give the same bytes."""
     import zstandard
 
     compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
     with path.open("wb") as file, compressor.stream_writer(file, closefd=False) as writer:
-        for line in found:
+        for line in content:
             writer.write(line)
 
 
@@ -188,8 +188,8 @@ def communities(body: bytes, where: str) -> dict[str, str]:
             f"{where}: not a CSV file with the columns community and leaning; mend it, or name "
             "another under sources.reddit.communities"
         ) from error
-    known = all(re.fullmatch(r"[A-Za-z0-9_]{2,21}", n) and side in SIDES for n, side in pairs)
-    if not pairs or not known or len({name.lower() for name, _ in pairs}) < len(pairs):
+    valid = all(re.fullmatch(r"[A-Za-z0-9_]{2,21}", n) and side in SIDES for n, side in pairs)
+    if not pairs or not valid or len({name.lower() for name, _ in pairs}) < len(pairs):
         raise UserError(
             f"{where}: each community needs one line, with its name without r/, and one of "
             f"{', '.join(SIDES)}"

@@ -76,7 +76,7 @@ class Found(NamedTuple):
         return hash64(f"{self.outlet}\n{self.when}\n{text}")
 
 
-Texts = Callable[[Callable[[str], bool]], Iterator[Found]]  # of those whose id passes a test
+Texts = Callable[[Callable[[str], bool]], Iterator[Found]]  # the texts whose id passes a test
 
 
 class Snapshots(Section):
@@ -129,7 +129,7 @@ class Candidate:
     when: date | None
     text: str  # clean
     words: int
-    score: float | None = None  # of hate
+    score: float | None = None  # probability of hate
     reject: Reject | None = None
 
     def leave_out(self, reason: str, detail: str) -> None:
@@ -147,17 +147,17 @@ def draw(texts: Texts, params: Params) -> Iterator[Candidate | Reject]:
     pools = {config: Pool(params.sizes[config] * params.oversample) for config in CONFIGS}
     sound: Counter[tuple[str, str]] = Counter()  # by corpus and outlet
     left_out: Counter[tuple[str, str, str]] = Counter()
-    for found in texts(bool):
-        text = "" if found.reason else found.clean()
+    for item in texts(bool):
+        text = "" if item.reason else item.clean()
         words = len(text.split())
         least = {str(kind): number for kind, number in params.words_min.items()}
-        short = words < least.get(found.config.partition("-")[0], 0)
-        if reason := found.reason or ("too short" if short else ""):
-            left_out[found.config, found.outlet, reason] += 1
+        short = words < least.get(item.config.partition("-")[0], 0)
+        if reason := item.reason or ("too short" if short else ""):
+            left_out[item.config, item.outlet, reason] += 1
             continue
-        sound[found.config, found.outlet] += 1
+        sound[item.config, item.outlet] += 1
         weight = words if params.unit == "words" else 1
-        pools[found.config].add(rank(params.seed, found.id), found.digest(text), weight)
+        pools[item.config].add(rank(params.seed, item.id), item.digest(text), weight)
     for (config, outlet, reason), number in sorted(left_out.items()):
         yield Reject(config, outlet, reason, number=number)
     candidates, again = _read_candidates(texts, params, pools)
@@ -166,31 +166,33 @@ def draw(texts: Texts, params: Params) -> Iterator[Candidate | Reject]:
     if params.hate is not None:
         _reject_hate(candidates, params.hate)
     chosen = _choose(candidates, params)
-    yield from (one.reject for one in candidates if one.reject)
+    yield from (candidate.reject for candidate in candidates if candidate.reject)
     for key, number in sorted(again.items()):
         yield Reject(*key, "duplicate", "the same id and text", number)
-    done = Counter((one.config, one.outlet) for one in candidates if one.reject)
-    done.update((one.config, one.outlet) for one in chosen)
+    done = Counter(
+        (candidate.config, candidate.outlet) for candidate in candidates if candidate.reject
+    )
+    done.update((candidate.config, candidate.outlet) for candidate in chosen)
     for key, number in sorted((sound - done - again).items()):
         yield Reject(*key, "not sampled", number=number)
-    yield from sorted(chosen, key=lambda one: (CONFIGS.index(one.config), one.id))
+    yield from sorted(chosen, key=lambda candidate: (CONFIGS.index(candidate.config), candidate.id))
 
 
 def _read_candidates(
     texts: Texts, params: Params, pools: dict[str, Pool]
 ) -> tuple[list[Candidate], Counter[tuple[str, str]]]:
     """Return the texts of the pools by rank; and how often one is there again, by outlet."""
-    wanted = {(*item, config) for config, pool in pools.items() for item in pool.items()}
-    ranks = {item[0] for item in wanted}
+    keys = {(*item, config) for config, pool in pools.items() for item in pool.items()}
+    ranks = {item[0] for item in keys}
     candidates: dict[tuple[int, int, str], Candidate] = {}
     again: Counter[tuple[str, str]] = Counter()
-    for found in texts(lambda name: rank(params.seed, name) in ranks):
-        text = "" if found.reason else found.clean()
-        key = rank(params.seed, found.id), found.digest(text), found.config
-        if found.reason or key not in wanted:
+    for source in texts(lambda name: rank(params.seed, name) in ranks):
+        text = "" if source.reason else source.clean()
+        key = rank(params.seed, source.id), source.digest(text), source.config
+        if source.reason or key not in keys:
             continue
-        again[found.config, found.outlet] += key in candidates
-        facts = found.config, found.id, found.outlet, found.when
+        again[source.config, source.outlet] += key in candidates
+        facts = source.config, source.id, source.outlet, source.when
         candidates.setdefault(key, Candidate(*facts, text, len(text.split())))
     order = sorted(candidates, key=lambda key: (*key[:2], CONFIGS.index(key[2])))
     return [candidates[key] for key in order], +again
@@ -199,53 +201,59 @@ def _read_candidates(
 def _reject_repeated_ids(candidates: list[Candidate]) -> None:
     """Reject texts with an id that was there before: in another corpus both."""
     seen: dict[str, Candidate] = {}
-    for one in candidates:
-        first = seen.setdefault(one.id, one)
-        if first.config != one.config:
-            one.leave_out("leak", f"{first.config} {one.id}")
-            first.leave_out("leak", f"{one.config} {one.id}")
-        elif first is not one:
-            one.leave_out("duplicate", f"{one.id} with another text, outlet or date")
+    for candidate in candidates:
+        first = seen.setdefault(candidate.id, candidate)
+        if first.config != candidate.config:
+            candidate.leave_out("leak", f"{first.config} {candidate.id}")
+            first.leave_out("leak", f"{candidate.config} {candidate.id}")
+        elif first is not candidate:
+            candidate.leave_out("duplicate", f"{candidate.id} with another text, outlet or date")
 
 
 def _reject_near_duplicates(candidates: list[Candidate]) -> None:
     """Reject texts that an earlier one of their corpus is like, and those of several corpora."""
-    left = [one for one in candidates if one.reject is None]
-    found = near_duplicates.compare([one.text for one in left], [one.config for one in left])
-    for place, earlier in found.same.items():
-        left[place].leave_out("duplicate", left[earlier].id)
-    for place, others in found.leaks.items():
-        detail = "; ".join(sorted(f"{left[other].config} {left[other].id}" for other in others))
-        left[place].leave_out("leak", detail)
+    sound = [candidate for candidate in candidates if candidate.reject is None]
+    near = near_duplicates.compare(
+        [candidate.text for candidate in sound], [candidate.config for candidate in sound]
+    )
+    for index, earlier in near.same.items():
+        sound[index].leave_out("duplicate", sound[earlier].id)
+    for index, matches in near.leaks.items():
+        detail = "; ".join(sorted(f"{sound[match].config} {sound[match].id}" for match in matches))
+        sound[index].leave_out("leak", detail)
 
 
 def _reject_hate(candidates: list[Candidate], params: hate_filter.Params) -> None:
     """Score the texts that are left, and reject those that the classifier takes for hate."""
-    left = [one for one in candidates if one.reject is None]
-    scores = hate_filter.Classifier(params).scores([one.text for one in left])
-    for one, score in zip(left, scores, strict=True):
-        one.score = score
+    sound = [candidate for candidate in candidates if candidate.reject is None]
+    scores = hate_filter.Classifier(params).scores([candidate.text for candidate in sound])
+    for candidate, score in zip(sound, scores, strict=True):
+        candidate.score = score
         if score >= params.threshold:
-            one.leave_out("hate", f"{score:g} for {params.label}, threshold {params.threshold:g}")
+            candidate.leave_out(
+                "hate", f"{score:g} for {params.label}, threshold {params.threshold:g}"
+            )
 
 
 def _choose(candidates: list[Candidate], params: Params) -> list[Candidate]:
     """Return the texts that are first in rank, of each corpus as much as its size."""
-    left = [(one, one.words if params.unit == "words" else 1) for one in candidates]
-    left = [(one, weight) for one, weight in left if one.reject is None]
+    sound = [
+        (candidate, candidate.words if params.unit == "words" else 1) for candidate in candidates
+    ]
+    sound = [(candidate, weight) for candidate, weight in sound if candidate.reject is None]
     have: Counter[str] = Counter()
-    for one, weight in left:
-        have[one.config] += weight
+    for candidate, weight in sound:
+        have[candidate.config] += weight
     sizes = params.sizes
     if params.balance:  # all smaller alike where one has too little
         least = min(CONFIGS, key=lambda config: have[config] / sizes[config])
-        part, whole = have[least], sizes[least]
-        if part < whole:  # whole numbers
-            sizes = {config: size * part // whole for config, size in sizes.items()}
+        part, full = have[least], sizes[least]
+        if part < full:  # whole numbers
+            sizes = {config: size * part // full for config, size in sizes.items()}
     total: Counter[str] = Counter()
     chosen = []
-    for one, weight in left:
-        total[one.config] += weight
-        if total[one.config] <= sizes[one.config]:
-            chosen.append(one)
+    for candidate, weight in sound:
+        total[candidate.config] += weight
+        if total[candidate.config] <= sizes[candidate.config]:
+            chosen.append(candidate)
     return chosen

@@ -13,22 +13,22 @@ from plumbline.builders.datasets.counterfactuals.substitute import draws, draws_
 from plumbline.builders.readers.gazetteer import Gazetteer
 
 
-def eligible(entities: Sequence[str], known: Gazetteer) -> list[str]:
+def eligible(entities: Sequence[str], names: Gazetteer) -> list[str]:
     """Return the entities that the code replaces, repeated ones as often as they come.
 
     The first word must be a first name of anyone; the second, if it has more than two letters, a
     last name. Both are looked up with a capital first letter and all others small, so that McDonald
     is in no list. The gender of the entity is found, and then not used.
     """
-    found = []
+    chosen = []
     for entity in entities:
         words = entity.split()
-        if words[0].capitalize() not in known.women | known.men:
+        if words[0].capitalize() not in names.women | names.men:
             continue
-        if len(words) > 1 and len(words[1]) > 2 and words[1].capitalize() not in known.last:
+        if len(words) > 1 and len(words[1]) > 2 and words[1].capitalize() not in names.last:
             continue
-        found.append(entity)
-    return found
+        chosen.append(entity)
+    return chosen
 
 
 def replacements(
@@ -40,14 +40,14 @@ def replacements(
     one word; then so many of all these pairs are kept.
     """
     pairs = []
-    for at, entity in enumerate(entities):
-        names = [firsts[i] for i in draws_again(f"{key}/{at}/first", len(firsts), number)]
+    for index, entity in enumerate(entities):
+        names = [firsts[i] for i in draws_again(f"{key}/{index}/first", len(firsts), number)]
         if len(entity.split()) > 1:
-            chosen = draws_again(f"{key}/{at}/last", len(lasts), number)
+            chosen = draws_again(f"{key}/{index}/last", len(lasts), number)
             names = [f"{name} {lasts[i]}" for name, i in zip(names, chosen, strict=True)]
         pairs += [(entity, name) for name in names]
-    kept = draws(f"{key}/kept", len(pairs), number) if len(pairs) > number else range(len(pairs))
-    yield from (pairs[at] for at in kept)
+    indices = draws(f"{key}/kept", len(pairs), number) if len(pairs) > number else range(len(pairs))
+    yield from (pairs[index] for index in indices)
 
 
 def substituted(text: str, entity: str, name: str) -> str:

@@ -25,7 +25,7 @@ from plumbline.builders.readers import gazetteer
 INPUTS = ("targets", "names")
 READINGS = ("original", "faithful", "corrected", "placebo")
 GENDERS = ("male", "female", "unknown")
-COLUMNS = ["id", "text", "label", "language", "redistributable"]  # of targets
+COLUMNS = ["id", "text", "label", "language", "redistributable"]  # in targets
 
 FIELDS = (
     Column("id", "string", "target, and for all but originals reading, country and draw"),
@@ -49,7 +49,7 @@ FIELDS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(FIELDS, key=("id",))
-COUNTS = ("reading gender",)  # of the card
+COUNTS = ("reading gender",)  # tables of the card
 
 
 class Params(DatasetParams):
@@ -84,24 +84,24 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
 
     ``inputs``: folders of the datasets ``targets`` and ``names``.
     """
-    known = gazetteer.load(inputs["names"])
-    countries = _countries(known, params)
-    for country in sorted(known.by_country.keys() - set(countries)):
+    names = gazetteer.load(inputs["names"])
+    countries = _countries(names, params)
+    for country in sorted(names.by_country.keys() - set(countries)):
         yield Reject(EVERY, country, "names of a country that are not put in")
-    making = _Making(known, countries, params)
+    making = _Making(names, countries, params)
     for config in configs(inputs["targets"]):
         rows = list(stream(inputs["targets"] / f"{config}.parquet", COLUMNS))
         small = find_people.small_words(row["text"] for row in rows)
         if params.texts is not None and params.texts < len(rows):
-            drawn = set(substitute.draws(f"{params.seed}/texts/{config}", len(rows), params.texts))
-            number = len(rows) - len(drawn)
-            rows = [row for at, row in enumerate(rows) if at in drawn]
+            chosen = set(substitute.draws(f"{params.seed}/texts/{config}", len(rows), params.texts))
+            number = len(rows) - len(chosen)
+            rows = [row for index, row in enumerate(rows) if index in chosen]
             yield Reject(config, config, "not drawn", number=number)
         language = rows[0]["language"] if rows else ""
-        find = find_people.finder(params.people, known, language, small)
+        find = find_people.finder(params.people, names, language, small)
         for row, spans in zip(rows, find(row["text"] for row in rows), strict=True):
             made = list(making.of(row, spans))
-            persons = substitute.named(row["text"], spans, known)
+            persons = substitute.named(row["text"], spans, names)
             reason = "" if made else "person of a name that no list has"
             reason = reason if spans else "no person found in it"
             if any(substitute.remains(row["text"], person) for person in persons):
@@ -109,7 +109,7 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
             if reason:
                 yield Reject(config, row["id"], reason)
             if made:
-                yield from (Row(config, one) for one in [_row(row), *made])
+                yield from (Row(config, values) for values in [_row(row), *made])
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,8 @@ class _Making:
             firsts = self.known.pool(country, gender, gender)
             lasts = self.known.pool(country, "last", gender)
             key = f"{params.seed}/{row['id']}/{country}/faithful/{gender}"
-            found = barriere2024.replacements(eligible, firsts, lasts, params.replacements, key)
-            for entity, name in found:
+            pairs = barriere2024.replacements(eligible, firsts, lasts, params.replacements, key)
+            for entity, name in pairs:
                 text = barriere2024.substituted(row["text"], entity, name)
                 yield _row(row, "faithful", country, next(draw), gender, entity, name, text)
 
@@ -162,13 +162,13 @@ class _Making:
         names = self.names(person, country, key, len(turns) + len(twice))
         part = next(m.part for m in person.mentions if m.end - m.start == longest)
         for draw, name in zip(turns, names, strict=False):
-            own = (country, draw, person.gender, person.entity)
+            facts = (country, draw, person.gender, person.entity)
             new = substitute.replaced(text, person, name)
-            yield _row(row, "corrected", *own, name.of(part), new)
+            yield _row(row, "corrected", *facts, name.of(part), new)
             later = names[len(turns) + twice.index(draw) :] + names if draw in twice else []
-            others = ((other, substitute.replaced(text, person, other)) for other in later)
-            for other, swapped in islice((pair for pair in others if pair[1] != new), 1):
-                yield _row(row, "placebo", *own, other.of(part), swapped)
+            swaps = ((swap, substitute.replaced(text, person, swap)) for swap in later)
+            for swap, swapped in islice((pair for pair in swaps if pair[1] != new), 1):
+                yield _row(row, "placebo", *facts, swap.of(part), swapped)
 
     def names(
         self, person: substitute.Person, country: str, key: str, number: int
@@ -178,8 +178,8 @@ class _Making:
         for part in person.parts():
             kind = person.gender if part == "first" else "last"
             pool = self.known.pool(country, kind, person.gender)
-            drawn = substitute.draws(f"{key}/{part}", len(pool), number if pool else 0)
-            columns[part] = [pool[at] for at in drawn]
+            indices = substitute.draws(f"{key}/{part}", len(pool), number if pool else 0)
+            columns[part] = [pool[index] for index in indices]
         return [substitute.Name(*pair) for pair in zip(*columns.values(), strict=False)]
 
 
@@ -211,13 +211,13 @@ def _row(
     }
 
 
-def _countries(known: gazetteer.Gazetteer, params: Params) -> list[str]:
-    there = known.countries(params.names_min)
-    lacking = sorted(set(params.countries) - set(there))
-    if lacking or not there:
+def _countries(names: gazetteer.Gazetteer, params: Params) -> list[str]:
+    available = names.countries(params.names_min)
+    missing = sorted(set(params.countries) - set(available))
+    if missing or not available:
         raise UserError(
             f"data/datasets/names: not {params.names_min} names of each kind for "
-            f"{', '.join(lacking) or 'any country'}; build names with more lists, or mend "
+            f"{', '.join(missing) or 'any country'}; build names with more lists, or mend "
             "derived.counterfactuals.countries"
         )
-    return sorted(params.countries) or there
+    return sorted(params.countries) or available

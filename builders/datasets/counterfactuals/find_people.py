@@ -28,8 +28,8 @@ NOUNS = ("de",)  # languages that write nouns with a capital
 
 @cache
 def _lists() -> dict[str, Any]:
-    found: dict[str, Any] = yaml_of(LISTS.read_bytes())
-    return found
+    lists: dict[str, Any] = yaml_of(LISTS.read_bytes())
+    return lists
 
 
 def particles() -> frozenset[str]:
@@ -40,13 +40,13 @@ def particles() -> frozenset[str]:
 LABELS = ("PER", "PERSON")
 APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # in a run of letters: no name, but a tag or address
 POSSESSIVE = re.compile(r"['’][sS]?$")
-INSIDE = re.compile(r"[\w-]$")  # of a longer word, such as Mary-Ann
+INSIDE = re.compile(r"[\w-]$")  # inside a longer word, such as Mary-Ann
 GLUED = re.compile(r"[^\W\d_A-Z]{4}[A-Z]")  # two words without the space between them
 GOES_ON = re.compile(r"\w|-\w")
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 NEXT = re.compile(rf"(?: (?i:{'|'.join(particles())}))* ([^\W\d_][\w'’-]*\w)")
 BEFORE = re.compile(r"([^\W\d_]\w*)\.? $")
-BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # of two names of a person: perhaps initials
+BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # between two names of a person: perhaps initials
 LEADING = re.compile(r"(?<![\w.])(?:[^\W\d_]\. ?)+$")
 TRAILING = re.compile(r"(?: [^\W\d_]\.(?!\w))+")
 
@@ -86,13 +86,13 @@ def small_words(texts: Iterable[str]) -> frozenset[str]:
     What is all in capitals counts for neither.
     """
     capitals: Counter[str] = Counter()
-    every: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     for text in texts:
         for word in WORD.findall(text):
             if not word.isupper() or len(word) == 1:
-                every[fold(word)] += 1
+                totals[fold(word)] += 1
                 capitals[fold(word)] += word[0].isupper()
-    return frozenset(word for word, number in every.items() if 2 * capitals[word] < number)
+    return frozenset(word for word, number in totals.items() if 2 * capitals[word] < number)
 
 
 def finder(
@@ -157,7 +157,7 @@ def _ruler(gazetteer: Gazetteer) -> Any:
     words = sorted({tuple(token.text for token in nlp.make_doc(form)) for form in forms})
     single = [word for word, *more in words if not more]
     patterns: list[Any] = [[{"ORTH": {"IN": single}}]] if single else []
-    patterns += [[{"ORTH": word} for word in each] for each in words if len(each) > 1]
+    patterns += [[{"ORTH": word} for word in tokens] for tokens in words if len(tokens) > 1]
     ruler.add_patterns([{"label": LABELS[0], "pattern": pattern} for pattern in patterns])
     return nlp
 
@@ -180,13 +180,13 @@ def _joined(
     none: frozenset[str],
 ) -> list[Span]:
     """Join names that stand side by side, and take in what is of a name but in no list."""
-    found: list[Span] = []
+    merged: list[Span] = []
     for span in spans:
         name, start = text[slice(*span)], span.start
-        if found and _initials(BETWEEN.fullmatch(text[found[-1].end : start])):
-            last = text[slice(*found[-1])]
+        if merged and _initials(BETWEEN.fullmatch(text[merged[-1].end : start])):
+            last = text[slice(*merged[-1])]
             if " " not in last or last.isupper() == name.isupper():
-                start = found.pop().start
+                start = merged.pop().start
         elif (letters := LEADING.search(text[:start])) and _initials(letters):
             start = letters.start()
         elif (
@@ -196,13 +196,13 @@ def _joined(
             and fold(name) in gazetteer.surnames
         ):
             start = before.start(1)
-        found.append(Span(start, span.end))
-    whole: list[Span] = []
-    for span in sorted(_longer(text, span, gazetteer, common, none) for span in found):
+        merged.append(Span(start, span.end))
+    joined: list[Span] = []
+    for span in sorted(_longer(text, span, gazetteer, common, none) for span in merged):
         # "Silva" is in "Maria da Silva"
-        around = whole.pop() if whole and span.start < whole[-1].end else span
-        whole.append(Span(around.start, max(around.end, span.end)))
-    return whole
+        around = joined.pop() if joined and span.start < joined[-1].end else span
+        joined.append(Span(around.start, max(around.end, span.end)))
+    return joined
 
 
 def _longer(
@@ -232,13 +232,13 @@ def _longer(
     return Span(span.start, start + len(word))
 
 
-def _initials(found: re.Match[str] | None) -> bool:
-    """Return whether something was found of which all letters, if any, are large."""
-    return found is not None and found[0] == found[0].upper()
+def _initials(match: re.Match[str] | None) -> bool:
+    """Tell a match whose letters, if it has any, are all large."""
+    return match is not None and match[0] == match[0].upper()
 
 
 def _named(word: str) -> bool:
-    """Return whether a word is written as a name is: a capital, and not all of them."""
+    """Tell a word that is written as a name is: a capital, and not all of them."""
     return word[:1].isupper() and not word.isupper()
 
 
@@ -252,9 +252,9 @@ def _clean(text: str, spans: Iterable[Span]) -> Iterator[Span]:
             yield Span(begin, begin + len(name))
 
 
-def _run(text: str, at: int) -> str:
+def _run(text: str, index: int) -> str:
     """Return the run of characters without a space that a place is in."""
-    return text[text.rfind(" ", 0, at) + 1 :].split(" ", 1)[0]
+    return text[text.rfind(" ", 0, index) + 1 :].split(" ", 1)[0]
 
 
 class Context(NamedTuple):
@@ -268,7 +268,7 @@ class Context(NamedTuple):
 
     @classmethod
     def of(cls, language: str, ordinary: frozenset[str]) -> Context:
-        """Return what is known of a language, and of every one."""
+        """Return the lists for a language, and those for every one."""
         own = [_lists().get(key, {}) for key in {ANYWHERE, language}]
         titles, places = (
             frozenset(fold(word) for each in own for word in each.get(kind, "").split())
@@ -285,7 +285,7 @@ class Context(NamedTuple):
         gazetteer: Gazetteer,
         common: frozenset[str],
     ) -> bool:
-        """Return whether what was found is a person's name there, and the whole of it.
+        """Tell a span that is a complete name of a person in its context.
 
         A name that is part of a longer one, of a person, a place or a firm, has a word with a
         capital beside it. A last name alone is a word or a firm as often as a person: it needs a
@@ -298,30 +298,30 @@ class Context(NamedTuple):
         """
         start, end = span
         names = [fold(name) for name in text[start:end].split()]
-        left, right = WORD_BEFORE.search(text[:start]), AFTER.match(text, end)
-        before, after = (fold(found[1]) if found else "" for found in (left, right))
+        preceding, following = WORD_BEFORE.search(text[:start]), AFTER.match(text, end)
+        before, after = (fold(found[1]) if found else "" for found in (preceding, following))
         shouted = _shouted(text, start)
         if self.places & {before, after, *names} or names[0] in self.suffixes | self.titles:
             return False
-        if right and after not in self.suffixes and not (shouted and len(names) > 1):
-            large = right[1][0].isupper() and len(right[1]) > 1
+        if following and after not in self.suffixes and not (shouted and len(names) > 1):
+            large = following[1][0].isupper() and len(following[1]) > 1
             goes_on = (large or after in gazetteer.surnames) and after not in self.ordinary
             if goes_on or (large and len(names) == 1 and not shouted):
                 return False
-        large = left is not None and left[1][0].isupper() and not (shouted or self.nouns)
+        large = preceding is not None and preceding[1][0].isupper() and not (shouted or self.nouns)
         if len(names) > 1:
             first = names[0] in gazetteer.genders or names[0] in gazetteer.words
             return first or (not large and INITIALS.match(text, start) is not None)
         if before in self.titles or names[0] not in common:
             return before in self.titles or names[0] in lasts
-        begins = left is not None and BEGINS.search(text[: left.start()]) is not None
+        begins = preceding is not None and BEGINS.search(text[: preceding.start()]) is not None
         free = not large or (begins and before in self.ordinary)
         return free and (shouted or not text[start:end].isupper())
 
 
-def _shouted(text: str, at: int) -> bool:
-    """Return whether most letters of a sentence are large, so that they say nothing."""
-    begins = max((stop.end() for stop in STOPS.finditer(text, 0, at)), default=0)
-    ends = STOPS.search(text, at)
+def _shouted(text: str, index: int) -> bool:
+    """Tell a sentence whose letters are mostly large, so that capitals mean nothing."""
+    begins = max((stop.end() for stop in STOPS.finditer(text, 0, index)), default=0)
+    ends = STOPS.search(text, index)
     sentence = text[begins : ends.start() if ends else None]
     return sum(map(str.isupper, sentence)) > sum(map(str.islower, sentence))

@@ -32,9 +32,9 @@ class Person(NamedTuple):
     mentions: tuple[Mention, ...]
 
     def parts(self) -> set[str]:
-        """Return which parts of a name are needed to replace every mention."""
-        found = {mention.part for mention in self.mentions}
-        return (found - {"full"}) | ({"first", "last"} if "full" in found else set())
+        """Return the parts of a name that are needed to replace every mention."""
+        needed = {mention.part for mention in self.mentions}
+        return (needed - {"full"}) | ({"first", "last"} if "full" in needed else set())
 
 
 class Name(NamedTuple):
@@ -44,7 +44,7 @@ class Name(NamedTuple):
     last: str
 
     def of(self, part: Part) -> str:
-        """Return what stands for a part of a name."""
+        """Return the text of a part of the name."""
         return {"full": f"{self.first} {self.last}", "first": self.first, "last": self.last}[part]
 
 
@@ -55,7 +55,7 @@ def people(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Perso
 
 
 def remains(text: str, person: Person) -> bool:
-    """Return whether a text has a word of a person's name outside of the mentions."""
+    """Tell a text that has a word of a person's name outside of the mentions."""
     words = {word for m in person.mentions for word in fold(text[m.start : m.end]).split()}
     long = "|".join(re.escape(w) for w in words - particles() if len(w.strip(".")) > 1) or "(?!)"
     for start, end, _ in reversed(person.mentions):
@@ -74,20 +74,20 @@ def named(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person
     """
     spans = [single for span in spans for single in _singles(text, span)]
     full = [s for s in spans if " " in text[s.start : s.end]]
-    known: dict[tuple[str, str], list[Mention]] = {}
+    by_name: dict[tuple[str, str], list[Mention]] = {}
     for span in full:
         words = text[span.start : span.end].split(" ")
         key = (fold(words[0]), fold(words[-1]))
-        known.setdefault(key, []).append(Mention(*span, "full"))
+        by_name.setdefault(key, []).append(Mention(*span, "full"))
     for span in spans:
         word = fold(text[span.start : span.end])
         if span in full:
             continue
-        key, part = _whose(word, known, gazetteer)
-        known.setdefault(key, []).append(Mention(*span, part))
-    taken = {place for span in spans for place in range(*span)}
-    found = []
-    for (first, _), mentions in known.items():
+        key, part = _whose(word, by_name, gazetteer)
+        by_name.setdefault(key, []).append(Mention(*span, part))
+    taken = {index for span in spans for index in range(*span)}
+    persons = []
+    for (first, _), mentions in by_name.items():
         repeated = list(_again(text, mentions, taken))
         gender = gazetteer.genders.get(first, "unknown") if first else "unknown"
         longest = max(mentions, key=lambda m: (m.end - m.start, -m.start))
@@ -99,8 +99,8 @@ def named(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person
                 places.append(mention._replace(start=before.start()))
             else:
                 places.append(mention)
-        found.append(Person(entity, gender, tuple(sorted(places))))
-    return sorted(found, key=lambda person: person.mentions[0].start)
+        persons.append(Person(entity, gender, tuple(sorted(places))))
+    return sorted(persons, key=lambda person: person.mentions[0].start)
 
 
 def _singles(text: str, span: Span) -> list[Span]:
@@ -110,10 +110,10 @@ def _singles(text: str, span: Span) -> list[Span]:
 
 
 def _whose(
-    word: str, known: dict[tuple[str, str], list[Mention]], gazetteer: Gazetteer
+    word: str, by_name: dict[tuple[str, str], list[Mention]], gazetteer: Gazetteer
 ) -> tuple[tuple[str, str], Part]:
     """Return the person that a single word names, and by which part."""
-    for first, last in known:
+    for first, last in by_name:
         if last and word == last:
             return (first, last), "last"
         if first and last and word == first:
@@ -151,23 +151,23 @@ def replaced(text: str, person: Person, name: Name) -> str:
     >>> replaced("ANNA'S dog", anna, Name("Zoë", ""))
     "ZOË'S dog"
     """
-    parts, at = [], 0
+    parts, index = [], 0
     for start, end, part in person.mentions:
         old = text[start:end]
         new = _cased(old, name, part)
-        parts += [text[at:start], new]
-        at = end
+        parts += [text[index:start], new]
+        index = end
         if _bare_possessive(text, end) and old[-1:] in "sS" and new[-1:] not in "sS":
             parts.append(text[end] + ("S" if new.isupper() else "s"))
-            at = end + 1
-    return "".join([*parts, text[at:]])
+            index = end + 1
+    return "".join([*parts, text[index:]])
 
 
 def _cased(old: str, name: Name, part: Part) -> str:
     if part != "full":
         return cased(name.of(part), old)
-    first, _, rest = old.partition(" ")
-    return f"{cased(name.first, first)} {cased(name.last, rest)}"
+    first, _, ending = old.partition(" ")
+    return f"{cased(name.first, first)} {cased(name.last, ending)}"
 
 
 def cased(new: str, old: str) -> str:
@@ -181,7 +181,7 @@ def cased(new: str, old: str) -> str:
 
 
 def _bare_possessive(text: str, end: int) -> bool:
-    """Return whether an apostrophe alone follows, as in "James' dog", and closes no quotation."""
+    """Tell an apostrophe that follows alone, as in "James' dog", and closes no quotation."""
     after = text[end : end + 2]
     bare = len(after) == 2 and after[0] in "'’" and after[1].isspace()
     return bare and not re.search(r"(?<!\w)['‘](?=\w)", text[:end])
@@ -193,19 +193,19 @@ def draws(key: str, size: int, number: int) -> list[int]:
     The first ones of a Fisher-Yates shuffle whose random numbers are SHAKE-256 of the key (FIPS
     202), so that they are the same everywhere. The bias of the modulus is below size / 2^32.
     """
-    found: list[int] = []
+    indices: list[int] = []
     pool: list[int] = []
-    for drawn in _random(key, number):
+    for value in _random(key, number):
         pool = pool or list(range(size))
-        at = drawn % len(pool)
-        pool[at], pool[-1] = pool[-1], pool[at]
-        found.append(pool.pop())
-    return found
+        index = value % len(pool)
+        pool[index], pool[-1] = pool[-1], pool[index]
+        indices.append(pool.pop())
+    return indices
 
 
 def draws_again(key: str, size: int, number: int) -> list[int]:
     """Return so many indices below a size, seeded by a text, each drawn from all."""
-    return [drawn % size for drawn in _random(key, number)]
+    return [value % size for value in _random(key, number)]
 
 
 def _random(key: str, number: int) -> tuple[int, ...]:

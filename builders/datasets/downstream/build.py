@@ -53,7 +53,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("split label", "group label")  # of the card
+COUNTS = ("split label", "group label")  # tables of the card
 
 Name = Annotated[str, Field(pattern=CONFIG)]
 
@@ -88,21 +88,21 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """
     for config in params.configs:
         corpus = _declared(snapshot, config)
-        kept: list[tuple[Text, str]] = []
+        pairs: list[tuple[Text, str]] = []
         for text in _texts(snapshot, config, corpus):
             label, reason = labelled(text, corpus, params.labels.get(config))
             if reason:
                 yield Reject(config, text.id, reason)
             else:
-                kept.append((text, label))
-        splits, rows = _splits(kept, params), []
-        place: dict[str, str] = {}  # split that a text is in
+                pairs.append((text, label))
+        splits, rows = _splits(pairs, params), []
+        split_of: dict[str, str] = {}  # split that a text is in
         seen: set[tuple[str, str]] = set()
-        kept.sort(key=lambda pair: (-SPLITS.index(splits[pair[0].id]), pair[0].id))
-        for text, label in kept:
-            same, split = text.text.casefold(), splits[text.id]
-            leaks, again = place.setdefault(same, split) != split, (same, label) in seen
-            seen.add((same, label))
+        pairs.sort(key=lambda pair: (-SPLITS.index(splits[pair[0].id]), pair[0].id))
+        for text, label in pairs:
+            folded, split = text.text.casefold(), splits[text.id]
+            leaks, again = split_of.setdefault(folded, split) != split, (folded, label) in seen
+            seen.add((folded, label))
             if leaks or again:
                 reason = "the same text in another split" if leaks else "the same text again"
                 yield Reject(config, text.id, reason)
@@ -141,34 +141,34 @@ def labelled(text: Text, corpus: Corpus, table: dict[str, str] | None) -> tuple[
     if table is None:
         return text.label, ""
     separator = corpus.label_separator
-    own = text.label.split(separator) if separator else [text.label]
-    if unknown := sorted(set(own) - set(table)):
+    labels = text.label.split(separator) if separator else [text.label]
+    if unknown := sorted(set(labels) - set(table)):
         return "", f"label in no table: {unknown[0]}"
-    label = next(table[key] for key in table if key in own)
+    label = next(table[key] for key in table if key in labels)
     return label, "" if label else "label left out by the table"
 
 
-def _splits(kept: list[tuple[Text, str]], params: Params) -> dict[str, str]:
+def _splits(pairs: list[tuple[Text, str]], params: Params) -> dict[str, str]:
     """Return the split of each text: the source's own, or drawn by what must stay together.
 
     Texts are put in order, by label and groups and within these by a hash of seed and name; each
     goes to the split that is furthest behind its share of the rows so far. So every stratum, and
     the whole, is within a unit or so of the shares.
     """
-    given = {text.id: text.split for text, _ in kept if text.split}
-    free = [(text, label) for text, label in kept if not text.split]
-    has = set(given.values())
+    stated = {text.id: text.split for text, _ in pairs if text.split}
+    free = [(text, label) for text, label in pairs if not text.split]
+    splits = set(stated.values())
     shares: dict[str, float] = dict(params.shares)  # type: ignore[arg-type]
-    if not free and "train" in has and "validation" not in has:
-        free = [(text, label) for text, label in kept if text.split == "train"]
+    if not free and "train" in splits and "validation" not in splits:
+        free = [(text, label) for text, label in pairs if text.split == "train"]
         shares = {"train": 1 - HELD_OUT, "validation": HELD_OUT}
-    members: dict[str, list[str]] = defaultdict(list)  # of what must stay together
+    members: dict[str, list[str]] = defaultdict(list)  # by the name that keeps them together
     for text, label in free:
         members[text.together].append(f"{label} {text.groups}")
     total = sum(shares.values())
-    wanted = {split: shares[split] / total for split in SPLITS if shares.get(split)}
-    filled, rows = dict.fromkeys(wanted, 0), 0
-    drawn: dict[str, str] = {}
+    targets = {split: shares[split] / total for split in SPLITS if shares.get(split)}
+    filled, rows = dict.fromkeys(targets, 0), 0
+    dealt: dict[str, str] = {}
 
     def order(name: str) -> tuple[str, int, str]:
         return "; ".join(sorted(set(members[name]))), hash64(f"{params.seed}\n{name}"), name
@@ -176,26 +176,26 @@ def _splits(kept: list[tuple[Text, str]], params: Params) -> dict[str, str]:
     for name in sorted(members, key=order):
         size = len(members[name])
         rows += size
-        behind = {split: share * rows - filled[split] for split, share in wanted.items()}
-        drawn[name] = max(behind, key=lambda s: round(behind[s], 9))
-        filled[drawn[name]] += size
-    return given | {text.id: drawn[text.together] for text, _ in free}
+        behind = {split: share * rows - filled[split] for split, share in targets.items()}
+        dealt[name] = max(behind, key=lambda s: round(behind[s], 9))
+        filled[dealt[name]] += size
+    return stated | {text.id: dealt[text.together] for text, _ in free}
 
 
 def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
     """Yield the texts of all parts; an id may be there once."""
     ids: set[str] = set()
     for part in (part for part in (*SPLITS, "all") if part in corpus.parts):
-        then = "mend it, or how it is declared under sources.downstream, and fetch again"
-        with reading(f"{snapshot.folder}: {config}", then):
-            found = read(corpus, part, snapshot.read(corpus.path(config, part)))
-        if twice := [text.id for text in found if text.id in ids]:
+        advice = "mend it, or how it is declared under sources.downstream, and fetch again"
+        with reading(f"{snapshot.folder}: {config}", advice):
+            texts = read(corpus, part, snapshot.read(corpus.path(config, part)))
+        if twice := [text.id for text in texts if text.id in ids]:
             raise UserError(
                 f"{snapshot.folder}: {config} has the id {twice[0]!r} in two parts; leave id "
                 "out of its columns under sources.downstream, and fetch again"
             )
-        ids.update(text.id for text in found)
-        yield from found
+        ids.update(text.id for text in texts)
+        yield from texts
 
 
 def _declared(snapshot: Snapshot, config: str) -> Corpus:

@@ -61,9 +61,9 @@ class Corpus(Terms):
 
     def path(self, config: str, part: str) -> str:
         """Return the file of the snapshot that keeps a part: archives as they are."""
-        place, _, member = self.parts[part].partition("#")  # type: ignore[index]
+        address, _, member = self.parts[part].partition("#")  # type: ignore[index]
         if member:
-            return f"{config}/{place.rpartition('/')[2]}"
+            return f"{config}/{address.rpartition('/')[2]}"
         return f"{config}/{part}.{self.format}"
 
 
@@ -79,14 +79,14 @@ class Text(NamedTuple):
     together: str  # the id, where there is no column
 
 
-def read(corpus: Corpus, part: str, kept: bytes) -> list[Text]:
+def read(corpus: Corpus, part: str, body: bytes) -> list[Text]:
     """Return the texts of a part, in their order; its file may be an archive.
 
     Rows with one id that agree in all but their groups are one text with the groups of all.
     """
     member = corpus.parts[part].partition("#")[2]  # type: ignore[index]
     try:
-        text = decoded(unpacked(kept, member) if member else kept)
+        text = decoded(unpacked(body, member) if member else body)
     except ValueError as error:
         raise ValueError(f"{part}: {error}") from error
     rows: Iterator[tuple[int, dict[str, Any]]]
@@ -95,20 +95,20 @@ def read(corpus: Corpus, part: str, kept: bytes) -> list[Text]:
     else:
         delimiter = DELIMITERS[corpus.format]
         rows = records(text, corpus.columns, delimiter, corpus.head, quoted=corpus.quoted)
-    found: dict[str, Text] = {}
-    for number, (place, row) in enumerate(rows, start=1):
+    texts: dict[str, Text] = {}
+    for number, (line, row) in enumerate(rows, start=1):
         try:
             made = _text(corpus, part, number, row)
         except ValueError as error:
-            raise ValueError(f"{part}, line {place}: {error}") from error
-        before = found.get(made.id, made)
+            raise ValueError(f"{part}, line {line}: {error}") from error
+        before = texts.get(made.id, made)
         if before._replace(groups=()) != made._replace(groups=()):
-            raise ValueError(f"{part}, line {place}: id {made.id!r} a second time, with other text")
+            raise ValueError(f"{part}, line {line}: id {made.id!r} a second time, with other text")
         groups = dict.fromkeys([*before.groups, *made.groups])
-        found[made.id] = made._replace(groups=tuple(groups))
-    if not found:
+        texts[made.id] = made._replace(groups=tuple(groups))
+    if not texts:
         raise ValueError(f"{part}: no text in it")
-    return list(found.values())
+    return list(texts.values())
 
 
 def _text(corpus: Corpus, part: str, number: int, row: dict[str, Any]) -> Text:
@@ -116,8 +116,8 @@ def _text(corpus: Corpus, part: str, number: int, row: dict[str, Any]) -> Text:
     plain = {key: str(value).strip() for key, value in values.items() if key != "groups"}
     ident, split = plain.get("id") or f"{part}-{number}", part
     if part == ALL:
-        own = plain.get("split", "")
-        split = corpus.splits.get(own, own)
+        stated = plain.get("split", "")
+        split = corpus.splits.get(stated, stated)
     if split not in ("", *SPLITS):
         raise ValueError(f"split {split!r} is none of {', '.join(SPLITS)}; name it under splits")
     text, groups = clean(str(values["text"])), _groups(corpus, values.get("groups", ""))
@@ -133,8 +133,8 @@ def clean(text: str) -> str:
     >>> clean("Fish &amp; chips \x90")
     'Fish & chips'
     """
-    kept = (c for c in text if c.isspace() or unicodedata.category(c) != "Cc")
-    return normal("".join(kept))
+    letters = (c for c in text if c.isspace() or unicodedata.category(c) != "Cc")
+    return normal("".join(letters))
 
 
 def _groups(corpus: Corpus, value: Any) -> tuple[str, ...]:
@@ -146,6 +146,6 @@ def _groups(corpus: Corpus, value: Any) -> tuple[str, ...]:
             raise ValueError(f"groups: {value!r} is not a list") from error
     elif isinstance(value, str):
         value = value.split(corpus.group_separator) if corpus.group_separator else [value]
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(group, str) for group in value):
         raise ValueError(f"groups: {value!r} is not a list of texts")
     return tuple(dict.fromkeys(filter(None, map(str.strip, value))))

@@ -41,7 +41,7 @@ COLUMNS = (
     *(Column(name, "bool", f"whether people call it {name}") for name in SENTIMENTS),
 )
 SCHEMA = Schema(COLUMNS, key=("word", "english"))
-COUNTS = ("positive negative",)  # of the card
+COUNTS = ("positive negative",)  # tables of the card
 
 
 class Params(SnapshotParams):
@@ -52,17 +52,17 @@ class Params(SnapshotParams):
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per word and English word, sorted; rejects are words without translation."""
-    then = "add it under sources.emotions.files, or fetch it again"
+    advice = "add it under sources.emotions.files, or fetch it again"
     for language in params.languages:
-        found: dict[tuple[str, str], dict[str, bool]] = {}
-        for entry in read(snapshot, f"{language}/{FILE}", lexicon, then):
+        judged: dict[tuple[str, str], dict[str, bool]] = {}
+        for entry in read(snapshot, f"{language}/{FILE}", lexicon, advice):
             word, english = (unicodedata.normalize("NFC", text) for text in entry[:2])
-            if word in UNTRANSLATED or (word, english) in found:
+            if word in UNTRANSLATED or (word, english) in judged:
                 reason = "no translation" if word in UNTRANSLATED else "a second time"
                 yield Reject(language, english, reason)
             else:
-                found[word, english] = entry[2]
-        for (word, english), affects in sorted(found.items()):
+                judged[word, english] = entry[2]
+        for (word, english), affects in sorted(judged.items()):
             yield Row(language, {"word": word, "english": english} | affects)
 
 
@@ -92,16 +92,16 @@ def lexicon(body: bytes) -> Iterator[tuple[str, str, dict[str, bool]]]:
         if len(fields) != len(columns) + 2:
             raise ValueError(f"line {number} has {len(fields)} columns, not {len(columns) + 2}")
         if translated:  # a word may stand in several lines
-            own = words[fields[-1].strip(), fields[0].strip(), number] = {}
+            affects_of_word = words[fields[-1].strip(), fields[0].strip(), number] = {}
             judged = dict(zip(columns, fields[1:-1], strict=True))
         else:
-            own = words.setdefault((fields[0], fields[0], 0), {})
+            affects_of_word = words.setdefault((fields[0], fields[0], 0), {})
             judged = {fields[1]: fields[2]}
         for affect, flag in judged.items():
-            if affect not in AFFECTS or affect in own or flag not in ("0", "1"):
+            if affect not in AFFECTS or affect in affects_of_word or flag not in ("0", "1"):
                 raise ValueError(f"line {number}: {affect!r} is no affect, or again, or not 0 or 1")
-            own[affect] = flag == "1"
+            affects_of_word[affect] = flag == "1"
     for (word, english, _), affects in words.items():
-        if lacking := [name for name in AFFECTS if name not in affects]:
-            raise ValueError(f"{word!r} has no line for {', '.join(lacking)}")
+        if missing := [name for name in AFFECTS if name not in affects]:
+            raise ValueError(f"{word!r} has no line for {', '.join(missing)}")
         yield word, english, {name: affects[name] for name in AFFECTS}

@@ -34,7 +34,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("source", "text"))
-COUNTS = ("source split label",)  # of the card
+COUNTS = ("source split label",)  # tables of the card
 
 
 class Part(Section):
@@ -92,8 +92,8 @@ class Corpus(Terms):
         part: Part = getattr(self, split)
         folder = f"{language}/{self.name}"
         if self.format != "tweeteval":
-            place, _, member = part.texts.partition("#")
-            return {f"{folder}/{split}.{'zip' if member else self.format}": place}
+            address, _, member = part.texts.partition("#")
+            return {f"{folder}/{split}.{'zip' if member else self.format}": address}
         return {
             f"{folder}/{split}_text.txt": part.texts,
             f"{folder}/{split}_labels.txt": part.labels,
@@ -144,21 +144,21 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per text of a corpus, sorted by split; a text is in one split only."""
     for language in params.languages:
-        found = declared(snapshot, Corpus, "corpora", language)
-        for corpus in sorted(found, key=lambda corpus: corpus.name):
-            kept: dict[str, dict[str, str]] = {}
+        corpora = declared(snapshot, Corpus, "corpora", language)
+        for corpus in sorted(corpora, key=lambda corpus: corpus.name):
+            by_split: dict[str, dict[str, str]] = {}
             for split in corpus.splits():
-                kept[split] = yield from _texts(snapshot, corpus, language, split)
+                by_split[split] = yield from _texts(snapshot, corpus, language, split)
             if not corpus.tuning:
-                kept = _drawn(corpus, kept["testing"])
-            for text in sorted(kept["tuning"].keys() & kept["testing"].keys()):
-                del kept["tuning"][text]
+                by_split = _drawn(corpus, by_split["testing"])
+            for text in sorted(by_split["tuning"].keys() & by_split["testing"].keys()):
+                del by_split["tuning"][text]
                 yield Reject(language, f"{corpus.name}/tuning", "among the testing texts too")
             facts = {"source": corpus.name, "redistributable": corpus.redistribute}
-            for code, texts in enumerate(kept.values()):
+            for code, texts in enumerate(by_split.values()):
                 for text, label in sorted(texts.items()):
-                    own = {"text": text, "label": LABELS.index(label), "split": code}
-                    yield Row(language, own | facts)
+                    values = {"text": text, "label": LABELS.index(label), "split": code}
+                    yield Row(language, values | facts)
 
 
 def _texts(
@@ -169,27 +169,27 @@ def _texts(
     with reading(f"{snapshot.folder}: {language}/{key}", "fetch it again"):
         bodies = map(snapshot.read, corpus.files(language, split))
         lines = list(corpus.read(split, *bodies))
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    sentiments: defaultdict[str, list[str]] = defaultdict(list)
     for text, label, line in lines:
         if label not in corpus.labels:
             yield Reject(language, key, "label of no declared sentiment", f"line {line}: {label}")
         elif not text:
             yield Reject(language, key, "no text", f"line {line}")
         else:
-            found[text].append(corpus.labels[label])
-    for text, labels in sorted(found.items()):
+            sentiments[text].append(corpus.labels[label])
+    for text, labels in sorted(sentiments.items()):
         if len(set(labels)) > 1:
             yield Reject(language, key, "the same text with several labels", number=len(labels))
-            del found[text]
+            del sentiments[text]
         elif len(labels) > 1:
             yield Reject(language, key, "the same text again", number=len(labels) - 1)
-    return {text: labels[0] for text, labels in found.items()}
+    return {text: labels[0] for text, labels in sentiments.items()}
 
 
 def _drawn(corpus: Corpus, texts: dict[str, str]) -> dict[str, dict[str, str]]:
     """Part texts into both splits by what is in them, so that no other text moves one."""
-    found: dict[str, dict[str, str]] = {split: {} for split in SPLITS}
+    by_split: dict[str, dict[str, str]] = {split: {} for split in SPLITS}
     for text, label in texts.items():
         tuning = hash64(f"{corpus.name}/{text}") < corpus.tuning_share * 2**64
-        found[SPLITS[not tuning]][text] = label
-    return found
+        by_split[SPLITS[not tuning]][text] = label
+    return by_split

@@ -81,7 +81,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no licence of these views forbids to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("word",))
-COUNTS = ("views", "view_names")  # of the card
+COUNTS = ("views", "view_names")  # tables of the card
 
 
 class Params(SnapshotParams):
@@ -130,7 +130,7 @@ class Lexicon:
         return value[0] - value[1] if self.view.scale == "pairs" else value[0]
 
     def numbers(self, word: str) -> list[float]:
-        """Return what the model sees: 0 or 1, counts of classes, or the numbers themselves."""
+        """Return the input of the model: 0 or 1, counts of classes, or the numbers themselves."""
         value = self.values[word]
         if self.view.scale == "binary":
             return [float(self.score(word) > 0)]
@@ -164,19 +164,19 @@ def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counte
     A word has the label that most of its lines have, and is refused where two labels tie; counts
     are added; other numbers are averaged.
     """
-    found: defaultdict[str, list[Any]] = defaultdict(list)
+    values_of: defaultdict[str, list[Any]] = defaultdict(list)
     refused: Counter[str] = Counter()
     lexicon = Lexicon(view)
-    then = "mend its format under sources.lexica.views and fetch it again"
-    with reading(f"{snapshot.folder}: view {language}/{view.name}", then):
+    advice = "mend its format under sources.lexica.views and fetch it again"
+    with reading(f"{snapshot.folder}: view {language}/{view.name}", advice):
         paths = view.paths(language).items()
         for entry in entries(view, {address: snapshot.read(path) for address, path in paths}):
             if isinstance(entry, Entry):
-                found[entry.word].append(entry.value)
+                values_of[entry.word].append(entry.value)
                 lexicon.pos.setdefault(entry.word, set()).update([entry.pos] if entry.pos else [])
             else:
                 refused[entry] += 1
-    for word, values in found.items():
+    for word, values in values_of.items():
         value = _resolve(view, values)
         if value is None:
             refused["labels of one word that tie"] += len(values)
@@ -211,10 +211,10 @@ def _fit(lexica: list[Lexicon], words: list[str], params: Params, language: str)
         raise UserError(f"{where}: needs words for positive and for negative; name some")
     views = []
     for lexicon in lexica:
-        own = sorted(lexicon.values)
-        values = np.array([lexicon.numbers(word) for word in own])
+        listed = sorted(lexicon.values)
+        values = np.array([lexicon.numbers(word) for word in listed])
         emission = EMISSIONS[lexicon.view.scale]
-        views.append(sentivae.View(emission, np.array([index[word] for word in own]), values))
+        views.append(sentivae.View(emission, np.array([index[word] for word in listed]), values))
     settings = {"seeds", "leave_out", "steps", "learning_rate", "draws", "divergence"}
     fits = sentivae.fit(views, anchors, **params.model_dump(include=settings))
     if wrong := sentivae.misplaced(fits, anchors):
@@ -231,27 +231,27 @@ def _rows(language: str, lexica: list[Lexicon], words: list[str], fits: Fits) ->
     q = fits.beta / fits.beta.sum(-1, keepdims=True)
     full = [i for i, view in enumerate(fits.left_out) if view is None]
     beta = np.round(fits.beta[full].mean(0) / GRID) * GRID
-    several = len(full) > 1
-    sd = q[full].std(0, ddof=1).max(-1) if several else np.zeros(len(words))
+    seeds = len(full) > 1
+    sd = q[full].std(0, ddof=1).max(-1) if seeds else np.zeros(len(words))
     changes = {
         view: np.abs(q[i] - q[full[0]]).max(-1)
         for i, view in enumerate(fits.left_out)
         if view is not None
     }
     for i, word in enumerate(words):
-        has = [v for v, lexicon in enumerate(lexica) if word in lexicon.values]
-        own = [lexica[v] for v in has]
-        change = [float(c[i]) for v, c in changes.items() if has != [v]]
-        scores = [round(lexicon.score(word), 6) for lexicon in own]
-        values = word_row(word, [float(b) for b in beta[i, :2]], len(has)) | {
+        indices = [v for v, lexicon in enumerate(lexica) if word in lexicon.values]
+        having = [lexica[v] for v in indices]
+        change = [float(c[i]) for v, c in changes.items() if indices != [v]]
+        scores = [round(lexicon.score(word), 6) for lexicon in having]
+        values = word_row(word, [float(b) for b in beta[i, :2]], len(indices)) | {
             "pos": sorted(set().union(*(lexicon.pos.get(word, set()) for lexicon in lexica))),
             "score": round(sum(scores) / len(scores), 6),
-            "seed_sd": round(float(sd[i]), DECIMALS) if several else None,
+            "seed_sd": round(float(sd[i]), DECIMALS) if seeds else None,
             "leave_out_change": round(max(change), DECIMALS) if change else None,
-            "view_names": [lexicon.view.name for lexicon in own],
-            "view_values": [_shown(lexicon.values[word]) for lexicon in own],
+            "view_names": [lexicon.view.name for lexicon in having],
+            "view_values": [_shown(lexicon.values[word]) for lexicon in having],
             "view_scores": scores,
-            "redistributable": all(lexicon.view.redistribute for lexicon in own),
+            "redistributable": all(lexicon.view.redistribute for lexicon in having),
         }
         yield Row(language, values)
 

@@ -24,7 +24,7 @@ from plumbline.builders.readers.declared import Terms
 from plumbline.builders.readers.table import literal, table_rows, text_of, web_page
 
 AXES: tuple[Literal["positive", "negative", "neutral"], ...] = ("positive", "negative", "neutral")
-RATERS = 10  # of VADER; each rated on whole numbers from -4 to 4
+RATERS = 10  # VADER has ten; each rated on whole numbers from -4 to 4
 POS = {
     **dict.fromkeys(("adj", "a", "s"), "ADJ"),
     **dict.fromkeys(("verb", "v"), "VERB"),
@@ -112,18 +112,18 @@ def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | str]:
         if wrong := web_page(body):
             raise ValueError(wrong)
         text = text_of(body, view.encoding)
-        for found in READERS[view.format](view, text, key):
-            yield found if isinstance(found, str) else _checked(view, *found)
+        for entry in READERS[view.format](view, text, key):
+            yield entry if isinstance(entry, str) else _checked(view, *entry)
 
 
 def read(view: View, address: str, body: bytes) -> list[Entry]:
     """Return the entries of one of a view's files; it must give some."""
     part = {k: a for k, a in view.files.items() if urldefrag(a).url == address}
     alone = view.model_copy(update={"files": part})
-    found = [e for e in entries(alone, {address: body}) if isinstance(e, Entry)]
-    if not found:
+    accepted = [e for e in entries(alone, {address: body}) if isinstance(e, Entry)]
+    if not accepted:
         raise ValueError(f"no entry in it that can be read as {view.format}")
-    return found
+    return accepted
 
 
 def normal(word: str) -> str:
@@ -153,10 +153,10 @@ def _checked(view: View, word: str, value: Any, pos: str) -> Entry | str:
 
 def _numbers(value: Any) -> tuple[float, ...] | None:
     try:
-        found = tuple(map(float, (value,) if isinstance(value, str) else value))
+        numbers = tuple(map(float, (value,) if isinstance(value, str) else value))
     except (TypeError, ValueError, OverflowError):
         return None
-    return found if all(map(math.isfinite, found)) else None
+    return numbers if all(map(math.isfinite, numbers)) else None
 
 
 def _lines(text: str, comment: str = "\n") -> Iterator[str]:
@@ -189,8 +189,8 @@ def _vader(_view: View, text: str, _key: str) -> Found:
         cells = line.split("\t")
         ratings = re.findall(r"-?\d+", cells[3]) if len(cells) == 4 else []
         counts = tuple(list(map(int, ratings)).count(rating) for rating in range(-4, 5))
-        whole = len(ratings) == sum(counts) == RATERS
-        yield (cells[0], counts, "") if whole else "not ten ratings from -4 to 4"
+        sound = len(ratings) == sum(counts) == RATERS
+        yield (cells[0], counts, "") if sound else "not ten ratings from -4 to 4"
 
 
 def _mpqa(_view: View, text: str, _key: str) -> Found:
@@ -205,16 +205,16 @@ def _mpqa(_view: View, text: str, _key: str) -> Found:
 
 def _emolex(_view: View, text: str, _key: str) -> Found:
     """Word, emotion, 0 or 1: the lines positive and negative make a pair."""
-    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    pairs: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for line in _lines(text):
         cells = line.strip().split("\t")
         if len(cells) != 3 or cells[2] not in ("0", "1"):
             yield "not word, emotion and 0 or 1"
         elif cells[1] in ("positive", "negative"):
-            found[cells[0]][cells[1]] = cells[2]
+            pairs[cells[0]][cells[1]] = cells[2]
         else:
             yield "emotion other than positive and negative"
-    for word, pair in found.items():
+    for word, pair in pairs.items():
         if len(pair) == 2:
             yield word, (pair["positive"], pair["negative"]), ""
         else:
@@ -227,10 +227,10 @@ def _senticnet(_view: View, text: str, _key: str) -> Found:
     Some releases have a label (``"positive"``) before the polarity.
     """
     for line in _lines(text):
-        name, is_item, rest = line.partition("[")
+        name, is_item, assigned = line.partition("[")
         if line.lstrip().startswith("#") or not is_item:
             continue
-        key, _, value = rest.partition("] = ")
+        key, _, value = assigned.partition("] = ")
         try:
             word, items = literal(key), literal(value)
         except ValueError:

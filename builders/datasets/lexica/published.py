@@ -21,7 +21,7 @@ PUBLISHED = "published"  # name of the config
 OF = "en"  # its language
 FILE = f"{PUBLISHED}/lexicon.csv"
 GRID = 2.0**-12  # beta is in whole multiples of it, so that its sum is exact
-NEAR = 0.01  # of a whole number of views; the file has single precision
+NEAR = 0.01  # distance from a whole number of views; the file has single precision
 
 
 class Published(Terms):
@@ -57,18 +57,18 @@ def rows(body: bytes, published: Published) -> Iterator[Row | Reject]:
     mass beyond the three of the prior is one for each lexicon that has the word; which lexica these
     are is not published.
     """
-    kept: dict[str, list[float]] = {}
+    betas: dict[str, list[float]] = {}
     for word, beta in published.read(body):
         views = sum(beta) - 3
-        whole = min(beta) >= 1 - NEAR and views > NEAR and abs(views - round(views)) < NEAR
-        if not word or not whole:
+        sound = min(beta) >= 1 - NEAR and views > NEAR and abs(views - round(views)) < NEAR
+        if not word or not sound:
             yield Reject(PUBLISHED, word, "no word, or no mass of whole lexica")
             continue
-        if word in kept:
+        if word in betas:
             yield Reject(PUBLISHED, word, "the same word in another case")
-        if word not in kept or sum(beta) > sum(kept[word]) + NEAR:
-            kept[word] = beta
-    for word, beta in sorted(kept.items()):
+        if word not in betas or sum(beta) > sum(betas[word]) + NEAR:
+            betas[word] = beta
+    for word, beta in sorted(betas.items()):
         two = [max(1.0, math.floor(b / GRID) * GRID) for b in beta[:2]]
         values = word_row(word, two, round(sum(beta)) - 3)
         values["score"] = round(values["q_positive"] - values["q_negative"], 6)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-SIGMA = 0.1  # of the Normal emissions
+SIGMA = 0.1  # standard deviation of the Normal emissions
 HIDDEN = 32
 
 
@@ -83,9 +83,9 @@ def fit(
     keep = np.array([[v != o for v in range(len(views))] for o in out], dtype=float)
     # words that all views value alike and that have the same anchor are one pattern
     inputs, codes = [], np.full((len(views), len(anchors)), -1)
-    for view, own in zip(views, codes, strict=True):
+    for view, row in zip(views, codes, strict=True):
         distinct, code = np.unique(view.values, axis=0, return_inverse=True)
-        own[view.words] = code.reshape(-1)
+        row[view.words] = code.reshape(-1)
         inputs.append(distinct)
     patterns, pattern, count = np.unique(
         np.stack([anchors, *codes], axis=1), axis=0, return_inverse=True, return_counts=True
@@ -134,19 +134,19 @@ def _bound(
     codes = patterns[:, 1:].T
     nets = [weights[8 * v : 8 * v + 8] for v in range(len(emissions))]  # encoder and decoder
     inputs = [torch.tensor(i) for i in distinct]
-    kept = torch.tensor(keep)
+    present = torch.tensor(keep)
     times = np.minimum(words, draws)
     drawn_of = np.repeat(np.arange(len(words)), times)  # pattern of each Monte Carlo draw
     rows, number = torch.tensor(drawn_of), float(words.sum())
     weight = torch.tensor(np.repeat(words / times, times) / number)
     count = torch.tensor(words / number)
-    has = [torch.tensor(np.flatnonzero(c >= 0)) for c in codes]
+    having = [torch.tensor(np.flatnonzero(c >= 0)) for c in codes]
     code = [torch.tensor(c[c >= 0]) for c in codes]
-    own = [c[drawn_of] for c in codes]
-    drawn = [torch.tensor(np.flatnonzero(c >= 0)) for c in own]
-    target = [i[torch.tensor(c[c >= 0])] for i, c in zip(inputs, own, strict=True)]
+    codes_drawn = [c[drawn_of] for c in codes]
+    draws_of = [torch.tensor(np.flatnonzero(c >= 0)) for c in codes_drawn]
+    target = [i[torch.tensor(c[c >= 0])] for i, c in zip(inputs, codes_drawn, strict=True)]
     raised = torch.tensor(np.eye(4)[patterns[:, 0]][:, :3])  # -1 is the fourth: on no axis
-    prior = 1 + raised * kept.sum(1)[:, None, None]
+    prior = 1 + raised * present.sum(1)[:, None, None]
 
     def layers(x: Any, net: list[Any]) -> Any:
         hidden = elu(torch.baddbmm(net[1], x, net[0]))
@@ -156,8 +156,8 @@ def _bound(
         beta = torch.ones(len(keep), len(words), 3, dtype=torch.float64)
         for v, net in enumerate(nets):
             share = softmax(layers(inputs[v].expand(len(keep), -1, -1), net[:4]), -1)
-            share = share * kept[:, v, None, None]
-            beta = beta.index_add(1, has[v], share.index_select(1, code[v]))
+            share = share * present[:, v, None, None]
+            beta = beta.index_add(1, having[v], share.index_select(1, code[v]))
         return beta
 
     def loss() -> Any:
@@ -168,15 +168,15 @@ def _bound(
         z = Dirichlet(beta.index_select(1, rows), validate_args=False).rsample()
         total = divergence * (cost.sum(-1) * count).sum()
         for v, emission in enumerate(emissions):
-            said = layers(z.index_select(1, drawn[v]), nets[v][4:])
+            decoded = layers(z.index_select(1, draws_of[v]), nets[v][4:])
             x = target[v]
             if emission == "bernoulli":
-                likely = logsigmoid(said * (2 * x - 1))
+                likely = logsigmoid(decoded * (2 * x - 1))
             elif emission == "multinomial":
-                likely = log_softmax(said, -1) * x
+                likely = log_softmax(decoded, -1) * x
             else:
-                likely = -0.5 * ((x - said) / SIGMA) ** 2
-            total = total - (likely.sum(-1) * weight[drawn[v]] * kept[:, v, None]).sum()
+                likely = -0.5 * ((x - decoded) / SIGMA) ** 2
+            total = total - (likely.sum(-1) * weight[draws_of[v]] * present[:, v, None]).sum()
         return total
 
     return loss, posterior
@@ -189,12 +189,12 @@ def _initial(columns: Sequence[int], starts: Sequence[int]) -> list[Any]:
     fits = []
     for seed in starts:
         draw = np.random.default_rng(seed)
-        one = []
-        for own in columns:  # encoder and decoder, each of two layers
-            for width, out in ((own, HIDDEN), (HIDDEN, 3), (3, HIDDEN), (HIDDEN, own)):
+        arrays = []
+        for size in columns:  # encoder and decoder, each of two layers
+            for width, out in ((size, HIDDEN), (HIDDEN, 3), (3, HIDDEN), (HIDDEN, size)):
                 limit = width**-0.5
-                one += [draw.uniform(-limit, limit, (n, out)) for n in (width, 1)]
-        fits.append(one)
+                arrays += [draw.uniform(-limit, limit, (n, out)) for n in (width, 1)]
+        fits.append(arrays)
     return [torch.tensor(np.stack(w), requires_grad=True) for w in zip(*fits, strict=True)]
 
 
@@ -217,5 +217,5 @@ def misplaced(fits: Fits, anchors: Integers) -> list[str]:
     full = [i for i, view in enumerate(fits.left_out) if view is None]
     beta = fits.beta[full].mean(0)
     q = beta / beta.sum(-1, keepdims=True)
-    there = [a for a in range(3) if (anchors == a).any()]
-    return [AXES[a] for a in there if q[anchors == a].mean(0).argmax() != a]
+    anchored = [a for a in range(3) if (anchors == a).any()]
+    return [AXES[a] for a in anchored if q[anchors == a].mean(0).argmax() != a]

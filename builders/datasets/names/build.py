@@ -30,7 +30,7 @@ from plumbline.builders.readers.table import bindings, entity
 if TYPE_CHECKING:
     _Item = Reject | tuple[str, str, str, "_Known"]
 
-FOLDER = "wikidata"  # of the snapshot, and the name of this source among the lists
+FOLDER = "wikidata"  # folder of the snapshot, and name of this source among the lists
 AGAIN = "fetch it again"
 PEOPLE_MIN = 3  # fewest people of a name that is counted
 GENDERS = {  # Wikidata's items for a person's sex or gender
@@ -53,7 +53,7 @@ COLUMNS = (
     Column("flags", "strings", "why it is not to be used; empty: it may be"),
 )
 SCHEMA = Schema(COLUMNS, key=("kind", "name"))
-COUNTS = ("kind", "flags")  # of the card
+COUNTS = ("kind", "flags")  # tables of the card
 
 
 class Params(SnapshotParams):
@@ -90,20 +90,20 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     A name's rank is its best one in any list; ties go to the name that more lists have, then to the
     larger count, then by spelling. Its count is that of the first list that has one.
     """
-    found: dict[str, dict[tuple[str, str], list[_Known]]] = defaultdict(lambda: defaultdict(list))
+    listed: dict[str, dict[tuple[str, str], list[_Known]]] = defaultdict(lambda: defaultdict(list))
     lists = declared(snapshot, name_lists.List, "lists")
     for item in chain(_listed(snapshot, lists), _counted(snapshot)):
         if isinstance(item, Reject):
             yield item
         else:
-            country, kind, name, known = item
-            found[country][kind, name].append(known)
-    countries = params.countries or sorted(found)
-    for country in sorted(found.keys() - set(countries)):
-        yield Reject(EVERY, country, "of a country that is not used", number=len(found[country]))
-    order = {name: place for place, name in enumerate([*(own.name for own in lists), FOLDER])}
-    for country in sorted(set(countries) & found.keys()):
-        rows = list(_ranked(found[country], order, params))
+            country, kind, name, listing = item
+            listed[country][kind, name].append(listing)
+    countries = params.countries or sorted(listed)
+    for country in sorted(listed.keys() - set(countries)):
+        yield Reject(EVERY, country, "of a country that is not used", number=len(listed[country]))
+    order = {name: index for index, name in enumerate([*(entry.name for entry in lists), FOLDER])}
+    for country in sorted(set(countries) & listed.keys()):
+        rows = list(_ranked(listed[country], order, params))
         usable = [sum(r["kind"] == k and not r["flags"] for r in rows) for k in range(len(KINDS))]
         if not params.countries and country != NOWHERE and min(usable) < params.usable_min:
             reason = "of a country with too few names of a kind"
@@ -114,12 +114,12 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 def _listed(snapshot: Snapshot, lists: list[name_lists.List]) -> Iterator[_Item]:
     """Yield country, kind, name and what is known of it for the entries of all lists."""
-    then = "mend the list, or how it is declared under sources.names.lists, and fetch again"
+    advice = "mend the list, or how it is declared under sources.names.lists, and fetch again"
     for entry in lists:
-        for item in read(snapshot, entry.path(), partial(name_lists.entries, entry), then):
+        for item in read(snapshot, entry.path(), partial(name_lists.entries, entry), advice):
             if item.country and item.name:
-                known = _Known(entry.name, item.bearer, item.rank, item.number)
-                yield item.country, item.kind, item.name, known
+                listing = _Known(entry.name, item.bearer, item.rank, item.number)
+                yield item.country, item.kind, item.name, listing
             else:
                 reason = UNSPELLED if item.country else "of no country that is known"
                 yield Reject(EVERY, f"{entry.name}/{item.place}", reason)
@@ -145,10 +145,10 @@ def _counted(snapshot: Snapshot) -> Iterator[_Item]:
     labels = _labels(snapshot)
     numbers: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for path in snapshot.names(f"{FOLDER}/counts/"):
-        country, what = path.split("/")[2:4]
+        country, part = path.split("/")[2:4]
         for row in read(snapshot, path, bindings, AGAIN):
             gender = GENDERS.get(entity(row.get("gender", {})) or "")
-            kind = gender if what == "given" else "last"
+            kind = gender if part == "given" else "last"
             if (qid := entity(row["name"])) and kind:
                 with reading(snapshot.folder / path, AGAIN):
                     numbers[country, kind][labels.get(qid, "")] += int(row["number"]["value"])
@@ -156,8 +156,8 @@ def _counted(snapshot: Snapshot) -> Iterator[_Item]:
         ordered = sorted(names.items(), key=lambda item: (-item[1], item[0]))
         for rank, (name, number) in enumerate(ordered, start=1):
             if number < PEOPLE_MIN:
-                place = f"{country}/{kind}/{name}"
-                yield Reject(EVERY, place, "of fewer people than the floor")
+                key = f"{country}/{kind}/{name}"
+                yield Reject(EVERY, key, "of fewer people than the floor")
             elif not name:
                 yield Reject(EVERY, f"{country}/{kind}", "no label")
             else:
@@ -165,18 +165,21 @@ def _counted(snapshot: Snapshot) -> Iterator[_Item]:
 
 
 def _ranked(
-    known: dict[tuple[str, str], list[_Known]], order: dict[str, int], params: Params
+    names: dict[tuple[str, str], list[_Known]], order: dict[str, int], params: Params
 ) -> Iterator[dict[str, Any]]:
     words = {fold(word) for word in params.words}
     for code, kind in enumerate(KINDS):
         rows = []
-        for name, of in ((name, of) for (k, name), of in known.items() if k == kind):
-            of.sort(key=lambda k: order[k.source])
-            count = next((k.number for k in of if k.number), None)
-            sources = list(dict.fromkeys(k.source for k in of))
-            rows.append((min(k.rank for k in of), -len(sources), -(count or 0), name, sources, of))
-        for rank, (_, _, count, name, sources, of) in enumerate(sorted(rows), start=1):
-            bearers = {k.bearer for k in of}  # of one gender only if no list has it otherwise
+        own_kind = {name: entries for (k, name), entries in names.items() if k == kind}
+        for name, entries in own_kind.items():
+            entries.sort(key=lambda k: order[k.source])
+            count = next((k.number for k in entries if k.number), None)
+            sources = list(dict.fromkeys(k.source for k in entries))
+            rows.append(
+                (min(k.rank for k in entries), -len(sources), -(count or 0), name, sources, entries)
+            )
+        for rank, (_, _, count, name, sources, entries) in enumerate(sorted(rows), start=1):
+            bearers = {k.bearer for k in entries}  # one gender only if no list has it otherwise
             yield {
                 "name": name,
                 "kind": code,

@@ -42,7 +42,7 @@ LABELS = (
 
 
 class Counts(Section):
-    """Of whom names are counted, and where."""
+    """People whose names are counted, and the endpoint that counts them."""
 
     endpoint: str = Field(pattern=ADDRESS, description="address of the SPARQL endpoint")
     countries: dict[

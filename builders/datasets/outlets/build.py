@@ -36,7 +36,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("article",))
-COUNTS = ("outlet leaning",)  # of the card
+COUNTS = ("outlet leaning",)  # tables of the card
 
 
 class Control(Section):
@@ -60,7 +60,7 @@ class Params(SnapshotParams):
 
     @model_validator(mode="after")
     def _told_apart(self) -> Params:
-        names = [name for each in self.outlets.values() for name in each]
+        names = [name for listed in self.outlets.values() for name in listed]
         if len(set(names)) < len(names) or CONTROL in self.outlets:
             raise ValueError(f"outlets: each name once, and none called {CONTROL!r}")
         return self
@@ -78,16 +78,16 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         repeated = _repeated(articles())
         places = yield from _drawn(articles(), repeated, language, params)
         rows = []
-        for corpus, found, outlet in articles():
-            if outlet is not None and places.get(found.article) == outlet:
-                del places[found.article]  # the first of those with one id
+        for corpus, article, outlet in articles():
+            if outlet is not None and places.get(article.article) == outlet:
+                del places[article.article]  # the first of those with one id
                 row = {
                     "outlet": outlet,
-                    "leaning": SCHEMA["leaning"].code(found.leaning),
-                    "date": news.published(found.published, corpus.dates, until),
-                    "topic": found.topic,
-                    "text": "\n".join(_without(news.paragraphs(found.text), repeated[outlet])),
-                    "article": found.article,
+                    "leaning": SCHEMA["leaning"].code(article.leaning),
+                    "date": news.published(article.published, corpus.dates, until),
+                    "topic": article.topic,
+                    "text": "\n".join(_without(news.paragraphs(article.text), repeated[outlet])),
+                    "article": article.article,
                     "redistributable": corpus.redistribute,
                 }
                 rows.append(row)
@@ -100,19 +100,19 @@ def _placed(
 ) -> Iterator[tuple[news.Corpus, news.Article, str | None]]:
     """Yield all articles of a language with what each counts for."""
     corpora = news.corpora_of(snapshot, language)
-    for corpus, found in news.every(snapshot, corpora, language):
-        yield corpus, found, place(found, params)
+    for corpus, article in news.every(snapshot, corpora, language):
+        yield corpus, article, place(article, params)
 
 
-def place(found: news.Article, params: Params) -> str | None:
+def place(article: news.Article, params: Params) -> str | None:
     """Return the outlet that an article counts for, the control, or None.
 
     No article of a kept outlet is in the control: what is judged against it must not be in it.
     """
     for outlet, names in params.outlets.items():
-        if found.outlet in names:
+        if article.outlet in names:
             return outlet
-    return CONTROL if found.topic in params.control.topics else None
+    return CONTROL if article.topic in params.control.topics else None
 
 
 def _repeated(
@@ -120,9 +120,9 @@ def _repeated(
 ) -> dict[str, set[int]]:
     """Return the hashes of the paragraphs that are boilerplate, for each outlet."""
     counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    for _, found, outlet in articles:
+    for _, article, outlet in articles:
         if outlet is not None:
-            counts[outlet].update({hash64(line) for line in news.paragraphs(found.text)})
+            counts[outlet].update({hash64(line) for line in news.paragraphs(article.text)})
     return {
         outlet: {line for line, number in lines.items() if number >= REPEATS}
         for outlet, lines in counts.items()
@@ -139,27 +139,27 @@ def _drawn(
     out: Counter[tuple[str, str]] = Counter()
     seen: set[str] = set()
     texts: defaultdict[int, list[tuple[int, str, str]]] = defaultdict(list)
-    for _, found, outlet in articles:
+    for _, record, outlet in articles:
         if outlet is None:
-            out[found.outlet, "neither of an outlet nor of the control"] += 1
-        elif found.article in seen:
+            out[record.outlet, "neither of an outlet nor of the control"] += 1
+        elif record.article in seen:
             out[outlet, "the same id again"] += 1
         else:
-            seen.add(found.article)
-            whole = news.paragraphs(found.text)
-            left = _without(whole, repeated[outlet])
-            if reason := _short(whole, left, params.words_min):
+            seen.add(record.article)
+            text = news.paragraphs(record.text)
+            remaining = _without(text, repeated[outlet])
+            if reason := _short(text, remaining, params.words_min):
                 out[outlet, reason] += 1
             else:
-                rank = hash64(f"{params.seed}/{found.article}")
-                texts[hash64("\n".join(left))].append((rank, found.article, outlet))
+                rank = hash64(f"{params.seed}/{record.article}")
+                texts[hash64("\n".join(remaining))].append((rank, record.article, outlet))
     pools: defaultdict[str, list[tuple[int, str, str]]] = defaultdict(list)
-    for same in texts.values():
-        several = len({outlet for *_, outlet in same}) > 1
-        reason = "the same text in several outlets" if several else "the same text again"
-        out.update((outlet, reason) for *_, outlet in sorted(same)[not several :])
-        if not several:
-            pools[same[0][-1]].append(min(same))
+    for copies in texts.values():
+        shared = len({outlet for *_, outlet in copies}) > 1
+        reason = "the same text in several outlets" if shared else "the same text again"
+        out.update((outlet, reason) for *_, outlet in sorted(copies)[not shared :])
+        if not shared:
+            pools[copies[0][-1]].append(min(copies))
     places = {}
     for outlet, pool in pools.items():
         places.update({article: outlet for _, article, _ in sorted(pool)[: params.articles]})
@@ -169,13 +169,13 @@ def _drawn(
     return places
 
 
-def _short(whole: list[str], left: list[str], words_min: int) -> str:
+def _short(text: list[str], remaining: list[str], words_min: int) -> str:
     """Return why a text is no article, or nothing."""
-    if not whole:
+    if not text:
         return "no text"
-    if _words(left) >= words_min:
+    if _words(remaining) >= words_min:
         return ""
-    return "hardly anything but boilerplate" if _words(whole) >= words_min else "too short"
+    return "hardly anything but boilerplate" if _words(text) >= words_min else "too short"
 
 
 def _words(lines: list[str]) -> int:

@@ -89,7 +89,7 @@ RELEASED = Schema(
     key=("name_language", "name", "gender_stated"),
 )
 SCHEMA = Schema(COLUMNS, key=("qid",), others=((PUBLISHED, RELEASED),))
-COUNTS = ("gender", "name_language gender", "gender_qids gender")  # of the card
+COUNTS = ("gender", "name_language gender", "gender_qids gender")  # tables of the card
 
 
 class Params(SnapshotParams):
@@ -119,7 +119,7 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield a row per person and language, sorted by item number, or a reject with its reason.
 
-    A person-level reject (config ``*``) stands for that person in every language. Of a snapshot
+    A person-level reject (config ``*``) stands for that person in every language. From a snapshot
     with names only people stay whose name in the language and gender are there; of one with
     mentions those in the Wikipedia of the language are the popularity; one with published names
     has these in a config of their own, whoever else is in.
@@ -133,7 +133,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         if kind in request
     }
     counted = dict(brought["mentions"]) if "mentions" in brought else None
-    kept = {entry[:3] for entry in brought["names"]} if "names" in brought else None
+    listed = {entry[:3] for entry in brought["names"]} if "names" in brought else None
     if missing := sorted(set(params.languages) - set(request["languages"])):
         raise UserError(
             f"{snapshot.folder}: fetched without labels in {', '.join(missing)}; add them under "
@@ -151,23 +151,25 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         facts, dates, labels = (_answers(snapshot, prefix) for prefix in kinds)
         for qid in ids[start : start + request["batch_size"]]:
             born = params.born_from, params.born_to
-            found = person(qid, facts.get(qid, []), dates.get(qid, []), born)
-            if isinstance(found, Reject):
-                yield found
+            facts_of_person = person(qid, facts.get(qid, []), dates.get(qid, []), born)
+            if isinstance(facts_of_person, Reject):
+                yield facts_of_person
                 continue
-            countries = found["country_qids"]
+            countries = facts_of_person["country_qids"]
             codes = sorted({code for country in countries for code in iso.get(country, [])})
-            spoken = [of for code in codes if (of := official_languages(code)) is not None]
+            spoken = [
+                languages for code in codes if (languages := official_languages(code)) is not None
+            ]
             for language in params.languages:
-                native = any(language in of for of in spoken) if spoken else None
-                known = found | {"countries": codes, "native": native}
-                known["gender"] = GENDERS.index(found["gender"])
-                row = _row(known, language, labels.get(qid, []), fallback=params.fallback)
+                native = any(language in languages for languages in spoken) if spoken else None
+                values = facts_of_person | {"countries": codes, "native": native}
+                values["gender"] = GENDERS.index(facts_of_person["gender"])
+                row = _row(values, language, labels.get(qid, []), fallback=params.fallback)
                 if isinstance(row, Row):
                     if counted is not None:
                         row.values["popularity"] = counted.get((language, qid))
-                    own = language, row.values["name"], found["gender"]
-                    if kept is not None and own not in kept:
+                    named = language, row.values["name"], facts_of_person["gender"]
+                    if listed is not None and named not in listed:
                         row = Reject(language, qid, "name and gender not among those to keep")
                 yield row
 
@@ -213,11 +215,11 @@ READERS: dict[str, Callable[[bytes], Iterator[Any]]] = {
 
 def _released(snapshot: Snapshot) -> Iterator[Row | Reject]:
     """Yield a row for each name that the authors released, sorted, as their file has it."""
-    then = "name their file under sources.wikidata.published and fetch again"
-    found = Counter(read(snapshot, FILES[PUBLISHED], names, then))
-    for (language, name, gender, told), number in sorted(found.items()):
+    advice = "name their file under sources.wikidata.published and fetch again"
+    counts = Counter(read(snapshot, FILES[PUBLISHED], names, advice))
+    for (language, name, gender, stated), number in sorted(counts.items()):
         if any(unicodedata.category(c).startswith("L") for c in name):
-            values = (language, name, GENDERS.index(gender), told, number)
+            values = (language, name, GENDERS.index(gender), stated, number)
             row = dict(zip((c.name for c in RELEASED.columns), values, strict=True))
             yield Row(PUBLISHED, row)
         else:
@@ -227,9 +229,9 @@ def _released(snapshot: Snapshot) -> Iterator[Row | Reject]:
 def _answers(snapshot: Snapshot, prefix: str) -> dict[str, list[Binding]]:
     """Return the rows of all files of a prefix by item; a batch that was split has several."""
     files = snapshot.names(prefix)
-    found = [row for name in files for row in read(snapshot, name, bindings, AGAIN)]
+    rows = [row for name in files for row in read(snapshot, name, bindings, AGAIN)]
     with reading(f"{snapshot.folder}/{prefix}", AGAIN):
-        return dict(by_item(found))
+        return dict(by_item(rows))
 
 
 def _row(

@@ -109,8 +109,8 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     Resumable: killed anywhere, the same call continues and ends with the same bytes.
     """
     politeness.user_agent()  # without a contact nothing is begun
-    own = {kind: file for kind in READERS if (file := getattr(params, kind))}
-    told = {kind: file.model_dump(mode="json") for kind, file in own.items()}
+    brought = {kind: file for kind in READERS if (file := getattr(params, kind))}
+    declared = {kind: file.model_dump(mode="json") for kind, file in brought.items()}
     fetch = Fetch(
         "wikidata",
         params,
@@ -119,18 +119,18 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         "docs/datasets/politicians.md",
         exclude=frozenset(READERS),
         begun="request.json",
-        **told,
+        **declared,
     )
-    for kind, file in own.items():
+    for kind, file in brought.items():
         fetch.read({FILES[kind]: file.file}, READERS[kind])
     with sparql.connected(params.endpoint, fetch.politeness, into) as client:
         counts = _ask(params, client)
     shutil.rmtree(into / "ids", ignore_errors=True)
     queries = {"people": PEOPLE, **BATCHES}
     licence, citation = sparql.WIKIDATA
-    if own:
-        licence = "; ".join([licence, licences(own.items())])
-        citation = "; ".join([citation, joined(f"{k}: {f.citation}" for k, f in own.items())])
+    if brought:
+        licence = "; ".join([licence, licences(brought.items())])
+        citation = "; ".join([citation, joined(f"{k}: {f.citation}" for k, f in brought.items())])
     fetch.close(params.endpoint, licence, citation, counts, queries=queries)
 
 
@@ -183,13 +183,13 @@ def _compare(params: Params, client: sparql.Endpoint, people: Sequence[str]) -> 
         "dates": (len(dates) or len(dated), len(dated)),
         "labels": (len(people) * bool(labels), len(people)),
     }
-    short = {k: (n, of) for k, (n, of) in counted.items() if of - n > max(FEW, of * LOST)}
+    short = {k: (n, size) for k, (n, size) in counted.items() if size - n > max(FEW, size * LOST)}
     for kind in short:
         client.forget(kind)
     if short:
-        said = ", ".join(f"{kind} of {n:,} of {of:,} people" for kind, (n, of) in short.items())
+        missing = ", ".join(f"{kind} of {n:,} of {m:,} people" for kind, (n, m) in short.items())
         raise UserError(
-            f"{params.endpoint}: answered with no more than {said}; run the same command later, "
+            f"{params.endpoint}: answered with no more than {missing}; run the same command later, "
             "which asks for these again, or name another endpoint under sources.wikidata"
         )
 
@@ -207,8 +207,8 @@ class _Undated:
     def halves(self) -> list[_Undated]:
         if len(self.digits) == 4 or self.digits.startswith("Q"):
             return []
-        whole = [_Undated(f"Q{self.digits}")] if self.digits else []
-        return [*whole, *(_Undated(f"{d}{self.digits}") for d in range(10))]
+        exact = [_Undated(f"Q{self.digits}")] if self.digits else []
+        return [*exact, *(_Undated(f"{d}{self.digits}") for d in range(10))]
 
     def which(self) -> str:
         return UNDATED % self.digits
@@ -219,9 +219,9 @@ def _people(params: Params, client: sparql.Endpoint, occupations: Sequence[str])
     listed = client.into / "ids.txt.gz"
     if not listed.exists():
         dated = sparql.ranges(params.born_from, params.born_to, params.range_days)
-        known = {"occupations": sparql.values(occupations)}
+        fixed = {"occupations": sparql.values(occupations)}
         for part in Bar([*dated, *[_Undated("")] * params.undated], desc="ids", unit="range"):
-            client.gather(part, "ids", lambda p: PEOPLE % (known | {"which": p.which()}))
+            client.gather(part, "ids", lambda p: PEOPLE % (fixed | {"which": p.which()}))
         people = client.items("ids")
         if not people:
             client.forget("ids")

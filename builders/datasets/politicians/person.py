@@ -34,7 +34,7 @@ DATE = re.compile(r"^\+?(\d{4})-(\d\d)-(\d\d)T")
 def person(
     qid: str, facts: list[Binding], dates: list[Binding], born: tuple[date, date]
 ) -> dict[str, Any] | Reject:
-    """Return what is the same in all languages, or why the person is in none.
+    """Return the facts that hold in all languages, or the reason for rejecting the person.
 
     Of several dates of birth the most exact one counts, of equally exact ones the earliest.
     """
@@ -102,8 +102,8 @@ def gender_of(qids: list[str]) -> tuple[str | None, str]:
 
 
 def _entities(values: list[dict[str, str]]) -> list[str]:
-    found = {qid for v in values if (qid := entity(v))}
-    return sorted(found, key=lambda qid: int(qid[1:]))
+    qids = {qid for v in values if (qid := entity(v))}
+    return sorted(qids, key=lambda qid: int(qid[1:]))
 
 
 @cache

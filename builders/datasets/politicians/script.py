@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# of several scripts, as a part of a class of characters in regular expressions
+# Scripts that are several in Unicode, as part of a class in regular expressions.
 COMPOUND = {"Hans": "Han", "Hant": "Han", "Jpan": r"Han}\p{Hira}\p{Kana", "Kore": "Hang"}
 
 

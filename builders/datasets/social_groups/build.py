@@ -34,7 +34,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("category", "group"))
-COUNTS = ("category kind",)  # of the card
+COUNTS = ("category kind",)  # tables of the card
 
 
 class Params(SnapshotParams):
@@ -45,8 +45,8 @@ class Params(SnapshotParams):
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
     """Yield one row per category and group, sorted; nothing is rejected."""
-    then = "mend it, or add it under sources.social_groups.files, and fetch again"
+    advice = "mend it, or add it under sources.social_groups.files, and fetch again"
     for language in params.languages:
-        found = read(snapshot, f"{language}.csv", groups, then)
-        for entry in sorted(found, key=lambda g: (g.category, g.group)):
+        entries = read(snapshot, f"{language}.csv", groups, advice)
+        for entry in sorted(entries, key=lambda g: (g.category, g.group)):
             yield Row(language, entry._asdict() | {"kind": KINDS.index(entry.kind)})

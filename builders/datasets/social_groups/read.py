@@ -22,18 +22,18 @@ class Group(NamedTuple):
 
 def groups(body: bytes) -> list[Group]:
     """Return the groups of a CSV file with the columns category, group, name and kind."""
-    found: dict[tuple[str, str], Group] = {}
+    entries: dict[tuple[str, str], Group] = {}
     for number, fields in table(body, COLUMNS)[1]:
         entry = Group(*fields)
         if any(not value or value != " ".join(value.split()) for value in entry):
             raise ValueError(f"line {number}: a field is empty or has spaces too many")
         if entry.kind not in KINDS:
             raise ValueError(f"line {number}: {entry.kind!r} is neither {' nor '.join(KINDS)}")
-        if found.setdefault(entry[:2], entry) is not entry:
+        if entries.setdefault(entry[:2], entry) is not entry:
             raise ValueError(f"line {number}: {entry.group!r} a second time in {entry.category}")
-    if not found:
+    if not entries:
         raise ValueError("no group in it")
-    return list(found.values())
+    return list(entries.values())
 
 
 class Query(NamedTuple):
@@ -62,10 +62,10 @@ def queries(
     >>> list(queries([norway], {"country": ["why is {group} so"]}, "paper"))
     ['why is norway so']
     """
-    found: dict[str, Query] = {}
+    filled: dict[str, Query] = {}
     for entry in entries:
         word = entry.group if spelling == "paper" else entry.name
         for template in templates.get(entry.kind, ()):
             text = " ".join(template.replace("{group}", word).lower().split())
-            found.setdefault(text, Query(text, entry.category, entry.group, template))
-    return found
+            filled.setdefault(text, Query(text, entry.category, entry.group, template))
+    return filled

@@ -82,7 +82,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id", "axis"))
-COUNTS = ("axis reversed polarity",)  # of the card
+COUNTS = ("axis reversed polarity",)  # tables of the card
 
 
 class Questionnaire(Shared):
@@ -112,14 +112,14 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
     """Yield one row per statement and axis, sorted; nothing is rejected."""
     for config in params.configs:
-        own = (f"; {why}" for name, why in NOT_SHIPPED.items() if config.startswith(name))
-        hint = f"{''.join(own)} ({PAGE} has the format)"
+        reasons = (f"; {why}" for name, why in NOT_SHIPPED.items() if config.startswith(name))
+        hint = f"{''.join(reasons)} ({PAGE} has the format)"
         (entry,) = declared(snapshot, Questionnaire, "questionnaires", config, hint=hint)
         reader = partial(scale, form=entry.format, name=entry.scale)
-        found = read(snapshot, entry.path(config), reader, "mend it and fetch again")
+        entries = read(snapshot, entry.path(config), reader, "mend it and fetch again")
         facts = entry.model_dump(include={"language", "scale", "source", "licence"})
         facts["redistributable"] = entry.redistribute
-        for one in sorted(found):
-            polarity = POLARITIES.index(one.polarity) if one.polarity else None
-            row = one._asdict() | {"polarity": polarity, "points": list(one.points)}
+        for statement in sorted(entries):
+            polarity = POLARITIES.index(statement.polarity) if statement.polarity else None
+            row = statement._asdict() | {"polarity": polarity, "points": list(statement.points)}
             yield Row(config, row | facts)

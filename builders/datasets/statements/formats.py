@@ -47,22 +47,24 @@ def compass(text: str) -> list[Statement]:
     disagree, disagree, agree, strongly agree add to the axis. A proposition that moves neither
     axis has a row with no axis and the weight 0.
     """
-    found = parsed(text)
-    entries = found.get("propositions") if isinstance(found, dict) else None
+    tree = parsed(text)
+    entries = tree.get("propositions") if isinstance(tree, dict) else None
     if not isinstance(entries, list) or len(entries) != COMPASS_ITEMS:
         raise ValueError(f"not an object with a list of {COMPASS_ITEMS} 'propositions'")
     rows: list[Statement] = []
     for number, entry in enumerate(entries, start=1):
-        place = f"proposition {number}"
+        where = f"proposition {number}"
         if not isinstance(entry, dict) or entry.get("id") != number:
-            raise ValueError(f"{place}: has not the id {number}")
-        points = {axis: _numbers(entry.get(axis), f"{place}, {axis}") for axis in COMPASS_RANGE}
-        moved = {axis: (own[-1] - own[0]) / 2 for axis, own in points.items() if any(own)}
+            raise ValueError(f"{where}: has not the id {number}")
+        points = {axis: _numbers(entry.get(axis), f"{where}, {axis}") for axis in COMPASS_RANGE}
+        moved = {
+            axis: (numbers[-1] - numbers[0]) / 2 for axis, numbers in points.items() if any(numbers)
+        }
         points[""] = (0.0,) * COMPASS_OPTIONS
-        rows += _rows(f"pc-{number:02d}", _worded(entry.get("text"), place), moved, points)
+        rows += _rows(f"pc-{number:02d}", _worded(entry.get("text"), where), moved, points)
     for axis, (least, most) in COMPASS_RANGE.items():
-        own = [row.points for row in rows if row.axis == axis]
-        sums = sum(map(min, own)), sum(map(max, own))
+        numbers = [row.points for row in rows if row.axis == axis]
+        sums = sum(map(min, numbers)), sum(map(max, numbers))
         if sums != (least, most):
             raise ValueError(
                 f"{axis}: the answers add up to {sums[0]:g} to {sums[1]:g}, not {least} to {most}; "
@@ -85,14 +87,14 @@ def eight_values(text: str) -> list[Statement]:
         raise ValueError(f"{len(entries)} questions, and 8values has {EIGHT_ITEMS}")
     rows: list[Statement] = []
     for number, entry in enumerate(entries, start=1):
-        place = f"question {number}"
+        where = f"question {number}"
         effect = entry.get("effect") if isinstance(entry, dict) else None
         if not isinstance(effect, dict) or set(effect) != set(EIGHT_AXES):
             effect = {"": None}
         if not all(map(_number, effect.values())):
-            raise ValueError(f"{place}: needs a number as effect on {', '.join(EIGHT_AXES)}")
+            raise ValueError(f"{where}: needs a number as effect on {', '.join(EIGHT_AXES)}")
         moved = {axis: float(effect[axis]) for axis in EIGHT_AXES if effect[axis]}
-        rows += _rows(f"8v-{number:02d}", _worded(entry.get("question"), place), moved, {})
+        rows += _rows(f"8v-{number:02d}", _worded(entry.get("question"), where), moved, {})
     return rows
 
 
@@ -117,13 +119,13 @@ def _rows(
 ) -> Iterator[Statement]:
     """Yield a row for each axis that the answers move, and how much, or one of no axis."""
     for axis, weight in (moved or {"": 0.0}).items():
-        said, own = framed(sentence), points.get(axis, ())
-        yield Statement(name, said, axis, abs(weight), weight < 0, "", "", sentence, own)
+        text, numbers = framed(sentence), points.get(axis, ())
+        yield Statement(name, text, axis, abs(weight), weight < 0, "", "", sentence, numbers)
 
 
-def _worded(text: object, place: str) -> str:
+def _worded(text: object, where: str) -> str:
     if not isinstance(text, str) or not text.strip(".!? ") or text != " ".join(text.split()):
-        raise ValueError(f"{place}: no text, or one with spaces too many")
+        raise ValueError(f"{where}: no text, or one with spaces too many")
     return text
 
 
@@ -131,7 +133,7 @@ def _number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _numbers(values: object, place: str) -> tuple[float, ...]:
+def _numbers(values: object, where: str) -> tuple[float, ...]:
     if isinstance(values, list) and len(values) == COMPASS_OPTIONS and all(map(_number, values)):
         return tuple(map(float, values))
-    raise ValueError(f"{place}: not {COMPASS_OPTIONS} numbers")
+    raise ValueError(f"{where}: not {COMPASS_OPTIONS} numbers")

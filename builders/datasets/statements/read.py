@@ -25,7 +25,7 @@ class Statement(NamedTuple):
     polarity: str  # "" where it is of no scale for calibration
     opposite: str  # id of the statement that says the opposite, or ""
     sentence: str  # the same, as a sentence by itself
-    points: tuple[float, ...] = ()  # of the four answers; none where the scale is linear
+    points: tuple[float, ...] = ()  # for the four answers; none where the scale is linear
 
 
 def statements(body: bytes, scale: str = "") -> list[Statement]:
@@ -36,25 +36,25 @@ def statements(body: bytes, scale: str = "") -> list[Statement]:
     ``scale``: name of the scale; one in :data:`ITEMS` must have all of its statements, and axes of
     :data:`VALUES` alone.
     """
-    found: dict[tuple[str, str], Statement] = {}
+    entries: dict[tuple[str, str], Statement] = {}
     worded: dict[str, str] = {}
     for number, fields in table(body, COLUMNS)[1]:
         entry = _entry(fields, number)
-        if (entry.id, entry.axis) in found:
+        if (entry.id, entry.axis) in entries:
             raise ValueError(f"line {number}: {entry.id!r} a second time on {entry.axis!r}")
         if worded.setdefault(entry.id, entry.text) != entry.text:
             raise ValueError(f"line {number}: {entry.id!r} has another text than before")
-        found[entry.id, entry.axis] = entry
-    if not found:
+        entries[entry.id, entry.axis] = entry
+    if not entries:
         raise ValueError("no statement in it")
-    if lost := sorted({e.opposite for e in found.values()} - set(worded) - {""}):
+    if lost := sorted({e.opposite for e in entries.values()} - set(worded) - {""}):
         raise ValueError(f"opposite: no statement {lost[0]!r}")
-    axes = {axis for _, axis in found}
+    axes = {axis for _, axis in entries}
     if len(worded) != ITEMS.get(scale, len(worded)):
         raise ValueError(f"{len(worded)} statements, and {scale} has {ITEMS[scale]}")
     if scale in ITEMS and (strange := sorted(axes - set(VALUES))):
         raise ValueError(f"axis {strange[0]!r} is none of {scale}: {', '.join(VALUES)}")
-    return list(found.values())
+    return list(entries.values())
 
 
 def _entry(fields: list[str], number: int) -> Statement:

@@ -57,7 +57,7 @@ COLUMNS = (
     Column("source_row", "int32", "row of the published file, from 1; 0 in a wave", minimum=0),
 )
 SCHEMA = Schema(COLUMNS, key=("group", "query", "attribute", "source_row"))
-COUNTS = ("category", "engines", "flags")  # of the card
+COUNTS = ("category", "engines", "flags")  # tables of the card
 
 
 class Params(SnapshotParams):
@@ -114,16 +114,16 @@ def _row(config: str, *values: Any) -> Row:
 
 
 def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Reject]:
-    known = queries_of(snapshot, name)
+    queries_by_text = queries_of(snapshot, name)
     request, wave = snapshot.manifest["request"], snapshot.manifest["retrieved"]
     language = request["locales"][name]["language"]
     rules = params.rules(language)
-    found: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
+    completions: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
     for engine, about in sorted(request["engines"].items()):
         if f"{engine}/{name}" in request.get("absent", {}):
             continue
-        for line in _answers(snapshot, f"answers/{engine}/{name}.jsonl.gz", known):
-            query = known[line["query"]]
+        for line in _answers(snapshot, f"answers/{engine}/{name}.jsonl.gz", queries_by_text):
+            query = queries_by_text[line["query"]]
             with reading(f"{snapshot.folder}: the answer to {line['query']!r}", AGAIN):
                 suggestions = engines.read(about["format"], line["body"], line["query"])
             for suggestion in suggestions:
@@ -131,16 +131,16 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
                 term, attribute = key_term(attribute, rules)
                 template, text = (f"{t} {term}".rstrip() for t in (query.template, query.text))
                 key = (query.category, query.group, text, attribute, template, term)
-                if reason or engine in found.get(key, ()):
-                    asked = f"{engine}: {query.text}"
-                    yield Reject(name, asked, reason or "a second time", suggestion.text)
+                if reason or engine in completions.get(key, ()):
+                    key_of_reject = f"{engine}: {query.text}"
+                    yield Reject(name, key_of_reject, reason or "a second time", suggestion.text)
                 else:
-                    found[key][engine] = suggestion.rank
-    for (category, group, text, attribute, template, term), ranks in sorted(found.items()):
-        told, by = flags(attribute, rules, term), sorted(ranks)
+                    completions[key][engine] = suggestion.rank
+    for (category, group, text, attribute, template, term), ranks in sorted(completions.items()):
+        reasons, by = flags(attribute, rules, term), sorted(ranks)
         places = [ranks[engine] for engine in by]
         query_of = (category, group, language, template, text, attribute)
-        yield _row(name, *query_of, "multi_word" not in told, by, places, wave, told, 0)
+        yield _row(name, *query_of, "multi_word" not in reasons, by, places, wave, reasons, 0)
 
 
 def _completion(suggestion: engines.Suggestion, query: Query) -> tuple[str, str]:
@@ -161,24 +161,26 @@ def _completion(suggestion: engines.Suggestion, query: Query) -> tuple[str, str]
     group = query.text.removeprefix(before).removesuffix(behind)
     parts = query.template.lower().split()
     last = next((part for part in reversed(parts) if "{group}" not in part), "")
-    _, found, rest = f" {text}".partition(f" {last} ")
+    _, matched, ending = f" {text}".partition(f" {last} ")
     words = (_words(part.replace("{group}", group)) for part in parts)
-    if not (found and all(word in _words(text) for word in words)):
+    if not (matched and all(word in _words(text) for word in words)):
         return "prompt rewritten", ""
-    return "", rest
+    return "", ending
 
 
 def _words(text: str) -> str:
     """Return the words of a text between spaces; hyphens and possessives are part of a word."""
     text = text.translate(INSIDE)
-    kept = (c if unicodedata.category(c)[0] in "LMN" or ord(c) in INSIDE else " " for c in text)
-    return " ".join(["", *"".join(kept).split(), ""])
+    letters = (c if unicodedata.category(c)[0] in "LMN" or ord(c) in INSIDE else " " for c in text)
+    return " ".join(["", *"".join(letters).split(), ""])
 
 
-def _answers(snapshot: Snapshot, file: str, known: Mapping[str, Query]) -> Iterator[dict[str, Any]]:
+def _answers(
+    snapshot: Snapshot, file: str, queries_by_text: Mapping[str, Query]
+) -> Iterator[dict[str, Any]]:
     with reading(snapshot.folder / file, AGAIN):
         lines = [parsed(line) for line in snapshot.read(file).split(b"\n")[:-1]]
-        if [line["query"] for line in lines] != list(known):
+        if [line["query"] for line in lines] != list(queries_by_text):
             raise ValueError("not an answer to each query")
         yield from lines
 
@@ -191,27 +193,27 @@ def _published(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row]:
             "datasets.stereotypes.published, or fetch a wave with it"
         )
     rows = list(read(snapshot, f"published/{name}.csv", published, AGAIN))
-    kept = single = {row.number for row in rows if " " not in row.attribute}
+    selected = single = {row.number for row in rows if " " not in row.attribute}
     if about["single_words"]:
         file = f"published/{name}.single_words.csv"
-        kept = chosen(rows, list(read(snapshot, file, published, AGAIN)))
+        selected = chosen(rows, list(read(snapshot, file, published, AGAIN)))
     language, rules = about["language"], params.rules(about["language"])
     seen: set[tuple[str, str, str]] = set()
     for row in sorted(rows, key=lambda r: (r.category, r.group, r.query, r.attribute, r.number)):
-        same = (row.query, row.group, row.attribute)
-        told = flags(row.attribute, rules, "" if row.template.endswith(" so") else "so")
-        told += ["left_out"] if row.number in single - kept else []
-        told += ["repeated"] if same in seen else []
-        seen.add(same)
+        completion = (row.query, row.group, row.attribute)
+        reasons = flags(row.attribute, rules, "" if row.template.endswith(" so") else "so")
+        reasons += ["left_out"] if row.number in single - selected else []
+        reasons += ["repeated"] if completion in seen else []
+        seen.add(completion)
         query = (row.category, row.group, language, row.template, row.query.lower(), row.attribute)
-        by: list[Any] = [[row.engine], [], about["wave"], sorted(told), row.number]
-        yield _row(name, *query, row.number in kept, *by)
+        by: list[Any] = [[row.engine], [], about["wave"], sorted(reasons), row.number]
+        yield _row(name, *query, row.number in selected, *by)
 
 
 class Published(NamedTuple):
     """One row of the file, its fields stripped."""
 
-    number: int  # of the row in the file, from 1
+    number: int  # row in the file, from 1
     query: str
     category: str
     group: str
@@ -248,13 +250,13 @@ def chosen(rows: list[Published], single: list[Published]) -> set[int]:
     Each row of the second file stands for one of the first: of the same engine where there is
     one, else the first that is left.
     """
-    found: set[int] = set()
+    numbers: set[int] = set()
     for end in (None, 5):  # with the engine, then without
         # rows of the second file that have found theirs already are taken out
-        rest = Counter(row[1:end] for row in single)
-        rest.subtract(row[1:end] for row in rows if row.number in found)
+        unmatched = Counter(row[1:end] for row in single)
+        unmatched.subtract(row[1:end] for row in rows if row.number in numbers)
         for row in rows:
-            if row.number not in found and rest[row[1:end]] > 0:
-                rest[row[1:end]] -= 1
-                found.add(row.number)
-    return found
+            if row.number not in numbers and unmatched[row[1:end]] > 0:
+                unmatched[row[1:end]] -= 1
+                numbers.add(row.number)
+    return numbers

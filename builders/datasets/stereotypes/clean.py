@@ -8,7 +8,7 @@ from pydantic import Field
 
 from plumbline.builders.core.params import Params
 
-# of more than one word; no adjective; of its day; says nothing of the group; a row before has it;
+# Several words; no adjective; its day alone; nothing about the group; repeats an earlier row;
 # one word that the authors left out
 FLAGS = ("multi_word", "not_adjective", "trend", "neutral", "repeated", "left_out")
 YEAR = re.compile(r"\b(19|20)\d\d\b")
@@ -53,21 +53,21 @@ def flags(attribute: str, rules: Cleaning, term: str = "") -> list[str]:
     """
     low = attribute.casefold()
     words = low.split()
-    found = []
+    reasons = []
     if len(words) > 1:
-        found.append("multi_word")
+        reasons.append("multi_word")
     elif not term and not adjective(low, rules):
-        found.append("not_adjective")
+        reasons.append("not_adjective")
     trends = "|".join(map(re.escape, rules.trends))
     if YEAR.search(low) or (trends and re.search(rf"(?<!\w)({trends})(?!\w)", low)):
-        found.append("trend")
+        reasons.append("trend")
     if words[0] in rules.neutral:
-        found.append("neutral")
-    return sorted(found)
+        reasons.append("neutral")
+    return sorted(reasons)
 
 
 def adjective(word: str, rules: Cleaning) -> bool:
-    """Return whether nothing speaks against a word being an adjective.
+    """Tell an adjective: nothing speaks against the word being one.
 
     The rule knows words and endings only, no context: a noun without an ending of nouns passes.
     """

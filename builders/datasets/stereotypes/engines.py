@@ -63,15 +63,15 @@ def read(form: str, text: str, query: str | None = None) -> list[Suggestion]:
     except ValueError as error:
         raise ValueError("not whole JSON") from error
     try:
-        found = FORMATS[form](tree)
+        suggestions = FORMATS[form](tree)
     except (KeyError, IndexError, TypeError) as error:
         raise ValueError(f"JSON, but no answer of the format {form}") from error
-    if not all(isinstance(suggestion.text, str) for suggestion in found):
+    if not all(isinstance(suggestion.text, str) for suggestion in suggestions):
         raise ValueError(f"JSON, but no answer of the format {form}")
     echo = _echo(form, tree)
     if query is not None and echo is not None and _plain(echo) != _plain(query):
         raise ValueError(f"the answer to another query, {echo!r}")
-    return found
+    return suggestions
 
 
 def _echo(form: str, tree: Any) -> str | None:
@@ -104,7 +104,7 @@ def _chrome(tree: Any) -> list[Suggestion]:
     kinds = about.get("google:suggesttype") or [QUERY] * len(plain)
     if len(plain) != len(kinds):
         raise TypeError("metadata of other suggestions")
-    return [one._replace(kind=kind) for one, kind in zip(plain, kinds, strict=True)]
+    return [suggestion._replace(kind=kind) for suggestion, kind in zip(plain, kinds, strict=True)]
 
 
 FORMATS: dict[str, Callable[[Any], list[Suggestion]]] = {

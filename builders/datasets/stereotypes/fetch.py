@@ -126,8 +126,8 @@ class Params(Section):
     def _fit(self) -> Params:
         if not set(self.absent) < set(self.engines):
             raise ValueError("absent: an engine that is not under engines, or all of them")
-        if both := set(self.locales) & set(self.published):
-            raise ValueError(f"{', '.join(sorted(both))}: both under locales and under published")
+        if shared := set(self.locales) & set(self.published):
+            raise ValueError(f"{', '.join(sorted(shared))}: both under locales and under published")
         for name, locale in self.locales.items():
             if locale.language not in self.groups or locale.language not in self.templates:
                 raise ValueError(f"{name}: no groups or no templates for {locale.language!r}")
@@ -163,15 +163,15 @@ def fetch(
     absent = {f"{e}/{locale}": "given up" for e in sorted(params.absent) for locale in wave}
     for engine in params.absent:
         shutil.rmtree(into / "answers" / engine, ignore_errors=True)
-    there = sorted(set(params.engines) - set(params.absent))
-    for engine, locale in product(there, sorted(params.locales)):
+    present = sorted(set(params.engines) - set(params.absent))
+    for engine, locale in product(present, sorted(params.locales)):
         path = into / UNFINISHED / f"{engine}.{locale}.jsonl"
-        whole = into / "answers" / engine / f"{locale}.jsonl.gz"
+        answers = into / "answers" / engine / f"{locale}.jsonl.gz"
         ask = partial(_ask, params.engines[engine], params.locales[locale], fetch.politeness)
         try:
-            if not whole.exists():
+            if not answers.exists():
                 pause = 0 if mirror_of(politeness) else params.pause_s
-                _finish(path, whole, wave[locale], ask, now, params, pause)
+                _finish(path, answers, wave[locale], ask, now, params, pause)
         except UserError as problem:
             done = f"{len(_answered(path))} of {len(wave[locale])}"
             stopped.append(f"{engine}/{locale}, {done}: {problem}")
@@ -180,7 +180,7 @@ def fetch(
             f"{into}: not whole yet ({'; '.join(stopped)}); run the same again, or give an engine "
             "up with sources.autocomplete.absent"
         )
-    times = sorted(_times(wave, there, into))
+    times = sorted(_times(wave, present, into))
     number = sum(map(len, wave.values()))
     named = sorted(params.published.items())
     shutil.rmtree(into / UNFINISHED, ignore_errors=True)
@@ -196,21 +196,21 @@ def fetch(
 
 def _read_files(fetch: Fetch, params: Params) -> None:
     """Fetch the groups, and what others published."""
-    for language, place in sorted(params.groups.items()):
-        fetch.read({f"groups/{language}.csv": place}, groups, MISSING)
+    for language, source in sorted(params.groups.items()):
+        fetch.read({f"groups/{language}.csv": source}, groups, MISSING)
     for name, others in sorted(params.published.items()):
         for end, address in (("", others.address), (".single_words", others.single_words)):
             if address:
                 fetch.read({f"published/{name}{end}.csv": address}, published)
 
 
-def _times(wave: Mapping[str, list[str]], there: list[str], into: Path) -> Iterator[str]:
+def _times(wave: Mapping[str, list[str]], present: list[str], into: Path) -> Iterator[str]:
     """Yield when answers came; each query of the wave must have just one, of every engine."""
-    for engine, (locale, asked) in product(there, sorted(wave.items())):
+    for engine, (locale, expected) in product(present, sorted(wave.items())):
         path = into / "answers" / engine / f"{locale}.jsonl.gz"
         with reading(path, "remove it and fetch again"):
             lines = [parsed(line) for line in whole_of(path).splitlines()]
-            if [line["query"] for line in lines] != asked:
+            if [line["query"] for line in lines] != expected:
                 raise ValueError("not an answer to each query")
         yield from (line["retrieved"] for line in lines)
 
@@ -229,17 +229,17 @@ def _ask(engine: Engine, locale: Locale, politeness: Politeness, query: str) -> 
         code = engines.encoding(body, kind)
         text = body.decode(code)
         try:
-            found = engines.read(engine.format, text, query)
+            listed = engines.read(engine.format, text, query)
         except ValueError as error:
             raise Busy(f"answered {error}") from error
-        return {"query": query, "body": text, "encoding": code, "type": kind, EMPTY: not found}
+        return {"query": query, "body": text, "encoding": code, "type": kind, EMPTY: not listed}
 
     return patiently(ask, address, politeness)
 
 
 def _finish(
     path: Path,
-    whole: Path,
+    answers_file: Path,
     queries: list[str],
     ask: Callable[[str], dict[str, Any]],
     now: Callable[[], datetime],
@@ -267,9 +267,9 @@ def _finish(
                 "raise sources.autocomplete.empty_in_a_row"
             )
         time.sleep(pause_s)
-    kept = ({k: v for k, v in answers[q].items() if k != EMPTY} for q in queries)
-    lines = (json.dumps(answer, ensure_ascii=False, sort_keys=True) for answer in kept)
-    write_gzip(whole, "".join(f"{line}\n" for line in lines).encode())
+    kept_answers = ({k: v for k, v in answers[q].items() if k != EMPTY} for q in queries)
+    lines = (json.dumps(answer, ensure_ascii=False, sort_keys=True) for answer in kept_answers)
+    write_gzip(answers_file, "".join(f"{line}\n" for line in lines).encode())
     path.unlink(missing_ok=True)
 
 
@@ -278,10 +278,10 @@ def _answered(path: Path) -> dict[str, dict[str, Any]]:
     if not path.exists():
         return {}
     body = path.read_bytes()
-    whole = body[: body.rfind(b"\n") + 1]
-    if whole != body:
-        write_bytes(path, whole)
-    return {line["query"]: line for line in map(json.loads, whole.splitlines())}
+    complete = body[: body.rfind(b"\n") + 1]
+    if complete != body:
+        write_bytes(path, complete)
+    return {line["query"]: line for line in map(json.loads, complete.splitlines())}
 
 
 def _append(path: Path, answer: dict[str, Any]) -> None:

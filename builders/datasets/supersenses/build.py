@@ -65,7 +65,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("lemma", "pos", "supersense"))
-COUNTS = ("supersense best",)  # of the card
+COUNTS = ("supersense best",)  # tables of the card
 
 
 class Params(SnapshotParams):
@@ -83,14 +83,14 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     same adjective is a reject.
     """
     (language,) = params.languages
-    found: dict[str, tuple[str, dict[str, float]]] = {}
+    classes: dict[str, tuple[str, dict[str, float]]] = {}
     for file in snapshot.names("adjectives/"):
         for spelled, choice, probabilities in read(snapshot, file, adjectives, "fetch it again"):
             lemma = unicodedata.normalize("NFC", spelled)
-            if lemma in found:
+            if lemma in classes:
                 yield Reject(language, lemma, "adjective a second time")
-            found.setdefault(lemma, (choice, probabilities))
-    for lemma, (choice, probabilities) in sorted(found.items()):
+            classes.setdefault(lemma, (choice, probabilities))
+    for lemma, (choice, probabilities) in sorted(classes.items()):
         for name, weight in sorted(probabilities.items()):
             yield _row(language, lemma, f"adj.{name}", weight, None, name == choice)
     for lemma, counts in sorted(_senses(snapshot).items()):
@@ -113,13 +113,15 @@ def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
             raise ValueError(f"line {number} has {len(fields)} columns, not three")
         lemma, choice, packed = fields
         try:
-            given = parsed(packed)
+            weights = parsed(packed)
         except ValueError as error:
             raise ValueError(f"line {number}: the third column is not JSON") from error
-        if not isinstance(given, dict) or {str(key).lower() for key in given} != set(ADJECTIVES):
+        if not isinstance(weights, dict) or {str(key).lower() for key in weights} != set(
+            ADJECTIVES
+        ):
             raise ValueError(f"line {number}: not a probability for each of the 13 classes")
-        probabilities = {str(key).lower(): p for key, p in given.items()}
-        sound = all(isinstance(p, int | float) and 0 <= p <= 1 for p in given.values())
+        probabilities = {str(key).lower(): p for key, p in weights.items()}
+        sound = all(isinstance(p, int | float) and 0 <= p <= 1 for p in weights.values())
         if not sound or not math.isclose(sum(probabilities.values()), 1, abs_tol=1e-6):
             raise ValueError(f"line {number}: not probabilities that sum to 1")
         name = choice.lower()
@@ -138,9 +140,9 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
     if not isinstance(tree, dict) or not tree:
         raise ValueError("no synset in it")
     for synset, entry in tree.items():
-        members = entry.get("members") if isinstance(entry, dict) else None
+        members: Any = entry.get("members") if isinstance(entry, dict) else None
         listed = isinstance(members, list) and members and all(isinstance(m, str) for m in members)
-        if not listed or entry["partOfSpeech"] != "v":
+        if not listed or entry.get("partOfSpeech") != "v":
             raise ValueError(f"{synset}: not a synset of verbs with members")
         if len(set(members)) < len(members):
             raise ValueError(f"{synset}: a member appears twice")
@@ -152,7 +154,7 @@ def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
     files = list(snapshot.names("verbs/"))
     if missing := sorted({f"verbs/verb.{name}.yaml" for name in VERBS} - set(files)):
         raise UserError(f"{snapshot.folder}: no {', '.join(missing)}; fetch the snapshot again")
-    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    senses: defaultdict[str, Counter[str]] = defaultdict(Counter)
     seen: set[str] = set()
     for file in files:
         where, name = snapshot.folder / file, file.removeprefix("verbs/verb.").removesuffix(".yaml")
@@ -163,5 +165,5 @@ def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
                 raise UserError(f"{where}: {synset} stands in two places; fetch it again")
             seen.add(synset)
             for member in members:
-                found[unicodedata.normalize("NFC", member)][name] += 1
-    return found
+                senses[unicodedata.normalize("NFC", member)][name] += 1
+    return senses

@@ -38,7 +38,7 @@ COLUMNS = (
     Column("licence", "string", f"on what terms they may be used{NOTE}"),
 )
 SCHEMA = Schema(COLUMNS, key=("respondent", "item"))
-COUNTS = ("simulated gender infected",)  # of the card
+COUNTS = ("simulated gender infected",)  # tables of the card
 
 
 class Survey(Shared):
@@ -73,15 +73,15 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         hint = f"; only a simulated one is shipped ({PAGE} has the format)"
         (entry,) = declared(snapshot, Survey, "surveys", config, hint=hint)
         facts = entry.model_dump(include={"scale", "simulated", "source", "licence"})
-        found = read(snapshot, f"{config}.csv", responses.respondents, "mend it and fetch again")
-        for person in sorted(found, key=lambda r: r.name):
+        people = read(snapshot, f"{config}.csv", responses.respondents, "mend it and fetch again")
+        for person in sorted(people, key=lambda r: r.name):
             codes = (
                 responses.GENDERS.index(person.gender),
                 responses.INFECTED.index(person.infected),
             )
-            own = {"respondent": person.name, "gender": codes[0], "infected": codes[1]}
+            values = {"respondent": person.name, "gender": codes[0], "infected": codes[1]}
             for item, answer in sorted(person.answers.items()):
                 if answer is None:
                     yield Reject(config, f"{person.name}/{item}", "no answer")
                 else:
-                    yield Row(config, own | facts | {"item": item, "answer": answer})
+                    yield Row(config, values | facts | {"item": item, "answer": answer})

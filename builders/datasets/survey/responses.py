@@ -36,31 +36,31 @@ def respondents(body: bytes, *, simulated: bool = False) -> list[Respondent]:
     items = head[len(FIRST) :]
     if not items or len(set(items)) < len(items) or "" in items:
         raise ValueError("line 1: no item, or one that has no name, or one that another has")
-    found: dict[str, Respondent] = {}
-    for number, (name, gender, infected, *given) in rows:
+    people: dict[str, Respondent] = {}
+    for number, (name, gender, infected, *values) in rows:
         if gender not in GENDERS or infected not in INFECTED:
-            known = f"{', '.join(GENDERS)}; {', '.join(INFECTED)}"
-            raise ValueError(f"line {number}: gender or infected is none of {known}")
-        for item, value in zip(items, given, strict=True):
+            allowed = f"{', '.join(GENDERS)}; {', '.join(INFECTED)}"
+            raise ValueError(f"line {number}: gender or infected is none of {allowed}")
+        for item, value in zip(items, values, strict=True):
             if value not in ("", *map(str, range(LOWEST, HIGHEST + 1))):
                 raise ValueError(f"line {number}: the answer to {item} is not 1 to 5")
-        if not name or name in found:
+        if not name or name in people:
             raise ValueError(f"line {number}: a respondent has no name, or a second line")
         if simulated and not name.startswith(SIMULATED):
             raise ValueError(
                 f"line {number}: no simulated respondent: its name is not {SIMULATED}-…"
             )
-        answers = [int(value) if value else None for value in given]
-        found[name] = Respondent(name, gender, infected, dict(zip(items, answers, strict=True)))
-    if not found:
+        answers = [int(value) if value else None for value in values]
+        people[name] = Respondent(name, gender, infected, dict(zip(items, answers, strict=True)))
+    if not people:
         raise ValueError("no respondent in it")
-    return list(found.values())
+    return list(people.values())
 
 
 def unnamed(body: bytes) -> bytes:
     """Return a file of answers with a salted number for each respondent's name, sorted by it."""
     head, rows = table(body, FIRST, more=True)
-    found = io.StringIO()
-    lines = sorted([pseudonym(name), *rest] for _, (name, *rest) in rows)
-    csv.writer(found, lineterminator="\n").writerows([head, *lines])
-    return found.getvalue().encode()
+    written = io.StringIO()
+    lines = sorted([pseudonym(name), *values] for _, (name, *values) in rows)
+    csv.writer(written, lineterminator="\n").writerows([head, *lines])
+    return written.getvalue().encode()

@@ -25,7 +25,7 @@ COLUMNS = (
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("split label",)  # of the card
+COUNTS = ("split label",)  # tables of the card
 
 
 class Params(SnapshotParams):
@@ -75,13 +75,13 @@ class Corpus(Terms):
         return f"{self.task}-{self.language}"
 
     def files(self, part: str) -> dict[str, str]:
-        """Return where the files of a split are, by the file of the snapshot that keeps each."""
-        stem, place = f"{self.config}/{self.name}", self.parts[part]
+        """Return the places of the files of a split, by the file of the snapshot for each."""
+        stem, address = f"{self.config}/{self.name}", self.parts[part]
         if self.format != "tweeteval":
-            return {f"{stem}/{part}.{self.format}": place}
+            return {f"{stem}/{part}.{self.format}": address}
         return {
-            f"{stem}/{part}_text.txt": place.replace("{what}", "text"),
-            f"{stem}/{part}_labels.txt": place.replace("{what}", "labels"),
+            f"{stem}/{part}_text.txt": address.replace("{what}", "text"),
+            f"{stem}/{part}_labels.txt": address.replace("{what}", "labels"),
             f"{stem}/mapping.txt": self.mapping,
         }
 
@@ -120,10 +120,10 @@ def texts(corpus: Corpus, part: str, *bodies: bytes) -> Iterator[Tagged]:
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per text, in the order of its corpus; a text is there once in a config."""
-    every = declared(snapshot, Corpus, "corpora")
+    declared_corpora = declared(snapshot, Corpus, "corpora")
     for config in params.configs:
         seen: dict[str, str] = {}
-        for corpus in (corpus for corpus in every if corpus.config == config):
+        for corpus in (corpus for corpus in declared_corpora if corpus.config == config):
             for part in sorted(corpus.parts):
                 yield from _rows(snapshot, corpus, part, seen)
 
@@ -137,14 +137,14 @@ def _rows(
     with reading(where, "mend it, or how it is declared under sources.targets, and fetch again"):
         for text in texts(corpus, part, *(snapshot.read(path) for path in corpus.files(part))):
             split, reason = text.split or part, ""
-            place = f"{corpus.name}/{split}/{text.id}"
+            key = f"{corpus.name}/{split}/{text.id}"
             if not text.text:
                 reason = "no text"
             elif text.text in seen:
-                same = seen[text.text] == text.label
-                reason = "the same text again" if same else "the same text with another label"
+                equal = seen[text.text] == text.label
+                reason = "the same text again" if equal else "the same text with another label"
             if reason:
-                yield Reject(corpus.config, place, reason)
+                yield Reject(corpus.config, key, reason)
             else:
                 seen[text.text] = text.label
-                yield Row(corpus.config, text._asdict() | {"id": place, "split": split} | facts)
+                yield Row(corpus.config, text._asdict() | {"id": key, "split": split} | facts)

@@ -47,7 +47,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("form", "lemma", "pos"))
-COUNTS = ("pos place",)  # of the card
+COUNTS = ("pos place",)  # tables of the card
 
 
 class Order(Section):
@@ -57,7 +57,7 @@ class Order(Section):
     clause: Literal["SVO", "SOV", "VSO"] = Field(description="of subject, verb and object")
 
     def place(self, pos: str) -> str:
-        """Return whether a word of this part of speech stands before or after the name."""
+        """Return the place of a word of this part of speech: before or after the name."""
         first = self.adjective == "Adj-N" if pos == "ADJ" else self.clause == "VSO"
         return "before" if first else "after"
 
@@ -79,7 +79,7 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per form, lemma and part of speech, sorted; rejects are counted by reason."""
     for language in params.languages:
-        found: defaultdict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
+        words_of_language: defaultdict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
         rejects: Counter[tuple[str, str]] = Counter()
         for name in snapshot.names(f"{language}/"):
             file = name.split("/", 1)[1]
@@ -91,10 +91,10 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
                     elif not form or not all(map(_letterlike, form)):
                         rejects[file, "not a plain word"] += 1
                     else:
-                        found[form, lemma, upos][file] += 1
+                        words_of_language[form, lemma, upos][file] += 1
         for (file, reason), count in sorted(rejects.items()):
             yield Reject(language, file, reason, number=count)
-        for (form, lemma, upos), counts in sorted(found.items()):
+        for (form, lemma, upos), counts in sorted(words_of_language.items()):
             values = {
                 "form": form,
                 "lemma": lemma,
