@@ -23,7 +23,7 @@ def _builder(dataset: str) -> ModuleType:
 def build(options: Namespace) -> None:
     """Build one dataset from the snapshot that params.yaml names."""
     from plumbline.builders.core.build import build as build_dataset
-    from plumbline.builders.core.progress import warn
+    from plumbline.builders.core.errors import warn
 
     name = options.command
     counts = build_dataset(name, _builder(name))

@@ -22,10 +22,9 @@ import polars as pl
 from pydantic import Field
 
 from calibration.rates import CALIBRATION, rows, tally
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import Bar, UserError, each
 from plumbline.builders.core.front_matter import Origin
 from plumbline.builders.core.params import Params, section
-from plumbline.builders.core.progress import Bar, each
 from plumbline.probes import CALIBRATED, module_of
 from plumbline.probes.core.run_analysis import write_tables
 

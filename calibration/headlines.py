@@ -11,7 +11,7 @@ import polars as pl
 
 from calibration.calibrate import analyse, analysis_of, simulation_of
 from calibration.truth import Truth
-from plumbline.builders.core.progress import Bar
+from plumbline.builders.core.errors import Bar
 from plumbline.probes.report.tables import labelled
 from plumbline.probes.report.view import LEVEL
 from plumbline.probes.site.headlines import HEADLINES

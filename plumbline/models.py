@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models import preflight
+from plumbline.probes.models import load
 from plumbline.workspace import WORLDS
 
 ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
@@ -38,7 +38,7 @@ def find(model: str | Path, *, name: str = "", kind: str = "", revision: str = "
         return Target(str(model), facts["model"].get("kind", "masked"), None)
     path = Path(model).expanduser()
     if path.is_dir() or isinstance(model, Path) or str(model).startswith((".", "/", "~")):
-        kind = preflight.look(path.absolute(), str(model), kind)
+        kind = load.look(path.absolute(), str(model), kind)
         if revision:
             raise UserError(f"{model}: a folder has no revision; leave it out")
         entry = {"id": path.resolve().as_posix(), "kind": kind}
@@ -88,22 +88,22 @@ def _look_on_hub(name: str, kind: str, revision: str) -> tuple[str, str]:
     from huggingface_hub import get_token, try_to_load_from_cache
 
     if re.fullmatch(r"[0-9a-f]{40}", revision):
-        cached = try_to_load_from_cache(name, preflight.CONFIG, revision=revision)
+        cached = try_to_load_from_cache(name, load.CONFIG, revision=revision)
         if isinstance(cached, str) and any(Path(cached).parent.glob("*.safetensors")):
-            return preflight.look(Path(cached).parent, name, kind), revision
+            return load.look(Path(cached).parent, name, kind), revision
     from plumbline.builders.release import hub
 
     api, path = hub.client(get_token()), ""
-    with hub.answering(f"{name}@{revision}"), preflight.admitted(name):
+    with hub.answering(f"{name}@{revision}"), load.admitted(name):
         info: Any = api.model_info(name, revision=revision)
         files = {file.rfilename for file in info.siblings or ()}
-        if preflight.CONFIG in files:
-            path = api.hf_hub_download(name, preflight.CONFIG, revision=str(info.sha))
+        if load.CONFIG in files:
+            path = api.hf_hub_download(name, load.CONFIG, revision=str(info.sha))
     config = json.loads(Path(path).read_text("utf-8")) if path else None
-    if problem := preflight.problem(files, config, kind):
+    if problem := load.problem(files, config, kind):
         raise UserError(f"{name}: {problem}")
     assert config is not None
-    return kind or str(preflight.kind_of(config)), str(info.sha)
+    return kind or str(load.kind_of(config)), str(info.sha)
 
 
 def _params_name(text: str) -> str:

@@ -287,7 +287,7 @@ def _recovery(_: Arguments) -> None:
 
 
 def _report(_: Arguments) -> None:
-    from plumbline.builders.core.progress import during
+    from plumbline.builders.core.errors import during
     from plumbline.probes.site.build import write
 
     with during("report"):

@@ -25,7 +25,7 @@ NEUTRAL = {
     "builders/core/progress.py",
     "probes/core/assignments.py",
     "probes/core/ray_runner.py",
-    "probes/models/preflight.py",
+    "probes/models/load.py",
 }
 
 

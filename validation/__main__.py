@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from plumbline.builders.core import cli
-from plumbline.builders.core.progress import during
+from plumbline.builders.core.errors import during
 
 NAMES = sorted(p.stem for p in (Path(__file__).parent / "datasets").glob("[a-z]*.py"))
 

@@ -12,9 +12,8 @@ from typing import Any
 import polars as pl
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UserError, during, each
 from plumbline.builders.core.params import section
-from plumbline.builders.core.progress import during, each
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.validation import accepted, suite, texts
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.politicians.script import script_of
+from plumbline.builders.readers.table import script_of
 from plumbline.validation.suite import Params, Table, frames, listed, retrieved
 
 READ = 5_000  # texts of a config whose language is judged, evenly taken from all

@@ -38,8 +38,7 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.progress import Bar
+from plumbline.builders.core.errors import Bar, UserError
 from plumbline.probes.models.scorer import MASK
 
 if TYPE_CHECKING:

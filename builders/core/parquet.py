@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.progress import Bar
+from plumbline.builders.core.errors import Bar, UserError
 from plumbline.builders.core.schema import Schema
 
 if TYPE_CHECKING:

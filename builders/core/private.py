@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from plumbline.builders.core.errors import UserError, reading
+from plumbline.builders.core.errors import UserError, reading, warn
 from plumbline.builders.core.parquet import DATASETS, Reject, Row
-from plumbline.builders.core.progress import warn
 from plumbline.builders.core.snapshot import write_bytes
 
 FOLDER = Path("private")

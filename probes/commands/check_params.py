@@ -15,7 +15,7 @@ from plumbline.builders.core.snapshot import MANIFEST
 from plumbline.builders.datasets.corpora.sample import CONFIGS
 from plumbline.probes import ALL, ASIDE, EACH, POOLED, PROBES, module_of
 from plumbline.probes.core import assignments
-from plumbline.probes.models import preflight
+from plumbline.probes.models import load
 from plumbline.probes.models.params import NAME, VERBS, Model, verbs, worlds
 from plumbline.probes.training import checkpoints, pretrain
 
@@ -133,7 +133,7 @@ def _models(tree: dict[str, Any], file: str) -> Iterator[str]:
             unpinned += [] if entry.get("revision") else [name]
         elif kind in VERBS:
             try:
-                preflight.look(Path(where), f"models.{name}: {where}", kind)
+                load.look(Path(where), f"models.{name}: {where}", kind)
             except UserError as problem:
                 yield str(problem)
     if unpinned:

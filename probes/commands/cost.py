@@ -9,8 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.progress import Bar
+from plumbline.builders.core.errors import Bar, UserError
 from plumbline.probes import PROBES
 from plumbline.probes.core.assignments import assigned_models
 from plumbline.probes.core.run_probe import Shard, Task, Worker

@@ -10,8 +10,8 @@ import polars as pl
 import polars.selectors as cs
 
 from plumbline.builders.core import front_matter, parquet
+from plumbline.builders.core.errors import during
 from plumbline.builders.core.params import STUDIES
-from plumbline.builders.core.progress import during
 from plumbline.probes import PROBES, module_of
 from plumbline.probes.controls.measures import MEASURES, RECOVERY
 from plumbline.probes.core.assignments import assigned_models

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plumbline.builders.core import front_matter, parquet
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import UserError, during
 from plumbline.builders.core.params import section
 from plumbline.builders.core.parquet import carrying
-from plumbline.builders.core.progress import during
 from plumbline.probes import EACH, POOLED, module_of
 from plumbline.probes.core.assignments import assigned_models, stage_of
 

@@ -24,10 +24,9 @@ import pyarrow as pa
 
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core import parquet as store
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import ALONE, Bar, UserError, each
 from plumbline.builders.core.params import entry, section
 from plumbline.builders.core.parquet import carrying
-from plumbline.builders.core.progress import ALONE, Bar, each
 from plumbline.builders.core.schema import Column
 from plumbline.builders.core.snapshot import digest, write_bytes
 from plumbline.probes import module_of

@@ -18,7 +18,7 @@ from pydantic import Field
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.script import script_of
+from plumbline.builders.readers.table import script_of
 from plumbline.probes.politicians.words import sentiment_shares, word_counts
 from plumbline.probes.politicians.words.sentiment_shares import TopWords
 from plumbline.probes.politicians.words.word_counts import FEMALE, MALE, Lists, Named, by_name

@@ -21,9 +21,8 @@ import polars as pl
 from pydantic import Field, model_validator
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import Bar, UserError
 from plumbline.builders.core.params import section
-from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import digest, write_bytes
 from plumbline.probes.models.load import download, load
 from plumbline.probes.models.params import model, weights_folder

@@ -25,8 +25,7 @@ from transformers import (
 )
 from transformers.utils.logging import set_verbosity_error
 
-from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.progress import Bar
+from plumbline.builders.core.errors import Bar, UserError
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.probes.models.batching import cores, device
 from plumbline.probes.models.forward import pretrained

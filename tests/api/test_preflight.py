@@ -6,7 +6,7 @@ import pytest
 
 from plumbline.builders.core.errors import UserError
 from plumbline.models import find
-from plumbline.probes.models import preflight
+from plumbline.probes.models import load
 from plumbline.studies import fitting
 
 WHOLE = ("config.json", "tokenizer.json", "model.safetensors")
@@ -69,7 +69,7 @@ def test_find_rejects_a_folder_that_no_study_can_use(tmp_path, made, named):
 def test_look_byte_model_needs_no_tokenizer(tmp_path):
     files = ("config.json", "model.safetensors")
     where = folder(tmp_path / "m", "T5ForConditionalGeneration", files, model_type="byt5")
-    assert preflight.look(where, "m") == "seq2seq"
+    assert load.look(where, "m") == "seq2seq"
 
 
 def test_find_folder_named_like_a_control(tmp_path):

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import UserError, unwritten
-from plumbline.builders.core.progress import each
+from plumbline.builders.core.errors import UserError, each, unwritten
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.dvc import lock
 

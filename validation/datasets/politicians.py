@@ -11,7 +11,7 @@ from pydantic import Field
 from plumbline.builders.core import parquet as store
 from plumbline.builders.datasets.politicians.build import PUBLISHED
 from plumbline.builders.datasets.politicians.person import GENDERS, PRECISIONS, gender_of
-from plumbline.builders.datasets.politicians.script import script_of
+from plumbline.builders.readers.table import script_of
 from plumbline.validation import suite
 
 BORN = date(1900, 1, 1), date(2000, 12, 31)  # first and last day of birth

@@ -17,9 +17,8 @@ from typing import Any
 
 from pydantic import Field
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import Bar, UserError
 from plumbline.builders.core.params import Params
-from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.corpora.people import masked
 from plumbline.builders.readers.table import parsed
 

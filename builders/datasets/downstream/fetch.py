@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from plumbline.builders.core.errors import Bar
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.downstream.build import CONFIG, NOT_SHIPPED, PAGE
 from plumbline.builders.datasets.downstream.read import Corpus, read
 from plumbline.builders.fetch.files import Fetch, citations, licences

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from plumbline.builders.core.errors import reading
+from plumbline.builders.core.errors import Bar, reading
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.datasets.emotions.build import FILE, lexicon
 from plumbline.builders.fetch.files import Fetch

@@ -15,9 +15,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import Bar, UserError
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.names.build import FOLDER
 from plumbline.builders.fetch import sparql
 from plumbline.builders.fetch.files import Fetch, citations, licences

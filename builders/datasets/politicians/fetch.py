@@ -21,9 +21,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.errors import Bar, UserError
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_gzip
 from plumbline.builders.datasets.politicians.build import FILES, READERS
 from plumbline.builders.fetch import sparql

@@ -23,9 +23,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from plumbline.builders.core.errors import UserError, reading
+from plumbline.builders.core.errors import Bar, UserError, reading
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import whole as whole_of
 from plumbline.builders.core.snapshot import write_bytes, write_gzip
 from plumbline.builders.datasets.social_groups.fetch import MISSING

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from plumbline.builders.core.errors import Bar
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.supersenses.build import VERBS, adjectives, synsets
 from plumbline.builders.fetch.files import Fetch, fillable
 from plumbline.builders.fetch.http import ADDRESS, Politeness

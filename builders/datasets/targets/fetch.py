@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import Field, model_validator
 
+from plumbline.builders.core.errors import Bar
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.targets.build import Corpus, texts
 from plumbline.builders.fetch.files import Fetch, citations, licences
 from plumbline.builders.fetch.http import Politeness
