@@ -22,10 +22,8 @@ NEUTRAL = {
     "builders/core/cli.py",
     "builders/core/errors.py",
     "builders/core/params.py",  # the values that a stage reads stand in its params
-    "builders/core/progress.py",
     "probes/core/assignments.py",
     "probes/core/ray_runner.py",
-    "probes/models/load.py",
 }
 
 

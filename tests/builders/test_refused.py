@@ -19,7 +19,7 @@ from plumbline.builders.datasets.supersenses import build as supersenses
 from plumbline.builders.datasets.survey.responses import respondents
 from plumbline.builders.datasets.targets import build as targets
 from plumbline.builders.readers.name_lists import List, entries
-from plumbline.builders.readers.tweeteval import tweeteval
+from plumbline.builders.readers.table import tweeteval
 
 TERMS = {"licence": "CC0-1.0", "citation": "the project"}
 NAMES = List(name="x", address="x", **TERMS)
