@@ -225,9 +225,8 @@ def test_render_content_warning_and_tag(tmp_path):
     front, prose = write(tmp_path / "toys")
     lines = [line for line in prose.splitlines() if line]
     assert lines[:2] == ["# Toys", "> **Content warning.** Some toys swear."]
-    labels = [line.split(":")[0] for line in lines[2:6]]
-    assert labels == ["- **A row**", "- **Source**", "- **Use**", "- **Not for**"]
-    assert lines[6] == "## What"
+    assert lines[2] == "- **A row**: A word, and all about it."
+    assert [line.split(":")[0] for line in lines[3:5]] == ["- **Use**", "## What"]
     assert front["tags"] == ["toy", "not-for-all-audiences"]
     assert "content_warning" not in front
 
