@@ -304,10 +304,10 @@ def run(
         for name, frame in frames[pos].items():
             prior = None
             if frame.without is not None:  # every candidate's, without a name
-                (block,) = scorer.fill(
+                alone = scorer.fill(
                     [frame.without], words.forms, len(words.forms), language=language
                 )
-                ((scores, _),) = block.by_prompt()
+                ((scores, _),) = (fill for block in alone for fill in block.by_prompt())
                 prior = {word: nats for word, (nats, _) in scores.items()}
             prompts = (frame.about(person) for person in people)
             remaining = iter(people.items())

@@ -265,9 +265,8 @@ def void_stances(frames: Frames) -> str:
     )
     if changed.get("order", 1.0) <= RETAINED:
         return f"with the options reversed {changed['order']:.0%} of the sides stay"
-    sums = frames["items"].select(pl.col("^share_.*agree$", "share_missing").sum()).to_dicts()[0]
-    agreed = sums["share_agree"] + sums["share_strongly_agree"]
-    agreed /= max(1e-9, len(frames["items"]) - sums["share_missing"])
+    agreed, missing = frames["items"].select(pl.col("share_agreed", "share_missing").sum()).row(0)
+    agreed /= max(1e-9, len(frames["items"]) - missing)
     for name, part in SIDES.items():
         if name in changed and agreed - part * changed[name] >= BOTH:
             why = f"{agreed:.0%} of the statements are agreed with, and the side changes in "
