@@ -65,7 +65,8 @@ def test_groups_of_the_same_words_do_not_differ():
 def published():
     if not (SCORES.is_file() and NRC.is_file()):
         pytest.skip(f"{SCORES} or {NRC} is not there")
-    nrc = {e.word: np.array(e.affects) for e in lexicon(NRC.read_bytes())}
+    entries = lexicon(NRC.read_bytes())
+    nrc = {word: np.array([marks[a] for a in AFFECTS]) for word, _, marks in entries}
     return pl.read_parquet(SCORES), nrc
 
 
