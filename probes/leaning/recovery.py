@@ -67,9 +67,8 @@ def _compass(rows: Comparison, tables: Tables, stances: Stances) -> None:
     """Compare with the stances that were planted in corpora, in nats by axis."""
     planted, baselines, empty = tables["planted"], tables["baselines"], pl.DataFrame()
     languages = dict(baselines.select("questionnaire", "language").iter_rows())
-    written = float(
-        planted.filter(pl.col("corpus") != "", form="plain")["written"].to_numpy().mean()
-    )
+    texts = planted.filter(pl.col("corpus") != "", form="plain")["written"].to_numpy()
+    written = float(texts.mean()) if len(texts) else 0.0
     for cell in tables["coordinates"].select(CELL).unique().to_dicts():
         response_format, reading, questionnaire = cell.values()
         rows.at["language"] = languages[questionnaire]
