@@ -77,12 +77,12 @@ class Comparison:
         self.add(measure, Estimate(value, low, high, row["n"]), cluster, **key)
 
     def share(
-        self, measure: str, held: Sequence[bool] | pl.Series, cluster: str, **key: Any
+        self, measure: str, outcomes: Sequence[bool] | pl.Series, cluster: str, **key: Any
     ) -> None:
         """Add how often something holds, with Wilson's interval; nothing without any case."""
-        if len(held):
-            hits = float(sum(map(bool, held)))
-            self.add(measure, wilson(hits, len(held), self.confidence), cluster, **key)
+        if len(outcomes):
+            hits = float(sum(map(bool, outcomes)))
+            self.add(measure, wilson(hits, len(outcomes), self.confidence), cluster, **key)
 
     def discoveries(self, p: pl.Series, measure: str, cluster: str, **key: Any) -> None:
         """Add the share of tests with a p of at most .05."""
@@ -107,15 +107,15 @@ class Comparison:
         self, measure: str, values: Floats, groups: Sequence[str], cluster: str, **key: Any
     ) -> None:
         """Add the mean over groups of a (groups,) array without nan, and a bootstrap interval."""
-        known = ~np.isnan(values)
-        names = [group for group, keep in zip(groups, known, strict=True) if keep]
+        defined = ~np.isnan(values)
+        names = [group for group, keep in zip(groups, defined, strict=True) if keep]
         if not names:
             return
         weights = poisson(bits(keys(names), self.params.n_bootstrap, self.params.seed))
         with np.errstate(invalid="ignore"):
-            drawn = values[known] @ weights / weights.sum(axis=0)
-        low, high = map(float, percentiles(drawn, self.confidence))
-        estimate = Estimate(float(values[known].mean()), low, high, len(names))
+            replicates = values[defined] @ weights / weights.sum(axis=0)
+        low, high = map(float, percentiles(replicates, self.confidence))
+        estimate = Estimate(float(values[defined].mean()), low, high, len(names))
         self.add(measure, estimate, cluster, **key)
 
     def frame(self) -> pl.DataFrame:
@@ -145,8 +145,8 @@ def recover(studies: Sequence[str] = STUDIES) -> Path:
     hashes: dict[Path, str] = {}
     for study in studies:
         module: Any = importlib.import_module(f"plumbline.probes.{study}.recovery")
-        own = [probe for probe in PROBES if module_of(probe).split(".")[2] == study]
-        models = tuple(sorted({model for probe in own for model in assigned_models(probe)}))
+        probes = [probe for probe in PROBES if module_of(probe).split(".")[2] == study]
+        models = tuple(sorted({model for probe in probes for model in assigned_models(probe)}))
         needed = {name: parquet.require_validated(name) for name in getattr(module, "DATASETS", ())}
         inputs = Inputs(models, needed)
         folders = [inputs.tables(analysis) for analysis in module.TABLES]

@@ -107,9 +107,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     for probe in READ:
         table = scores(probe, inputs)
         for (measure, scale), scored in table.group_by("measure", "scale", maintain_order=True):
-            place = {"probe": probe, "measure": measure, "scale": scale}
+            key = {"probe": probe, "measure": measure, "scale": scale}
             for name, row in _rows(scored, params):
-                rows[name].append(place | row)
+                rows[name].append(key | row)
     tables = {}
     for name, schema in SCHEMAS.items():
         table = pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
@@ -123,8 +123,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _rows(table: pl.DataFrame, params: Params) -> Iterator[tuple[str, Row]]:
     """Yield the rows of one measure on one scale, each with the name of its table."""
     itself = _common_templates(table.filter(respondent=""))
-    for (language,), own in itself.sort("language").group_by("language", maintain_order=True):
-        for (model,), responses in own.sort("model").group_by("model", maintain_order=True):
+    for (language,), rows in itself.sort("language").group_by("language", maintain_order=True):
+        for (model,), responses in rows.sort("model").group_by("model", maintain_order=True):
             where: Row = {"language": language, "model": model}
             yield from _valid(responses, where, params)
             yield from _parts(responses, where, FACETS, params)
@@ -135,13 +135,13 @@ def _rows(table: pl.DataFrame, params: Params) -> Iterator[tuple[str, Row]]:
             if states["respondent"].n_unique() > 1:
                 axes = ("respondent", "statement")
                 yield from _consistency(states, where, axes, (ALPHA,), params)
-        answered, where = _answered(own), {"language": language, "model": ""}
+        answered, where = _answered(rows), {"language": language, "model": ""}
         yield from _parts(answered, where, (*FACETS, "model"), params)
         yield from _consistency(answered, where, ("statement", "model"), FORMS, params)
         yield from _consistency(answered, where, ("model", "statement"), (ALPHA,), params)
-    for (model,), own in itself.sort("model").group_by("model", maintain_order=True):
+    for (model,), rows in itself.sort("model").group_by("model", maintain_order=True):
         where = {"language": "", "model": model}
-        yield from _parts(_answered(own), where, (*FACETS, "language"), params)
+        yield from _parts(_answered(rows), where, (*FACETS, "language"), params)
 
 
 def _common_templates(table: pl.DataFrame) -> pl.DataFrame:
@@ -158,8 +158,8 @@ def _answered(table: pl.DataFrame) -> pl.DataFrame:
     return table.filter(valid >= ENOUGH)
 
 
-def _too_few(number: int, what: str) -> str:
-    return f"{number} level{'s' * (number != 1)} of {what}: {LEAST} are needed"
+def _too_few(number: int, name: str) -> str:
+    return f"{number} level{'s' * (number != 1)} of {name}: {LEAST} are needed"
 
 
 def _parts(
@@ -198,15 +198,15 @@ def _parts(
     small = len(valid) <= params.reml_scores
     restricted = reml(values, codes) if small else np.full(len(parts.terms), np.nan)
     total = np.maximum(parts.value, 0).sum()
-    for place, term in enumerate(parts.terms):
+    for index, term in enumerate(parts.terms):
         if set(term) & set(few):  # separated from the rest, but no sample
             continue
-        value, low, high = parts.interval(np.eye(len(parts.terms))[place], params.confidence)
-        number = int(parts.levels[place])
+        value, low, high = parts.interval(np.eye(len(parts.terms))[index], params.confidence)
+        number = int(parts.levels[index])
         more = {
-            "unbiased": finite(parts.value[place]),
+            "unbiased": finite(parts.value[index]),
             "share": finite(value / total) if total else None,
-            "reml": finite(restricted[place]),
+            "reml": finite(restricted[index]),
         }
         part = Estimate(value, low, high, number)
         yield "parts", row(" x ".join(term) or "rest", number, part) | more
@@ -230,9 +230,9 @@ def _consistency(
     cases, items = axes
     grid = complete(_grid(table, axes))
     key = where | {"cases": cases, "items": items, "n_items": grid.shape[1]}
-    for number, what in zip(grid.shape[::-1], (items, f"{cases}, complete"), strict=True):
+    for number, label in zip(grid.shape[::-1], (items, f"{cases}, complete"), strict=True):
         if number < LEAST:
-            reason = {"coefficient": coefficients[0], "reason": _too_few(number, what)}
+            reason = {"coefficient": coefficients[0], "reason": _too_few(number, label)}
             yield "consistency", key | NONE.row() | reason
             return
     if ALPHA in coefficients:

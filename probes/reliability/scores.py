@@ -153,8 +153,8 @@ def _stances(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
 def _named(text: str, offered: tuple[str, ...], prompt: str) -> float | None:
     """Return the stance of the option that a response names, None where it names none."""
     options = [option.strip().casefold() for option in offered] or list(OPTIONS)
-    place = choice(text, options, prompt, numbered=bool(offered)).option
-    return None if place is None else STANCES[OPTIONS.index(options[place])]
+    index = choice(text, options, prompt, numbered=bool(offered)).option
+    return None if index is None else STANCES[OPTIONS.index(options[index])]
 
 
 def _classification(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:

@@ -130,6 +130,6 @@ def percentiles(values: Floats, confidence: float) -> Limits:
     values = np.sort(values, axis=-1)  # nan goes last
     defined = np.maximum((~np.isnan(values)).sum(axis=-1, keepdims=True), 1) - 1
     tail = (1 - confidence) / 2
-    places = np.floor(tail * defined), np.ceil((1 - tail) * defined)
-    ends = (np.take_along_axis(values, place.astype(np.int64), axis=-1) for place in places)
+    ranks = np.floor(tail * defined), np.ceil((1 - tail) * defined)
+    ends = (np.take_along_axis(values, rank.astype(np.int64), axis=-1) for rank in ranks)
     return Limits(*(end[..., 0] for end in ends))

@@ -91,9 +91,9 @@ def chance(true: Labels, predicted: Labels) -> Chance:
     (0.5, 0.4667)
     """
     classes = int(max(true.max(), predicted.max())) + 1
-    have, given = (np.bincount(labels, minlength=classes) for labels in (true, predicted))
-    hits = have * given / len(true)
-    f1 = 2 * hits[have > 0] / (have + given)[have > 0]
+    rows, columns = (np.bincount(labels, minlength=classes) for labels in (true, predicted))
+    hits = rows * columns / len(true)  # of the marginal totals of the confusion matrix
+    f1 = 2 * hits[rows > 0] / (rows + columns)[rows > 0]
     return Chance(float(hits.sum() / len(true)), float(f1.mean()))
 
 
@@ -113,25 +113,26 @@ def dealt_p(true: Labels, predicted: Labels, n_permutations: int = 2000, seed: i
     """
     rng = np.random.default_rng(seed)
     classes = int(max(true.max(), predicted.max())) + 1
-    seen = np.bincount(true * classes + predicted, minlength=classes**2)
-    have, given = seen.reshape(classes, classes).sum(1), seen.reshape(classes, classes).sum(0)
+    observed = np.bincount(true * classes + predicted, minlength=classes**2)
+    true_counts, predicted_counts = (observed.reshape(classes, -1).sum(axis) for axis in (1, 0))
     tables = np.zeros((n_permutations, classes, classes), dtype=np.int64)
-    left = np.tile(given, (n_permutations, 1))
-    for row, number in enumerate(have):
-        wanted = np.full(n_permutations, number)
+    remaining = np.tile(predicted_counts, (n_permutations, 1))
+    for row, number in enumerate(true_counts):
+        unassigned = np.full(n_permutations, number)
         for column in range(classes):
-            rest = left[:, column + 1 :].sum(axis=1)
-            tables[:, row, column] = rng.hypergeometric(left[:, column], rest, wanted)
-            wanted -= tables[:, row, column]
-        left -= tables[:, row]
-    every = np.concatenate([seen[None], tables.reshape(n_permutations, -1)]).astype(np.float64)
-    return _tail(np.abs(_measures(every)[1] - chance(true, predicted).macro_f1))
+            later = remaining[:, column + 1 :].sum(axis=1)
+            tables[:, row, column] = rng.hypergeometric(remaining[:, column], later, unassigned)
+            unassigned -= tables[:, row, column]
+        remaining -= tables[:, row]
+    tables = np.concatenate([observed[None], tables.reshape(n_permutations, -1)])
+    macro_f1 = _measures(tables.astype(np.float64))[1]
+    return _tail(np.abs(macro_f1 - chance(true, predicted).macro_f1))
 
 
 def difference(
     true: Labels,
-    one: Labels,
-    other: Labels,
+    first: Labels,
+    second: Labels,
     *,
     confidence: float = 0.95,
     n_bootstrap: int = 2000,
@@ -146,22 +147,23 @@ def difference(
     are swapped with probability one half, and the p-value is (1 + number of differences at least as
     large) / (1 + n_permutations), two-sided.
     """
-    first, second = _resampled([one, other], true, n_bootstrap, seed)
-    apart = [_estimate(a - b, len(true), confidence) for a, b in zip(first, second, strict=True)]
-    right, others = one == true, other == true
-    alone = int((right & ~others).sum()), int((~right & others).sum())
-    far = _randomised(true, one, other, n_permutations, seed)
-    return Difference(apart[0], apart[1], sign_p(*alone), _tail(far), alone)
+    pairs = zip(*_resampled([first, second], true, n_bootstrap, seed), strict=True)
+    accuracy, macro_f1 = (_estimate(a - b, len(true), confidence) for a, b in pairs)
+    right = first == true, second == true
+    alone = int((right[0] & ~right[1]).sum()), int((~right[0] & right[1]).sum())
+    distances = _randomised(true, [first, second], n_permutations, seed)
+    return Difference(accuracy, macro_f1, sign_p(*alone), _tail(distances), alone)
 
 
-def _randomised(true: Labels, one: Labels, other: Labels, permutations: int, seed: int) -> Floats:
-    """Return how far apart macro-F1 are, as seen and swapped; texts of one kind are at once."""
-    (own, others), counts, _ = _kinds([one, other], true)
+def _randomised(true: Labels, pair: list[Labels], permutations: int, seed: int) -> Floats:
+    """Return absolute differences of macro-F1, (1 + permutations,), the observed one first."""
+    (first, second), counts, _ = _kinds(pair, true)
     draws = np.random.default_rng(seed).binomial(counts, 0.5, (permutations, len(counts)))
     moved = np.concatenate([np.zeros((1, len(counts))), draws])  # as they are first
     stays = counts - moved
-    first, second = (stays @ a + moved @ b for a, b in ((own, others), (others, own)))
-    return np.abs(_measures(first)[1] - _measures(second)[1])
+    pairs = (first, second), (second, first)
+    macro_f1 = [_measures(stays @ a + moved @ b)[1] for a, b in pairs]
+    return np.abs(macro_f1[0] - macro_f1[1])
 
 
 def _tail(distances: Floats) -> float:
@@ -180,8 +182,8 @@ def _resampled(
         raise ValueError("as many predictions as texts, and at least one, are needed")
     cells_of, counts, n = _kinds(predictions, true)
     draws = np.random.default_rng(seed).multinomial(n, counts / n, bootstrap)
-    every = np.concatenate([counts[None], draws]).astype(float)
-    return [_measures(every @ each) for each in cells_of]
+    samples = np.concatenate([counts[None], draws]).astype(float)
+    return [_measures(samples @ cell) for cell in cells_of]
 
 
 def _kinds(predictions: list[Labels], true: Labels) -> tuple[list[Floats], Labels, int]:
@@ -189,7 +191,7 @@ def _kinds(predictions: list[Labels], true: Labels) -> tuple[list[Floats], Label
     kinds, counts = np.unique(np.stack([true, *predictions], 1), axis=0, return_counts=True)
     classes = int(kinds.max()) + 1
     cell = np.eye(classes**2)
-    return [cell[kinds[:, 0] * classes + own] for own in kinds.T[1:]], counts, len(true)
+    return [cell[kinds[:, 0] * classes + labels] for labels in kinds.T[1:]], counts, len(true)
 
 
 def _measures(tables: Floats) -> tuple[Floats, Floats]:
@@ -209,9 +211,10 @@ def _estimate(values: Floats, n: int, confidence: float) -> Estimate:
     return Estimate(float(values[0]), float(low), float(high), n)
 
 
-def sign_p(one: int, other: int) -> float:
+def sign_p(first: int, second: int) -> float:
     """Return the exact two-sided p-value of so many differences either way, under a fair coin."""
-    return min(1.0, 2 * float(bdtr(min(one, other), one + other, 0.5))) if one + other else 1.0
+    n = first + second
+    return min(1.0, 2 * float(bdtr(min(first, second), n, 0.5))) if n else 1.0
 
 
 def cells(true: Bools, predicted: Bools, weights: Floats | None = None) -> Floats:
@@ -250,15 +253,15 @@ def metrics(counts: Floats) -> Floats:
     >>> metrics(np.array([6.0, 2.0, 3.0, 9.0])).round(4).tolist()
     [0.75, 0.7424, 0.7059, 0.7442, 0.75, 0.6667]
     """
-    hit, false, missed, rest = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
+    tp, fp, fn, tn = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        accuracy = (hit + rest) / (hit + false + missed + rest)
-        recall, other = hit / (hit + missed), rest / (rest + false)  # nan without the class
-        precision = np.where(hit + false > 0, hit / (hit + false), 0.0)
-        f1, f1_other = (2 * right / (2 * right + false + missed) for right in (hit, rest))
+        accuracy = (tp + tn) / (tp + fp + fn + tn)
+        recall, specificity = tp / (tp + fn), tn / (tn + fp)  # nan without the class
+        precision = np.where(tp + fp > 0, tp / (tp + fp), 0.0)
+        f1, f1_negative = (2 * hits / (2 * hits + fp + fn) for hits in (tp, tn))
     precision, f1 = (np.where(np.isnan(recall), np.nan, x) for x in (precision, f1))
-    macro = np.where(np.isnan(other), np.nan, (f1 + f1_other) / 2)
-    return np.stack([accuracy, (recall + other) / 2, f1, macro, precision, recall], axis=-1)
+    macro = np.where(np.isnan(specificity), np.nan, (f1 + f1_negative) / 2)
+    return np.stack([accuracy, (recall + specificity) / 2, f1, macro, precision, recall], axis=-1)
 
 
 def vote(probability: Floats) -> Bools:

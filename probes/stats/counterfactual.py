@@ -37,11 +37,11 @@ def gather(values: Floats, clusters: Integers, groups: Integers, shape: tuple[in
     shape
         How many clusters and groups there are.
     """
-    place = clusters * shape[1] + groups
-    sums = [np.bincount(place, each, shape[0] * shape[1]) for each in values.T]
-    counts = np.bincount(place, minlength=shape[0] * shape[1]).astype(np.float64)
-    each = np.stack(sums, axis=-1).astype(np.float64)
-    return Cells(each.reshape(*shape, -1), counts.reshape(shape))
+    cell = clusters * shape[1] + groups
+    columns = [np.bincount(cell, column, shape[0] * shape[1]) for column in values.T]
+    counts = np.bincount(cell, minlength=shape[0] * shape[1]).astype(np.float64)
+    sums = np.stack(columns, axis=-1).astype(np.float64)
+    return Cells(sums.reshape(*shape, -1), counts.reshape(shape))
 
 
 def delta(cells: Cells) -> Floats:
@@ -71,8 +71,8 @@ def percentages(before: Cells, after: Cells) -> Floats:
     before, after
         Cells whose measures are whether a class is the predicted one.
     """
-    first, then = before.sums.sum(axis=0), after.sums.sum(axis=0)
-    return 100 * _ratio(then - first, first)
+    first, second = before.sums.sum(axis=0), after.sums.sum(axis=0)
+    return 100 * _ratio(second - first, first)
 
 
 def moments(
@@ -83,9 +83,9 @@ def moments(
     The other parameters are those of :func:`gather`.
     """
     x, y = x - x.mean(), y - y.mean()  # or squares of large numbers would swallow the differences
-    place = clusters * shape[1] + groups
-    each = (None, x, y, x * x, y * y, x * y)
-    sums = [np.bincount(place, own, shape[0] * shape[1]) for own in each]
+    cell = clusters * shape[1] + groups
+    products = (None, x, y, x * x, y * y, x * y)
+    sums = [np.bincount(cell, product, shape[0] * shape[1]) for product in products]
     return np.stack(sums, axis=-1).astype(np.float64).reshape(*shape, -1)
 
 
@@ -117,9 +117,9 @@ def scores(sums: Floats) -> tuple[Floats, Floats]:
     sample, Metron 1(4); Silver and Dunlap (1987), J. Applied Psychology 72(1), p. 146-148.
     """
     r = _pearson(sums)
-    there = ~np.isnan(r) & (sums[..., 0] >= LEAST)
-    z = np.arctanh(np.where(there, r, 0.0).clip(-NEAREST, NEAREST))
-    return z, np.where(there, sums[..., 0] - 3, 0.0)
+    defined = ~np.isnan(r) & (sums[..., 0] >= LEAST)
+    z = np.arctanh(np.where(defined, r, 0.0).clip(-NEAREST, NEAREST))
+    return z, np.where(defined, sums[..., 0] - 3, 0.0)
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
@@ -131,7 +131,7 @@ def _pearson(sums: Floats) -> Floats:
     """Return correlations of sums, (...), of (..., 6)."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        a, b, both = xx - x * x / n, yy - y * y / n, xy - x * y / n
+        a, b, ab = xx - x * x / n, yy - y * y / n, xy - x * y / n
         varies = (n > 1) & (a > FLAT * np.maximum(xx, 1e-300)) & (b > FLAT * np.maximum(yy, 1e-300))
-        result: Floats = np.where(varies, both / np.sqrt(np.where(varies, a * b, 1)), np.nan)
+        result: Floats = np.where(varies, ab / np.sqrt(np.where(varies, a * b, 1)), np.nan)
     return result.clip(-1, 1)

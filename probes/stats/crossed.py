@@ -50,8 +50,10 @@ def of_mean(values: Sequence[float] | Floats) -> Part:
     >>> of_mean([1.0, 2.0, 3.0]).variance.__round__(3)
     0.333
     """
-    own = np.asarray(values, dtype=np.float64)
-    return Part(float(own.var(ddof=1)) / len(own), len(own) - 1) if len(own) > 1 else Part(0.0, 0)
+    n = len(values)
+    return (
+        Part(float(np.var(values, dtype=np.float64, ddof=1)) / n, n - 1) if n > 1 else Part(0.0, 0)
+    )
 
 
 def of_total(values: Sequence[float] | Floats) -> Part:
@@ -121,14 +123,14 @@ def estimated(
     >>> round(estimated(2.0, [of_mean([1.0, 2.0, 3.0])]).p, 4)
     0.0742
     """
-    known = [part for part in parts if part.df]
-    total = sum(part.variance for part in known) if known else float("nan")
-    spread = sum(part.variance**2 / part.df for part in known)
+    estimable = [part for part in parts if part.df]
+    total = sum(part.variance for part in estimable) if estimable else float("nan")
+    spread = sum(part.variance**2 / part.df for part in estimable)
     if not np.isfinite([total, value]).all():
         return Contrast(value, float("nan"), float("nan"), float("nan"))
     if not spread:
         return Contrast(value, value, value, t_p(value, 0.0, 1), 0.0)
-    variance = max(total - twice, *(part.variance for part in known), 0.0)
+    variance = max(total - twice, *(part.variance for part in estimable), 0.0)
     df, se = variance**2 / spread, variance**0.5
     half = float(t_half_width(se, df, confidence))
     return Contrast(value, value - half, value + half, t_p(value, se, df), se, df)
@@ -140,7 +142,7 @@ def over_trainings(
     texts: int,
     confidence: float = 0.95,
     *,
-    own: float = 0.0,
+    overlap: float = 0.0,
 ) -> Contrast:
     """Estimate a difference over texts and trainings; nan with one training.
 
@@ -165,10 +167,10 @@ def over_trainings(
     """
     parts = [Part(variance, max(1, texts - 1)), of_mean(differences)]
     value = float(differences.mean())
-    return estimated(value, parts if parts[1].df else [], confidence, own)
+    return estimated(value, parts if parts[1].df else [], confidence, overlap)
 
 
-def own_part(drawn: Floats) -> float:
+def own_part(bootstraps: Floats) -> float:
     """Return what trainings have each by itself of the variance over texts of their mean.
 
     nan where fewer than two replicates have a number in all of them: then nothing is known of it.
@@ -185,12 +187,13 @@ def own_part(drawn: Floats) -> float:
     >>> round(own_part(np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]]) * 0.75**0.5), 6)
     0.5
     """
-    drawn = drawn[:, np.isfinite(drawn).all(axis=0)]  # a class that no drawn text is of has no F1
-    seeds, replicates = drawn.shape
+    # F1 is undefined for a class without a resampled text
+    bootstraps = bootstraps[:, np.isfinite(bootstraps).all(axis=0)]
+    seeds, replicates = bootstraps.shape
     if seeds < 2:
         return 0.0
     if replicates < 2:
         return float("nan")
-    each, mean = drawn.var(axis=1, ddof=1).mean(), drawn.mean(axis=0).var(ddof=1)
-    result: float = max(0.0, (float(each) - float(mean)) / (seeds - 1))
+    separate, joint = bootstraps.var(axis=1, ddof=1).mean(), bootstraps.mean(axis=0).var(ddof=1)
+    result: float = max(0.0, (float(separate) - float(joint)) / (seeds - 1))
     return result

@@ -138,9 +138,9 @@ class Table:
         return typed(table, self.schema, self.confidence)
 
 
-def least_p(drawn: int) -> float:
+def least_p(draws: int) -> float:
     """Return the smallest p of a test in which so many outcomes are drawn."""
-    return 1 / (1 + drawn)
+    return 1 / (1 + draws)
 
 
 def adjusted(
@@ -174,9 +174,9 @@ def adjusted(
     if over:
         family = table.select(pl.struct(over).rank("dense")).to_series().to_numpy()
     adjusted_p, sizes = np.full(len(p), np.nan), np.zeros(len(p), dtype=np.int64)
-    for one in np.unique(family):
-        tested = (family == one) & ~np.isnan(p)
-        sizes[family == one] = tested.sum()
+    for label in np.unique(family):
+        tested = (family == label) & ~np.isnan(p)
+        sizes[family == label] = tested.sum()
         if tested.any():
             adjusted_p[tested] = [significant(x) for x in false_discovery_control(p[tested])]
     named = {f"{column}_bh": pl.Series(adjusted_p).fill_nan(None)}

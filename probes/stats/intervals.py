@@ -80,7 +80,7 @@ def wilson(hits: float, n: int, confidence: float = 0.95) -> Estimate:
 
 
 def clustered(
-    hits: Floats, of: Floats, confidence: float = 0.95, strata: NDArray[np.int64] | None = None
+    hits: Floats, trials: Floats, confidence: float = 0.95, strata: NDArray[np.int64] | None = None
 ) -> tuple[Floats, Floats, Floats]:
     """Return shares of trials that come in clusters, and the ends of their intervals.
 
@@ -107,17 +107,17 @@ def clustered(
     >>> [round(x, 3) for x in wilson(2.7, 9)[:3]]
     [0.3, 0.102, 0.618]
     """
-    clusters, total = len(of), of.sum()
+    clusters, total = len(trials), trials.sum()
     inside = [np.ones(clusters, dtype=np.bool_)]
     if strata is not None:
         inside = [strata == stratum for stratum in np.unique(strata)]
     share, spread = np.zeros((2, *hits.shape[1:]))
     for part in inside:
-        some, size = of[part].sum(), int(part.sum())
-        mean = hits[part].sum(axis=0) / some
-        apart = hits[part] - np.multiply.outer(of[part], mean)
+        denominator, size = trials[part].sum(), int(part.sum())
+        mean = hits[part].sum(axis=0) / denominator
+        residuals = hits[part] - np.multiply.outer(trials[part], mean)
         share += mean / len(inside)
-        variance = (apart**2).sum(axis=0) / some**2 * size / max(1, size - 1)
+        variance = (residuals**2).sum(axis=0) / denominator**2 * size / max(1, size - 1)
         spread += variance / len(inside) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
         number = np.clip(share * (1 - share) / spread, 1.0, total)
@@ -149,10 +149,10 @@ def newcombe(hits: tuple[float, float], n: tuple[int, int], confidence: float = 
     >>> tuple(round(x, 4) for x in newcombe((56, 48), (70, 80))[:3])
     (0.2, 0.0524, 0.3339)
     """
-    one, two = (wilson(h, m, confidence) for h, m in zip(hits, n, strict=True))
-    difference = one.value - two.value
-    below = hypot(one.value - one.low, two.high - two.value)
-    above = hypot(one.high - one.value, two.value - two.low)
+    first, second = (wilson(h, m, confidence) for h, m in zip(hits, n, strict=True))
+    difference = first.value - second.value
+    below = hypot(first.value - first.low, second.high - second.value)
+    above = hypot(first.high - first.value, second.value - second.low)
     return Estimate(difference, difference - below, difference + above, sum(n))
 
 

@@ -51,8 +51,8 @@ def principal(points: Floats) -> Floats:
 
     Of the two directions of an axis, the one in which the farthest point is positive.
     """
-    left, sizes, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
-    scores = left * sizes
+    vectors, sizes, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
+    scores = vectors * sizes
     far = scores[np.abs(scores).argmax(axis=0), np.arange(scores.shape[1])]
     return np.asarray(scores * np.where(far < 0, -1.0, 1.0))
 
@@ -79,10 +79,10 @@ def numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:
     >>> numbered(np.array([7, 3, 3, 5, 5, 3])).tolist()
     [2, 0, 0, 1, 1, 0]
     """
-    _, first, place, sizes = np.unique(
+    _, first, codes, sizes = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )
-    return np.argsort(np.lexsort((first, -sizes)))[place]
+    return np.argsort(np.lexsort((first, -sizes)))[codes]
 
 
 def null(
@@ -101,19 +101,19 @@ def null(
     rng = np.random.default_rng(seed)
     n = len(points)
     result = np.zeros((2, len(ks), draws))
-    each = max(1, CELLS // n**2)
+    block = max(1, CELLS // n**2)
     with _pools().limit(limits=1):
         lengths = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
         lengths = lengths[lengths > TOLERANCE * lengths[0]]  # n - 1 at most
-        for first in range(0, draws, each):
-            number = min(each, draws - first)
+        for first in range(0, draws, block):
+            number = min(block, draws - first)
             clouds = rng.normal(size=(number, n, len(lengths)))
             clouds = np.linalg.qr(clouds - clouds.mean(axis=1, keepdims=True))[0] * lengths
-            apart = _squares(clouds)
+            squares = _squares(clouds)
             for i, k in enumerate(ks):
-                inertia, labels = _lloyd(clouds, apart, k, starts, rng)
-                here = slice(first, first + number)
-                result[:, i, here] = np.log(inertia), _silhouettes(np.sqrt(apart), labels, k)
+                inertia, labels = _lloyd(clouds, squares, k, starts, rng)
+                span = slice(first, first + number)
+                result[:, i, span] = np.log(inertia), _silhouettes(np.sqrt(squares), labels, k)
     return [Null(result[0, i], result[1, i]) for i in range(len(ks))]
 
 
@@ -127,33 +127,33 @@ def _squares(clouds: Floats) -> Floats:
     """Return squared distances of points, (clouds, n, d) to (clouds, n, n)."""
     inner = clouds @ clouds.transpose(0, 2, 1)
     size = np.diagonal(inner, axis1=1, axis2=2)
-    apart: Floats = np.maximum(size[:, :, None] + size[:, None, :] - 2 * inner, 0)
-    apart[:, np.arange(apart.shape[1]), np.arange(apart.shape[1])] = 0
-    return apart
+    squares: Floats = np.maximum(size[:, :, None] + size[:, None, :] - 2 * inner, 0)
+    squares[:, np.arange(squares.shape[1]), np.arange(squares.shape[1])] = 0
+    return squares
 
 
 def _lloyd(
-    clouds: Floats, apart: Floats, k: int, starts: int, rng: np.random.Generator
+    clouds: Floats, squares: Floats, k: int, starts: int, rng: np.random.Generator
 ) -> tuple[Floats, NDArray[np.int64]]:
     """Part many clouds (clouds, n, d) at once; return inertia (clouds,) and labels (clouds, n).
 
     As scikit-learn does it, of the best of a few points a start (2 + log k of them) being taken.
     """
     number, n, _ = clouds.shape
-    at = np.arange(number)[:, None]
+    rows = np.arange(number)[:, None]
     chosen = rng.integers(n, size=(number, starts, 1))
-    nearest = apart[at, chosen[:, :, 0]]
+    nearest = squares[rows, chosen[:, :, 0]]
     for _ in range(1, k):
         running = nearest.cumsum(axis=2)
-        drawn = rng.random((number, starts, 2 + int(np.log(k)), 1)) * running[:, :, None, -1:]
-        tried = (running[:, :, None] < drawn).sum(axis=3).clip(0, n - 1)
-        left = np.minimum(nearest[:, :, None], apart[at[:, :, None], tried])
-        best = left.sum(axis=3).argmin(axis=2)[:, :, None]
+        thresholds = rng.random((number, starts, 2 + int(np.log(k)), 1)) * running[:, :, None, -1:]
+        tried = (running[:, :, None] < thresholds).sum(axis=3).clip(0, n - 1)
+        candidates = np.minimum(nearest[:, :, None], squares[rows[:, :, None], tried])
+        best = candidates.sum(axis=3).argmin(axis=2)[:, :, None]
         chosen = np.concatenate([chosen, np.take_along_axis(tried, best, axis=2)], axis=2)
-        nearest = np.take_along_axis(left, best[..., None], axis=2)[:, :, 0]
+        nearest = np.take_along_axis(candidates, best[..., None], axis=2)[:, :, 0]
     result = [
-        _descended(some, some[np.arange(len(some))[:, None, None], of])
-        for some, of in zip(_few(clouds), _few(chosen), strict=True)
+        _descended(block, block[np.arange(len(block))[:, None, None], points])
+        for block, points in zip(_few(clouds), _few(chosen), strict=True)
     ]
     inertia, labels = (np.concatenate(parts) for parts in zip(*result, strict=True))
     return inertia, labels
@@ -182,20 +182,20 @@ def _descended(clouds: Floats, centres: Floats) -> tuple[Floats, NDArray[np.int6
         means = member @ clouds[:, None] / np.maximum(count, 1)
         centres = np.where(count > 0, means, centres)
     inertia = (far.min(axis=2) + size).sum(axis=2)
-    best, at = inertia.argmin(axis=1), np.arange(number)
-    return inertia[at, best], labels[at, best]
+    best, rows = inertia.argmin(axis=1), np.arange(number)
+    return inertia[rows, best], labels[rows, best]
 
 
-def _silhouettes(apart: Floats, labels: NDArray[np.int64], k: int) -> Floats:
+def _silhouettes(distances: Floats, labels: NDArray[np.int64], k: int) -> Floats:
     """Return mean silhouettes, (clouds,), of distances (clouds, n, n) and labels (clouds, n)."""
     member = (labels[:, :, None] == np.arange(k)).astype(np.float64)
-    sums, count = apart @ member, member.sum(axis=1)[:, None]
-    own = labels[:, :, None]
-    size = np.take_along_axis(np.broadcast_to(count, sums.shape), own, axis=2)[:, :, 0]
-    inside = np.take_along_axis(sums, own, axis=2)[:, :, 0] / np.maximum(size - 1, 1)
+    sums, count = distances @ member, member.sum(axis=1)[:, None]
+    index = labels[:, :, None]
+    size = np.take_along_axis(np.broadcast_to(count, sums.shape), index, axis=2)[:, :, 0]
+    inside = np.take_along_axis(sums, index, axis=2)[:, :, 0] / np.maximum(size - 1, 1)
     others = np.where((member > 0) | (count == 0), np.inf, sums / np.maximum(count, 1))
-    other = others.min(axis=2)
-    widths = np.where(size > 1, (other - inside) / np.maximum(other, inside), 0.0)
+    nearest = others.min(axis=2)
+    widths = np.where(size > 1, (nearest - inside) / np.maximum(nearest, inside), 0.0)
     mean: Floats = widths.mean(axis=1)
     return mean
 

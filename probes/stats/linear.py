@@ -69,12 +69,12 @@ def least_squares(response: Floats, design: Floats, confidence: float = 0.95) ->
     Without residual degrees of freedom there are values, but neither intervals nor p. A design
     (rows, columns) may have columns that the others determine: their coefficients are nan.
     """
-    fitted, kept = _fitted(response, design)
+    fitted, spanning = _fitted(response, design)
     value, se = np.full((2, design.shape[1]), np.nan)
-    value[kept] = fitted.params
+    value[spanning] = fitted.params
     value[~estimable(design)] = np.nan
     if freedom := int(fitted.df_resid):
-        se[kept] = fitted.bse
+        se[spanning] = fitted.bse
     return _limits(value, se, np.where(np.isnan(se), 0.0, freedom), confidence)
 
 
@@ -104,19 +104,19 @@ def jackknife(
         return result
 
     labels = np.asarray(clusters)
-    every = weights(np.ones(len(labels), dtype=np.bool_))
-    each = np.array([weights(labels != label) for label in np.unique(labels)])
-    moved = (each - every).transpose(1, 0, 2)  # (columns, clusters, rows)
+    full = weights(np.ones(len(labels), dtype=np.bool_))
+    reduced = np.array([weights(labels != label) for label in np.unique(labels)])
+    moved = (reduced - full).transpose(1, 0, 2)  # (columns, clusters, rows)
     variance = ((moved @ response) ** 2).sum(axis=1)
     spread = moved @ moved.transpose(0, 2, 1)
     size = np.trace(spread, axis1=1, axis2=2)
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = size**2 / (spread**2).sum(axis=(1, 2))  # Satterthwaite, errors independent
-        variance *= (every**2).sum(axis=1) / size
+        variance *= (full**2).sum(axis=1) / size
     if len(response) == np.linalg.matrix_rank(design):
         freedom[:] = np.nan
     freedom = np.where(np.isnan(variance), np.nan, freedom)
-    return _limits(every @ response, np.sqrt(variance), freedom, confidence)
+    return _limits(full @ response, np.sqrt(variance), freedom, confidence)
 
 
 def drop(
@@ -147,12 +147,12 @@ def drop(
     root = np.sqrt(sizes)
     scaled, parts = response * root, design * root[:, None]
     full, rank = _left(scaled, parts)
-    lesser, rest = _left(scaled, np.delete(parts, columns, axis=1))
-    spent, residual = rank - rest, int(sizes.sum()) - rank
+    reduced, reduced_rank = _left(scaled, np.delete(parts, columns, axis=1))
+    spent, residual = rank - reduced_rank, int(sizes.sum()) - rank
     squares = full + within
     if residual < 1 or not spent or squares <= TOLERANCE**2:
         return Drop(math.nan, math.nan, spent, residual, math.nan)
-    f = max(lesser - full, 0.0) / spent / (squares / residual)
+    f = max(reduced - full, 0.0) / spent / (squares / residual)
     return Drop(f, float(fdtrc(spent, residual, f)), spent, residual, math.sqrt(squares / residual))
 
 
@@ -166,26 +166,26 @@ def _fitted(response: Floats, design: Floats) -> tuple[Any, list[int]]:
     """Fit the columns that span the design, each independent of those before it; return both."""
     from statsmodels.regression.linear_model import OLS  # seconds to import
 
-    kept: list[int] = []
+    spanning: list[int] = []
     for column in range(design.shape[1]):
-        if np.linalg.matrix_rank(design[:, [*kept, column]]) > len(kept):
-            kept.append(column)
-    return OLS(response, design[:, kept]).fit(), kept
+        if np.linalg.matrix_rank(design[:, [*spanning, column]]) > len(spanning):
+            spanning.append(column)
+    return OLS(response, design[:, spanning]).fit(), spanning
 
 
 def _limits(value: Floats, se: Floats, freedom: Floats, confidence: float) -> Coefficients:
     freedom = np.where(np.isnan(freedom) | np.isnan(se), 0.0, freedom)
-    there = np.where(freedom > 0, freedom, np.nan)
-    half = t_half_width(se, there, confidence)
+    defined = np.where(freedom > 0, freedom, np.nan)
+    half = t_half_width(se, defined, confidence)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(se > TOLERANCE, value / se, np.nan)
-    return Coefficients(value, value - half, value + half, two_sided(ratio, there), freedom)
+    return Coefficients(value, value - half, value + half, two_sided(ratio, defined), freedom)
 
 
 def sum_groups(values: Floats, groups: Integers) -> Floats:
     """Add up the rows of each group, (rows, columns) to (groups, columns)."""
     length = int(groups.max()) + 1
-    return np.stack([np.bincount(groups, each, length) for each in values.T], axis=1)
+    return np.stack([np.bincount(groups, column, length) for column in values.T], axis=1)
 
 
 def centred(values: Floats, groups: Integers) -> Floats:
@@ -237,9 +237,9 @@ def mixed(sums: Floats, squares: Floats, sizes: Floats, absorbed: int = 0) -> Mi
     def loss(log: float) -> float:
         """Return -2 log of the restricted likelihood, up to a constant."""
         ratio = float(np.exp(log))
-        inside, _, rest = parts(ratio)
+        inside, _, rss = parts(ratio)
         spent = float(np.log1p(ratio * sizes).sum() + np.linalg.slogdet(inside)[1])
-        result: float = freedom * math.log(max(rest, 1e-300)) + spent
+        result: float = freedom * math.log(max(rss, 1e-300)) + spent
         return result
 
     def slope(log: float) -> float:
@@ -249,12 +249,12 @@ def mixed(sums: Floats, squares: Floats, sizes: Floats, absorbed: int = 0) -> Mi
         root of that, which differs between processors.
         """
         ratio = float(np.exp(log))
-        inside, result, rest = parts(ratio)
+        inside, result, rss = parts(ratio)
         moved = -((sums / (1 + ratio * sizes)[:, None] ** 2).T @ sums)
         effect = np.append(-result, 1.0)
         spent = float((sizes / (1 + ratio * sizes)).sum())
         trace = float(np.trace(np.linalg.solve(inside, moved[:columns, :columns])))
-        change: float = freedom * float(effect @ moved @ effect) / max(rest, 1e-300)
+        change: float = freedom * float(effect @ moved @ effect) / max(rss, 1e-300)
         return ratio * (change + spent + trace)
 
     # Of few, unequal groups the likelihood may have two maxima: the grid says which is the larger,
@@ -265,6 +265,6 @@ def mixed(sums: Floats, squares: Floats, sizes: Floats, absorbed: int = 0) -> Mi
     low, high = logs[max(best - 1, 0)], logs[min(best + 1, GRID - 1)]
     inner = slope(low) < 0 < slope(high)
     ratio = float(np.exp(brentq(slope, low, high, xtol=1e-13) if inner else logs[best]))
-    _, result, rest = parts(ratio)
-    residual = max(rest, 0.0) / freedom
+    _, result, rss = parts(ratio)
+    residual = max(rss, 0.0) / freedom
     return Mixed(result, ratio * residual, residual)

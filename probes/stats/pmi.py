@@ -64,8 +64,8 @@ def weighted(
     """
     words = lists.shape[1]
     cells = lists.tocoo()
-    at = (cells.col.astype(np.int64) * size + groups[cells.row], cells.row)
-    table = csr_array((cells.data.astype(np.float32), at), shape=(words * size, len(groups)))
+    indices = (cells.col.astype(np.int64) * size + groups[cells.row], cells.row)
+    table = csr_array((cells.data.astype(np.float32), indices), shape=(words * size, len(groups)))
     result = table @ weights
     if result.size and result.max() >= EXACT:
         result = table.astype(np.float64) @ weights.astype(np.float64)

@@ -59,27 +59,27 @@ def icc(ratings: Floats, confidence: float = 0.95) -> dict[str, Estimate]:
     bms, jms = k * (targets**2).sum() / (n - 1), n * (raters**2).sum() / (k - 1)
     within = ((ratings - mean - targets[:, None]) ** 2).sum()
     wms = within / (n * (k - 1))
-    left = ratings - mean - targets[:, None] - raters
-    ems = (left**2).sum() / ((n - 1) * (k - 1))
-    least = (FLAT * float(np.abs(ratings).max())) ** 2  # what is left of rounding
+    residuals = ratings - mean - targets[:, None] - raters
+    ems = (residuals**2).sum() / ((n - 1) * (k - 1))
+    least = (FLAT * float(np.abs(ratings).max())) ** 2  # rounding error
     bms, jms, wms, ems = (0.0 if x <= least else x for x in (bms, jms, wms, ems))
     upper = (1 + confidence) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        one = _ratio(bms / np.float64(wms), (n - 1, n * (k - 1)), k, upper)
-        three = _ratio(bms / np.float64(ems), (n - 1, (n - 1) * (k - 1)), k, upper)
-        own = _over(bms - ems, bms + (k - 1) * ems + k * (jms - ems) / n)
-        two = (own, *_limits(bms, jms, ems, (n, k), own, upper))
+        icc1 = _ratio(bms / np.float64(wms), (n - 1, n * (k - 1)), k, upper)
+        icc3 = _ratio(bms / np.float64(ems), (n - 1, (n - 1) * (k - 1)), k, upper)
+        rho = _over(bms - ems, bms + (k - 1) * ems + k * (jms - ems) / n)
+        icc2 = (rho, *_limits(bms, jms, ems, (n, k), rho, upper))
     single = [
-        Estimate(float(value), float(low), float(high), n) for value, low, high in (one, two, three)
+        Estimate(float(rho), float(low), float(high), n) for rho, low, high in (icc1, icc2, icc3)
     ]
-    several = [spearman_brown(form, k) for form in single]
-    several[1] = several[1]._replace(value=_over(bms - ems, bms + (jms - ems) / n))
-    return dict(zip(FORMS, [*single, *several], strict=True))
+    averaged = [spearman_brown(form, k) for form in single]
+    averaged[1] = averaged[1]._replace(value=_over(bms - ems, bms + (jms - ems) / n))
+    return dict(zip(FORMS, [*single, *averaged], strict=True))
 
 
-def _over(part: float, whole: float) -> float:
+def _over(part: float, total: float) -> float:
     """Return a part of a whole, nan where that is not above 0."""
-    return float(part / whole) if whole > 0 else float("nan")
+    return float(part / total) if total > 0 else float("nan")
 
 
 def _ratio(
@@ -87,8 +87,8 @@ def _ratio(
 ) -> tuple[np.float64, np.float64, np.float64]:
     """Return (F - 1) / (F + k - 1) and its limits, of a ratio of mean squares; 1 where none is."""
     ends = (f, f / fdtri(*df, upper), f * fdtri(*df[::-1], upper))
-    one, low, high = (np.where(np.isinf(end), 1.0, (end - 1) / (end + k - 1)) for end in ends)
-    return np.float64(one), np.float64(low), np.float64(high)
+    value, low, high = (np.where(np.isinf(end), 1.0, (end - 1) / (end + k - 1)) for end in ends)
+    return np.float64(value), np.float64(low), np.float64(high)
 
 
 def _limits(
@@ -98,25 +98,25 @@ def _limits(
     n, k = shape
     if not ems or not np.isfinite(rho):
         return float("nan"), float("nan")
-    f, other = jms / ems, n * (1 + (k - 1) * rho) - k * rho
-    v = (k - 1) * (n - 1) * (k * rho * f + other) ** 2
-    v /= (n - 1) * (k * rho * f) ** 2 + other**2
+    f, offset = jms / ems, n * (1 + (k - 1) * rho) - k * rho
+    v = (k - 1) * (n - 1) * (k * rho * f + offset) ** 2
+    v /= (n - 1) * (k * rho * f) ** 2 + offset**2
     over, under = fdtri(n - 1, v, upper), fdtri(v, n - 1, upper)
     spread = k * jms + (k * n - k - n) * ems
     low = n * (bms - over * ems) / (over * spread + n * bms)
     return low, n * (under * bms - ems) / (spread + n * under * bms)
 
 
-def spearman_brown(one: Estimate, times: float) -> Estimate:
+def spearman_brown(single: Estimate, times: float) -> Estimate:
     """Return the reliability of a test that is ``times`` as long; nan of one that is opposites.
 
     Spearman (1910) and Brown (1910), British Journal of Psychology 3.
     """
-    below = (1 + (times - 1) * end for end in one[:3])
+    below = (1 + (times - 1) * end for end in single[:3])
     value, low, high = (
-        _over(times * end, x if x > FLAT else 0.0) for end, x in zip(one[:3], below, strict=True)
+        _over(times * end, x if x > FLAT else 0.0) for end, x in zip(single[:3], below, strict=True)
     )
-    return one._replace(value=value, low=low, high=high)
+    return single._replace(value=value, low=low, high=high)
 
 
 def alpha(scores: Floats, confidence: float = 0.95) -> Estimate:

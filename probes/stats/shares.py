@@ -90,7 +90,7 @@ class NameShares(NamedTuple):
         """
         rng = np.random.default_rng(seed)
         pool = np.flatnonzero(np.isin(self.groups, among))
-        every = np.arange(int(self.groups.max()) + 1)[:, None, None]
+        codes = np.arange(int(self.groups.max()) + 1)[:, None, None]
         if strata is not None:
             pool = pool[np.argsort(strata[pool], kind="stable")]
 
@@ -102,7 +102,7 @@ class NameShares(NamedTuple):
                 else:
                     order = np.lexsort((rng.random(len(pool)), strata[pool]))
                     labels[pool, column] = self.groups[pool[order]]
-            return self._shares(self._counts((labels == every).astype(np.float64)), self.smoothing)
+            return self._shares(self._counts((labels == codes).astype(np.float64)), self.smoothing)
 
         return self._in_blocks(n_permutations, block)
 
@@ -140,7 +140,7 @@ class NameShares(NamedTuple):
         return shares(deviations, self.classes, self.size, self.number)
 
 
-def symmetric(drawn: Floats, value: float, confidence: float, least: float) -> tuple[float, float]:
+def symmetric(draws: Floats, value: float, confidence: float, least: float) -> tuple[float, float]:
     """Return the symmetric bootstrap interval, cut at ``least`` and 1.
 
     A replicate ranks the words anew, with more noise than the estimate, and so is drawn towards the
@@ -151,14 +151,14 @@ def symmetric(drawn: Floats, value: float, confidence: float, least: float) -> t
 
     Parameters
     ----------
-    drawn : (replicates,) array
+    draws : (replicates,) array
 
     Examples
     --------
     >>> symmetric(np.array([0.1, 0.2, 0.3]), 0.3, 0.5, 0.0)
     (0.2, 0.4)
     """
-    half = float(np.quantile(np.abs(drawn - value), confidence))
+    half = float(np.quantile(np.abs(draws - value), confidence))
     low, high = max(least, value - half), min(1.0, value + half)
     return round(low, 12), round(high, 12)
 
@@ -242,12 +242,12 @@ def compare(
     hits = np.minimum(np.stack([first.sum(axis=0), second.sum(axis=0)], axis=1), size).tolist()
     return [
         Comparison(
-            wilson(one, size[0], confidence),
-            wilson(two, size[1], confidence),
-            newcombe((one, two), size, confidence),
+            wilson(first_hits, size[0], confidence),
+            wilson(second_hits, size[1], confidence),
+            newcombe((first_hits, second_hits), size, confidence),
             float(test.p[c]),
             bool(test.exact[c]),
             float(test.least_p[c]),
         )
-        for c, (one, two) in enumerate(hits)
+        for c, (first_hits, second_hits) in enumerate(hits)
     ]

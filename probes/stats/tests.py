@@ -66,27 +66,27 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
     >>> tea.p.round(4).tolist()
     [0.4857]
     """
-    one, two = (np.asarray(group, dtype=np.float64) for group in (first, second))
-    if one.ndim != 2 or two.ndim != 2 or one.shape[1] != two.shape[1]:
+    first, second = (np.asarray(group, dtype=np.float64) for group in (first, second))
+    if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1]:
         raise ValueError("two arrays (units, outcomes) with the same outcomes are needed")
-    if not len(one) or not len(two):
+    if not len(first) or not len(second):
         raise ValueError("a group is empty")
-    pooled = np.concatenate([one, two])
+    pooled = np.concatenate([first, second])
     if not np.isfinite(pooled).all():
         raise ValueError("a value is not finite")
-    n, m, total = len(one), len(two), len(pooled)
-    difference: Floats = one.mean(axis=0) - two.mean(axis=0)
+    n, m, total = len(first), len(second), len(pooled)
+    difference: Floats = first.mean(axis=0) - second.mean(axis=0)
     p, least = np.ones((2, pooled.shape[1]))
     binary = ((pooled == 0) | (pooled == 1)).all(axis=0)
     for column in np.flatnonzero(binary):
-        ones, seen = int(pooled[:, column].sum()), int(one[:, column].sum())
+        ones, seen = int(pooled[:, column].sum()), int(first[:, column].sum())
         support, mass = _hypergeometric(total, ones, n)
         mass = mass / mass.sum()
-        apart = np.abs(support * m - (ones - support) * n)  # of the two shares, times n m
-        p[column] = mass[apart >= abs(seen * m - (ones - seen) * n)].sum()
-        least[column] = mass[apart == apart.max()].sum()
+        distances = np.abs(support * m - (ones - support) * n)  # of the two shares, times n m
+        p[column] = mass[distances >= abs(seen * m - (ones - seen) * n)].sum()
+        least[column] = mass[distances == distances.max()].sum()
     few = comb(total, n) <= EXACT
-    if (rest := ~binary).any():
+    if (other_columns := ~binary).any():
         if few:
             chosen = np.array(list(combinations(range(total), n)))
             splits = np.zeros((len(chosen), total))
@@ -94,14 +94,14 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
         else:
             labels = np.tile(np.arange(total) < n, (replicates, 1)).astype(np.float64)
             splits = np.random.default_rng(seed).permuted(labels, axis=1)
-        values = pooled[:, rest]
-        seen_there = np.abs(difference[rest]) - NEAR * np.abs(values).max(axis=0)
+        values = pooled[:, other_columns]
+        observed = np.abs(difference[other_columns]) - NEAR * np.abs(values).max(axis=0)
         centred = (values - values.mean(axis=0)) * (total / (n * m))
         null = np.abs(splits @ centred)
-        hits, drawn = (null >= seen_there).sum(axis=0), int(not few)  # the one seen is a draw
-        p[rest] = (hits + drawn) / (len(null) + drawn)
+        hits, sampled = (null >= observed).sum(axis=0), int(not few)  # the one seen is a draw
+        p[other_columns] = (hits + sampled) / (len(null) + sampled)
         furthest = (null >= null.max(axis=0) - NEAR).sum(axis=0)
-        least[rest] = furthest / len(null) if few else 1 / (1 + len(null))
+        least[other_columns] = furthest / len(null) if few else 1 / (1 + len(null))
     return Permutation(difference, p, binary | few, least)
 
 
@@ -112,8 +112,8 @@ def _hypergeometric(total: int, ones: int, n: int) -> tuple[Integers, Floats]:
 
     support = np.arange(max(0, ones + n - total), min(ones, n) + 1)
     mass: Floats = hypergeom.pmf(support, total, ones, n)
-    for kept in (support, mass):  # of all who ask
-        kept.setflags(write=False)
+    for array in (support, mass):  # of all who ask
+        array.setflags(write=False)
     return support, mass
 
 
@@ -169,8 +169,8 @@ def permutation_p(seen: ArrayLike, null: Floats, *, relative: bool = False) -> F
     >>> float(permutation_p(0.2, np.array([0.1, -0.2, 0.0])))
     0.5
     """
-    apart = np.abs(seen)
-    least = apart * (1 - NEAR) if relative else apart - NEAR
+    distance = np.abs(seen)
+    least = distance * (1 - NEAR) if relative else distance - NEAR
     hits = (np.abs(null) >= np.asarray(least)[..., None]).sum(axis=-1)
     return np.asarray((1 + hits) / (1 + null.shape[-1]))
 
@@ -220,22 +220,22 @@ def permuted_sums_p(
     means = times @ number / totals
     result = np.full(sums.shape, np.nan)
     for w, g in product(range(len(times)), range(groups)):
-        own, seen = sizes[:, g], int(sums[w, g])
+        group_size, seen = sizes[:, g], int(sums[w, g])
         if groups == 2 and g:
             result[w, g] = result[w, 0]  # what one group does not get the other one does
         elif exact:
-            result[w, g] = _p_of_sum(seen, times[w, :, -1], own, totals)
+            result[w, g] = _p_of_sum(seen, times[w, :, -1], group_size, totals)
         else:
-            drawn = np.zeros(permutations)
-            for s in np.flatnonzero((own > 0) & (own < totals)):
-                there = np.flatnonzero(times[w, s])
-                if len(there) > 1:
+            null = np.zeros(permutations)
+            for s in np.flatnonzero((group_size > 0) & (group_size < totals)):
+                present = np.flatnonzero(times[w, s])
+                if len(present) > 1:
                     units = rng.multivariate_hypergeometric(
-                        times[w, s, there], own[s], permutations, method="marginals"
+                        times[w, s, present], group_size[s], permutations, method="marginals"
                     )
-                    drawn += units @ number[there] - own[s] * means[w, s]
-            if np.ptp(drawn):
-                result[w, g] = permutation_p(seen - own @ means[w], drawn)
+                    null += units @ number[present] - group_size[s] * means[w, s]
+            if np.ptp(null):
+                result[w, g] = permutation_p(seen - group_size @ means[w], null)
     return result
 
 
@@ -246,12 +246,12 @@ def _p_of_sum(seen: int, ones: Integers, sizes: Integers, totals: Integers) -> f
     """
     first, mass = 0, np.ones(1)
     for stratum in zip(totals.tolist(), ones.tolist(), sizes.tolist(), strict=True):
-        support, own = _hypergeometric(*stratum)
-        if len(own) > 1 < len(mass):
-            (kept,), (other,) = np.nonzero(mass > LEAST), np.nonzero(own > LEAST)
-            first, mass = first + int(kept[0]), mass[kept[0] : kept[-1] + 1]
-            support, own = support[other[0] :], own[other[0] : other[-1] + 1]
-        first, mass = first + int(support[0]), np.convolve(mass, own)
+        support, added = _hypergeometric(*stratum)
+        if len(added) > 1 < len(mass):
+            (old,), (new,) = np.nonzero(mass > LEAST), np.nonzero(added > LEAST)
+            first, mass = first + int(old[0]), mass[old[0] : old[-1] + 1]
+            support, added = support[new[0] :], added[new[0] : new[-1] + 1]
+        first, mass = first + int(support[0]), np.convolve(mass, added)
     if len(mass) == 1:
         return float("nan")
     likely = mass[seen - first] if 0 <= seen - first < len(mass) else 0.0
@@ -327,8 +327,8 @@ def dealt(
         raise ValueError("texts of a cluster must be of one class, and in the group or not")
     result = np.zeros((len(marks), draws + 1))
     result[marks, 0] = 1
-    for own in (np.flatnonzero(strata), np.flatnonzero(~strata)):
-        places = rng.permuted(np.tile(own, (draws, 1)), axis=1)[:, : int(marks[own].sum())]
+    for units in (np.flatnonzero(strata), np.flatnonzero(~strata)):
+        places = rng.permuted(np.tile(units, (draws, 1)), axis=1)[:, : int(marks[units].sum())]
         np.put_along_axis(result[:, 1:], places.T, 1, axis=0)
     return result[unit]
 

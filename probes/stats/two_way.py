@@ -100,28 +100,28 @@ def two_way(
     total = _variance(_products(_distances(values, groups, size), of_texts, size), contrasts)
     per_text = _together(of_texts, size, contrasts)[:, None]
     spent = total**2 / np.maximum(per_text, 1)
-    rest = _distances(values, groups, size, texts if texts_alike else None)
-    shared, own = np.zeros_like(total), np.zeros_like(total)
-    known = ((contrasts == 0) | (of_texts.freedom > 0)).all(axis=1)[:, None]
+    residuals = _distances(values, groups, size, texts if texts_alike else None)
+    shared, name_terms = np.zeros_like(total), np.zeros_like(total)
+    estimable = ((contrasts == 0) | (of_texts.freedom > 0)).all(axis=1)[:, None]
     for many in range(1, len(names) + 1):
         for chosen in combinations(names, many):
             sign, code = (-1) ** (many + 1), _joint(chosen, number)
             of_names = _units(code, groups, size)
-            products = _products(rest, of_names, size)
-            both = _units(_joint((code, texts), number), groups, size)
-            within = _products(rest, both, size)
+            products = _products(residuals, of_names, size)
+            joint = _units(_joint((code, texts), number), groups, size)
+            within = _products(residuals, joint, size)
             shared += sign * _variance(products - within, contrasts)
             if many == 1:
                 free = of_names.freedom
                 squares = np.diagonal(products, axis1=1, axis2=2).T ** 2  # (groups, measures)
-                own += contrasts**4 @ (squares / np.maximum(free, 1)[:, None])
-                known &= ((contrasts == 0) | (free > 0)).all(axis=1)[:, None]
+                name_terms += contrasts**4 @ (squares / np.maximum(free, 1)[:, None])
+                estimable &= ((contrasts == 0) | (free > 0)).all(axis=1)[:, None]
     shared = np.maximum(shared, 0)
     variance = total + shared
-    spent += np.where(shared > 0, own, 0)
+    spent += np.where(shared > 0, name_terms, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = np.where(spent > 0, variance**2 / spent, per_text).clip(1)
-    return Tested(*(np.where(known, x, np.nan) for x in (np.sqrt(variance), freedom, shared)))
+    return Tested(*(np.where(estimable, x, np.nan) for x in (np.sqrt(variance), freedom, shared)))
 
 
 def _distances(
@@ -133,35 +133,35 @@ def _distances(
     """
     result, number = np.empty(values.shape), len(size)
     for m, column in enumerate(values.T):
-        rest = column
+        adjusted = column
         if texts is not None:
             cell = texts * number + groups
             shape = int(texts.max()) + 1, number
-            there = np.bincount(cell, minlength=shape[0] * number).reshape(shape)
+            counts = np.bincount(cell, minlength=shape[0] * number).reshape(shape)
             sums = np.bincount(cell, column, shape[0] * number).reshape(shape)
             mean = sums.sum(axis=1, keepdims=True) - sums
-            mean /= np.maximum(there.sum(axis=1, keepdims=True) - there, 1)
-            rest = column - mean.ravel()[cell]
-        means = np.bincount(groups, rest, number) / np.maximum(size, 1)
-        result[:, m] = (rest - means[groups]) / size[groups]
+            mean /= np.maximum(counts.sum(axis=1, keepdims=True) - counts, 1)
+            adjusted = column - mean.ravel()[cell]
+        means = np.bincount(groups, adjusted, number) / np.maximum(size, 1)
+        result[:, m] = (adjusted - means[groups]) / size[groups]
     return result
 
 
-def _products(distances: Floats, of: _Units, size: Floats) -> Floats:
+def _products(distances: Floats, units: _Units, size: Floats) -> Floats:
     """Return sums over units of products of their sums in groups, (measures, groups, groups)."""
-    number, share = len(size), of.rows / size[of.group]
+    number, share = len(size), units.rows / size[units.group]
     with np.errstate(divide="ignore"):
         scale = np.where(share < 1, 1 / np.sqrt(1 - share), 0)  # CR2
-    shared = np.bincount(of.unit) > 1  # most names are of one group, and no text with one name
-    several = shared[of.unit]
-    place = (np.cumsum(shared) - 1)[of.unit[several]]
+    shared = np.bincount(units.unit) > 1  # most names are of one group, and no text with one name
+    in_several = shared[units.unit]
+    row = (np.cumsum(shared) - 1)[units.unit[in_several]]
     across = np.zeros((int(shared.sum()), number))
     result = np.zeros((distances.shape[1], number, number))
     for m in range(len(result)):
-        sums = np.bincount(of.cell, distances[:, m], len(of.unit)) * scale
-        across[place, of.group[several]] = sums[several]
-        alone = np.where(several, 0, sums**2)
-        result[m] = across.T @ across + np.diag(np.bincount(of.group, alone, number))
+        sums = np.bincount(units.cell, distances[:, m], len(units.unit)) * scale
+        across[row, units.group[in_several]] = sums[in_several]
+        alone = np.where(in_several, 0, sums**2)
+        result[m] = across.T @ across + np.diag(np.bincount(units.group, alone, number))
     return result
 
 
@@ -174,11 +174,11 @@ def replicated(
     effective number of names, 1 / sum of squared shares of the group's rows, that they must have.
     """
     size = np.bincount(groups, minlength=number).astype(np.float64)
-    of_texts, *each = (_units(code, groups, size) for code in (texts, *names))
+    of_texts, *kinds = (_units(code, groups, size) for code in (texts, *names))
     result: NDArray[np.bool_] = of_texts.freedom > 0
-    for own in each:
-        squares = np.bincount(own.group, (own.rows / size[own.group]) ** 2, number)
-        result &= (own.freedom > 0) & (squares * least <= 1 + FLAT)
+    for kind in kinds:
+        squares = np.bincount(kind.group, (kind.rows / size[kind.group]) ** 2, number)
+        result &= (kind.freedom > 0) & (squares * least <= 1 + FLAT)
     return result
 
 
@@ -190,8 +190,8 @@ def between_names(freedom: Floats, groups: Integers, names: Sequence[Integers]) 
     more than the effective numbers of names on both sides, each less 1, and no fewer than on one.
     """
     size = np.bincount(groups, minlength=len(freedom)).astype(np.float64)
-    each = np.stack([_units(code, groups, size).freedom for code in names])[..., None]
-    return freedom.clip(each.min(axis=0).clip(1), each.sum(axis=0).clip(1))
+    by_kind = np.stack([_units(code, groups, size).freedom for code in names])[..., None]
+    return freedom.clip(by_kind.min(axis=0).clip(1), by_kind.sum(axis=0).clip(1))
 
 
 def _joint(codes: Sequence[Integers], number: int) -> Integers:
@@ -220,16 +220,16 @@ def _units(code: Integers, groups: Integers, size: Floats) -> _Units:
     return _Units(cell, unit, group, rows, np.where(freedom > FLAT, freedom, 0))
 
 
-def _together(of: _Units, size: Floats, contrasts: Floats) -> Floats:
+def _together(units: _Units, size: Floats, contrasts: Floats) -> Floats:
     """Return the effective number of units behind contrasts minus 1, (contrasts,).
 
     A unit adds its squared share of each group by the squared weight of the group: a group of few
     units makes them few as far as it has weight. Of one group, and of groups that share all their
     units evenly, it is that of the group.
     """
-    length, number = int(of.unit.max()) + 1, contrasts.shape[1]
+    length, number = int(units.unit.max()) + 1, contrasts.shape[1]
     squares = np.zeros((number, length))
-    np.add.at(squares, (of.group, of.unit), (of.rows / size[of.group]) ** 2)
+    np.add.at(squares, (units.group, units.unit), (units.rows / size[units.group]) ** 2)
     added = contrasts**2 @ squares
     fourth = (added**2).sum(axis=1)
     result: Floats = added.sum(axis=1) ** 2 / np.where(fourth > 0, fourth, np.inf) - 1

@@ -96,22 +96,22 @@ def parts_of(
     n = len(scores)
     centred = np.asarray(scores, dtype=np.float64) - np.mean(scores)
     # uncorrected sums of squares of each term; that of the mean is 0
-    raw = [(np.bincount(own, centred) ** 2 / np.bincount(own)).sum() for own in cells]
+    raw = [(np.bincount(codes, centred) ** 2 / np.bincount(codes)).sum() for codes in cells]
     raw.append((centred**2).sum())
     shared = np.empty((len(cells) + 2, len(cells) + 1))  # coefficients, of the mean last
-    for a, one in enumerate(cells):
-        for b, other in enumerate(cells):
-            shared[a, b] = _coefficient(one, other)
-        shared[a, -1] = one.max() + 1
-        shared[-1, a] = (np.bincount(one).astype(np.float64) ** 2).sum() / n
+    for a, row_codes in enumerate(cells):
+        for b, column_codes in enumerate(cells):
+            shared[a, b] = _coefficient(row_codes, column_codes)
+        shared[a, -1] = row_codes.max() + 1
+        shared[-1, a] = (np.bincount(row_codes).astype(np.float64) ** 2).sum() / n
     shared[-2], shared[-1, -1] = n, 1
     contrast = _contrasts(terms)
     squares, expected = contrast[:, :-1] @ np.array(raw), contrast @ shared
-    if not _whole(facets) and sum(own.max() + 1 for own in cells) <= WIDEST:
-        for place, square, own_part, free in _adjusted(centred, cells, terms):
-            squares[place], expected[place] = square, 0
-            expected[place, place] = own_part
-            expected[place, -1] = free
+    if not _whole(facets) and sum(codes.max() + 1 for codes in cells) <= WIDEST:
+        for index, square, coefficient, free in _adjusted(centred, cells, terms):
+            squares[index], expected[index] = square, 0
+            expected[index, index] = coefficient
+            expected[index, -1] = free
     df = expected[:, -1].copy()
     if (df < 1 - 1e-9).any():
         raise ValueError("too few scores to tell so many terms apart")
@@ -120,22 +120,22 @@ def parts_of(
     # a Latin hypercube: every quantile of each comes once, so that few draws are enough
     places = rng.permuted(np.tile(np.arange(draws) + 0.5, (len(df), 1)), axis=1).T / draws
     pivots = np.maximum(squares, 0) / chdtri(df, places) * df
-    levels = np.array([*(own.max() + 1 for own in cells), n], dtype=np.int64)
+    levels = np.array([*(codes.max() + 1 for codes in cells), n], dtype=np.int64)
     return Parts(terms, solve @ squares, pivots @ solve.T, levels, n)
 
 
 def _cells(facets: Mapping[str, Codes], term: Iterable[str]) -> Codes:
     """Return codes of the cells of a term from 0 on, (n,)."""
     joint = np.zeros_like(next(iter(facets.values())))
-    for own in (facets[name] for name in term):
-        joint = np.unique(joint * (int(own.max()) + 1) + own, return_inverse=True)[1]
+    for codes in (facets[name] for name in term):
+        joint = np.unique(joint * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
     return joint
 
 
 def _whole(facets: Mapping[str, Codes]) -> bool:
     """Tell whether every combination of levels has as many scores."""
     count = np.bincount(_cells(facets, facets))
-    all_ = np.prod([int(own.max()) + 1 for own in facets.values()])
+    all_ = np.prod([int(codes.max()) + 1 for codes in facets.values()])
     return len(count) == all_ and bool((count == count[0]).all())
 
 
@@ -150,30 +150,30 @@ def _adjusted(
     from scipy.sparse import csr_array, hstack
 
     n = len(values)
-    each = [csr_array((np.ones(n), (np.arange(n), own))) for own in cells]
+    designs = [csr_array((np.ones(n), (np.arange(n), codes))) for codes in cells]
 
-    def fit(kept: Sequence[int]) -> tuple[float, int, Floats]:
-        design = hstack([csr_array(np.ones((n, 1))), *(each[place] for place in kept)]).tocsr()
+    def fit(chosen: Sequence[int]) -> tuple[float, int, Floats]:
+        design = hstack([csr_array(np.ones((n, 1))), *(designs[index] for index in chosen)]).tocsr()
         roots, vectors = np.linalg.eigh((design.T @ design).toarray())
-        own = roots > SMALL * roots[-1]
-        basis = design @ (vectors[:, own] / np.sqrt(roots[own]))
-        return float(values @ values - ((basis.T @ values) ** 2).sum()), int(own.sum()), basis
+        positive = roots > SMALL * roots[-1]
+        basis = design @ (vectors[:, positive] / np.sqrt(roots[positive]))
+        return float(values @ values - ((basis.T @ values) ** 2).sum()), int(positive.sum()), basis
 
-    every = range(len(each))
-    left, rank, _ = fit(every)
-    yield -1, left, 0.0, n - rank
-    for place in every:
-        if len(terms[place]) > 1:
-            without, fewer, basis = fit([other for other in every if other != place])
-            inside = float(((each[place].T @ basis) ** 2).sum())
-            yield place, without - left, n - inside, rank - fewer
+    indices = range(len(designs))
+    residual, rank, _ = fit(indices)
+    yield -1, residual, 0.0, n - rank
+    for index in indices:
+        if len(terms[index]) > 1:
+            without, fewer, basis = fit([i for i in indices if i != index])
+            inside = float(((designs[index].T @ basis) ** 2).sum())
+            yield index, without - residual, n - inside, rank - fewer
 
 
-def _coefficient(one: Codes, other: Codes) -> float:
+def _coefficient(target: Codes, source: Codes) -> float:
     """Return how much a part of ``other`` adds to the sum of squares of ``one``, over cells."""
-    key = one * (int(other.max()) + 1) + other
-    _, place, count = np.unique(key, return_index=True, return_counts=True)
-    return float((count.astype(np.float64) ** 2 / np.bincount(one)[one[place]]).sum())
+    key = target * (int(source.max()) + 1) + source
+    _, first, count = np.unique(key, return_index=True, return_counts=True)
+    return float((count.astype(np.float64) ** 2 / np.bincount(target)[target[first]]).sum())
 
 
 def _contrasts(terms: tuple[tuple[str, ...], ...]) -> Floats:
@@ -181,9 +181,9 @@ def _contrasts(terms: tuple[tuple[str, ...], ...]) -> Floats:
     number = len(terms)
     result = np.zeros((number, number + 1))
     for row, term in enumerate(terms[:-1]):
-        for column, other in enumerate(terms[:-1]):
-            if set(other) <= set(term):
-                result[row, column] = (-1) ** (len(term) - len(other))
+        for column, part in enumerate(terms[:-1]):
+            if set(part) <= set(term):
+                result[row, column] = (-1) ** (len(term) - len(part))
         result[row, -1] = (-1) ** len(term)
     result[-1, -2] = 1
     result[-1, -1] = -1
@@ -204,7 +204,7 @@ def reml(scores: Floats, facets: Mapping[str, Codes], *, order: int = 2) -> Floa
     terms = terms_of(list(facets), order)
     n = len(scores)
     cells = [*(_cells(facets, term) for term in terms[:-1]), np.arange(n)]
-    designs = [csr_array((np.ones(n), (np.arange(n), own))) for own in cells]
+    designs = [csr_array((np.ones(n), (np.arange(n), codes))) for codes in cells]
     values = np.asarray(scores, dtype=np.float64)
     spread = float(values.var()) or 1.0
     theta = np.maximum(parts_of(values, facets, order=order, draws=2).value, 0.02 * spread)
@@ -250,9 +250,9 @@ def _slopes(projection: Floats, moved: Floats, designs: Sequence[object]) -> tup
     sided = [design.T @ projection for design in designs]  # type: ignore[attr-defined]
     number = len(designs)
     score, information = np.empty(number), np.empty((number, number))
-    for a, own in enumerate(sided):
+    for a, product in enumerate(sided):
         for b in range(a, number):
-            block = own @ designs[b]
+            block = product @ designs[b]
             information[a, b] = information[b, a] = (block**2).sum() / 2
             if a == b:
                 trace = np.trace(block)
