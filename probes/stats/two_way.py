@@ -1,11 +1,11 @@
-"""Variances of means over groups of rows that share texts and names: clustered several ways.
+"""Multiway cluster-robust variances of group means, with rows that share texts and names.
 
-A text has rows in all groups (countries), a name has rows in many texts. The variance is that over
-texts, and what names have in common beyond the text: V(text) + V(name) - V(text and name), each a
-sum over clusters of squared sums of residuals. Nothing of the size of rows by replicates is made.
+A text has rows in all groups (countries), a name has rows in many texts. The variance is V(text) +
+V(name) - V(text and name), each a sum over clusters of squared sums of residuals. Memory use is
+proportional to rows, without replicates.
 
 Cameron, Gelbach and Miller (2011), Robust inference with multiway clustering, Journal of Business
-and Economic Statistics 29(2), p. 238-249; residuals are scaled as by Bell and McCaffrey (2002),
+and Economic Statistics 29(2), p. 238-249; residuals are scaled as in Bell and McCaffrey (2002),
 Survey Methodology 28(2), CR2; degrees of freedom by Satterthwaite (1946), Biometrics Bulletin 2(6).
 """
 
@@ -24,23 +24,23 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.signedinteger[Any]]
 
 METHOD = "t interval over source texts and names (two-way clusters)"
-FLAT = 1e-9  # standard errors below are rounding
-LARGEST = 2**62  # of numbers
+FLAT = 1e-9  # smaller standard errors are rounding errors
+LARGEST = 2**62  # maximum code
 
 
 class Tested(NamedTuple):
-    """Standard errors with degrees of freedom, arrays of one shape; nan where nothing is known."""
+    """Standard errors with degrees of freedom, arrays of one shape; nan where not estimable."""
 
     se: Floats
     freedom: Floats
-    shared: Floats  # part of the variance that names have in common beyond texts
+    shared: Floats  # variance component of names beyond texts
 
     def half(self, confidence: float) -> Floats:
         """Return half the width of the t interval."""
         return t_half_width(self.se, self.freedom, confidence)
 
     def p(self, estimate: Floats) -> Floats:
-        """Return two-sided p of a true 0: nan without spread, unless the estimate is 0 too."""
+        """Return two-sided p-values for 0; without variance, 1 for an estimate of 0, else nan."""
         flat = self.se <= FLAT
         with np.errstate(divide="ignore", invalid="ignore"):
             result = two_sided(estimate / np.where(flat, np.nan, self.se), self.freedom)
@@ -48,10 +48,10 @@ class Tested(NamedTuple):
 
 
 class _Units(NamedTuple):
-    """The cells of units (names, or names in texts) by groups."""
+    """Cells of units (names, or names in texts) by groups."""
 
     cell: Integers  # (rows,)
-    unit: Integers  # (cells,), rising
+    unit: Integers  # (cells,), increasing
     group: Integers  # (cells,)
     rows: Integers  # (cells,)
     freedom: Floats  # (groups,): effective number of units minus 1
@@ -66,27 +66,27 @@ def two_way(
     *,
     texts_alike: bool = True,
 ) -> Tested:
-    """Return standard errors of contrasts of the means of groups, (contrasts, measures).
+    """Return standard errors of contrasts of group means, (contrasts, measures).
 
-    What names have in common is 0 where it comes out negative.
+    The variance component of names is truncated at zero.
 
     Parameters
     ----------
     values : (rows, measures) array
     groups, texts : (rows,) arrays
-        Numbers from 0. A group without rows, or of one text or name, has no standard error.
+        Codes from 0. A group without rows, or with one text or name, has no standard error.
     names : sequence of (rows,) arrays
-        Names of one kind or several: rows share a name where the numbers are equal.
+        Names of one or several kinds: rows with equal codes share a name.
     contrasts : (contrasts, groups) array
         Weights of the groups, such as 1 for one and -1 for another.
     texts_alike
-        Whether what is common to the rows of a text is taken off, as the mean of its rows in other
-        groups, before names are looked at: a name that happens to stand in some texts and not in
-        others would else seem to have what those have.
+        If True, text effects are removed before the name component is estimated, by subtracting
+        the mean of a text's rows in other groups. Otherwise, effects of the texts in which a name
+        occurs are attributed to the name.
 
     Examples
     --------
-    Rows that are a text and a name each: the usual s / sqrt(n).
+    One text and one name per row: the usual s / sqrt(n).
 
     >>> rows = np.arange(4)
     >>> values = np.array([[1.0], [2.0], [3.0], [6.0]])
@@ -127,9 +127,9 @@ def two_way(
 def _distances(
     values: Floats, groups: Integers, size: Floats, texts: Integers | None = None
 ) -> Floats:
-    """Return distances of rows from the mean of their group, over its rows, (rows, measures).
+    """Return residuals from the group mean divided by the group's size, (rows, measures).
 
-    ``texts``: (rows,), where the mean of a text's rows in other groups is taken off before.
+    ``texts``: (rows,); the mean of a text's rows in other groups is subtracted first.
     """
     result, number = np.empty(values.shape), len(size)
     for m, column in enumerate(values.T):
@@ -148,11 +148,11 @@ def _distances(
 
 
 def _products(distances: Floats, units: _Units, size: Floats) -> Floats:
-    """Return sums over units of products of their sums in groups, (measures, groups, groups)."""
+    """Return sums over units of products of group sums, (measures, groups, groups)."""
     number, share = len(size), units.rows / size[units.group]
     with np.errstate(divide="ignore"):
         scale = np.where(share < 1, 1 / np.sqrt(1 - share), 0)  # CR2
-    shared = np.bincount(units.unit) > 1  # most names are of one group, and no text with one name
+    shared = np.bincount(units.unit) > 1  # few names, no (name, text) pairs
     in_several = shared[units.unit]
     row = (np.cumsum(shared) - 1)[units.unit[in_several]]
     across = np.zeros((int(shared.sum()), number))
@@ -168,10 +168,10 @@ def _products(distances: Floats, units: _Units, size: Floats) -> Floats:
 def replicated(
     groups: Integers, texts: Integers, names: Sequence[Integers], number: int, least: float = 0.0
 ) -> NDArray[np.bool_]:
-    """Return which of the groups have rows of two texts, and of two names of each kind.
+    """Return a mask of the groups with at least two texts, and two names of each kind.
 
-    The others have no standard error, nor has a contrast in which they have weight. ``least``: the
-    effective number of names, 1 / sum of squared shares of the group's rows, that they must have.
+    Other groups, and contrasts with weight on them, have no standard error. ``least``: minimum
+    effective number of names, 1 / sum of squared shares of the group's rows.
     """
     size = np.bincount(groups, minlength=number).astype(np.float64)
     of_texts, *kinds = (_units(code, groups, size) for code in (texts, *names))
@@ -183,11 +183,11 @@ def replicated(
 
 
 def between_names(freedom: Floats, groups: Integers, names: Sequence[Integers]) -> Floats:
-    """Return degrees of freedom of the means of groups, (groups, measures), bounded by names.
+    """Return degrees of freedom of group means, (groups, measures), bounded by those of names.
 
-    Where names on two sides are compared and most of the error is theirs: their variance is a
-    difference of sums, by luck 0, and degrees of freedom were then those of texts. There are no
-    more than the effective numbers of names on both sides, each less 1, and no fewer than on one.
+    For comparisons of names on two sides that dominate the error: their variance component can be
+    truncated at zero, with degrees of freedom of texts. The bounds are the minimum and the sum over
+    both sides of the effective number of names minus 1.
     """
     size = np.bincount(groups, minlength=len(freedom)).astype(np.float64)
     by_kind = np.stack([_units(code, groups, size).freedom for code in names])[..., None]
@@ -195,9 +195,9 @@ def between_names(freedom: Floats, groups: Integers, names: Sequence[Integers]) 
 
 
 def _joint(codes: Sequence[Integers], number: int) -> Integers:
-    """Return numbers of the combinations of several codes, (rows,), with gaps.
+    """Return codes of the combinations of several codes, (rows,), with gaps.
 
-    They stay small enough to be numbered by group too.
+    They are small enough to be combined with groups.
     """
     result = codes[0].astype(np.int64)
     for code in codes[1:]:
@@ -221,11 +221,11 @@ def _units(code: Integers, groups: Integers, size: Floats) -> _Units:
 
 
 def _together(units: _Units, size: Floats, contrasts: Floats) -> Floats:
-    """Return the effective number of units behind contrasts minus 1, (contrasts,).
+    """Return the effective number of units in contrasts minus 1, (contrasts,).
 
-    A unit adds its squared share of each group by the squared weight of the group: a group of few
-    units makes them few as far as it has weight. Of one group, and of groups that share all their
-    units evenly, it is that of the group.
+    A unit adds its squared share of each group times the squared weight of the group: a group with
+    few units reduces the number according to its weight. For one group, or for groups that share
+    all units evenly, the result is that of the group.
     """
     length, number = int(units.unit.max()) + 1, contrasts.shape[1]
     squares = np.zeros((number, length))
