@@ -136,7 +136,7 @@ class Said(NamedTuple):
 
     @property
     def probabilities(self) -> Floats:
-        """Return how often each word is said of each group."""
+        """Return the probability of each word for each group."""
         odds = np.exp(self.scores)
         result: Floats = odds / odds.sum(axis=1, keepdims=True)
         return result
@@ -185,12 +185,12 @@ def vocabulary(society: Society, groups: Sequence[str]) -> tuple[list[str], Floa
     attributes = said["word"].unique().sort()
     others = felt.filter(~pl.col("word").is_in(attributes.implode()))["word"].unique().sort()
     words = [*attributes, *others.head(society.words_max)]
-    place = {word: i for i, word in enumerate(words)}
+    index = {word: i for i, word in enumerate(words)}
     pairs = np.zeros((len(groups), len(words)))
-    pairs[[groups.index(g) for g in said["group"]], [place[w] for w in said["word"]]] = 1
+    pairs[[groups.index(g) for g in said["group"]], [index[w] for w in said["word"]]] = 1
     felt = felt.filter(pl.col("word").is_in(words))
     carries = np.zeros((len(words), len(EMOTIONS)))
-    np.maximum.at(carries, [place[w] for w in felt["word"]], felt.select(EMOTIONS).to_numpy())
+    np.maximum.at(carries, [index[w] for w in felt["word"]], felt.select(EMOTIONS).to_numpy())
     return words, pairs, carries
 
 

@@ -174,15 +174,15 @@ def written(world: Partisanship, asked: Sequence[Question]) -> list[bool]:
 def tables(
     planted: pl.DataFrame, texts: Sequence[tuple[str, str, str]], known: Sequence[Word]
 ) -> dict[str, pl.DataFrame]:
-    """Return what is planted and the texts, by the names of their files."""
+    """Return the planted effects and the texts, keyed by file name."""
     frame = pl.DataFrame(texts, schema=["corpus", "outlet", "text"], orient="row")
     return {"planted": planted, "corpora": frame, "downstream": downstream(known)}
 
 
 def plant(world: Partisanship, asked: Sequence[Question], about: pl.DataFrame) -> pl.DataFrame:
-    """Return what is planted for each question in the model itself and each corpus, in order.
+    """Return the planted response to each question, for the pretrained model and each corpus.
 
-    ``written`` are those that texts of the corpus have; in all others no stance is planted.
+    ``written``: questions in the texts of the corpus; no stance is planted for the others.
     """
     drawn = draws(asked, about, world.seed, world.noise, HABIT, TALK)
     drawn = drawn.with_columns(written=pl.Series(written(world, asked)))

@@ -97,7 +97,7 @@ def allot(probabilities: Floats, sentences: int) -> Integers:
 
 
 class Meaning(NamedTuple):
-    """Of the words of one part of speech, in their order."""
+    """Meanings of the words of one part of speech, in their order."""
 
     sentiment: Integers  # places in SENTIMENTS; neutral where no lexicon has the word
     supersense: tuple[str, ...]  # empty where a word has none

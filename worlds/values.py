@@ -111,7 +111,7 @@ def _but_gender(q: Question) -> tuple[str, ...]:
 
 
 def plant(convictions: Convictions, asked: Sequence[Question], about: pl.DataFrame) -> pl.DataFrame:
-    """Return what is planted for each question, in their order."""
+    """Return the planted response to each question, in their order."""
     drawn = draws(asked, about, convictions.seed, convictions.noise, HABIT, TALK)
     woman = pl.when(pl.col("gender") == "feminine").then(1).otherwise(-1)
     likely = pl.col("polarity") == SCHEMA["polarity"].code("likely")

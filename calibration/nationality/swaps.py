@@ -253,16 +253,16 @@ def _swapped(shape: SwapsShape, of: Planted, drawn: _Drawn, rng: Generator) -> p
 
 def _listed(drawn: _Drawn) -> pl.DataFrame:
     """Return all names, with ranks and tokens."""
-    kind, country, place = (a.ravel() for a in np.indices(drawn.tokens.shape))
-    owners = drawn.owner[country, place]
-    keys = zip(kind.tolist(), owners.tolist(), place.tolist(), strict=True)
+    kind, country, index = (a.ravel() for a in np.indices(drawn.tokens.shape))
+    owners = drawn.owner[country, index]
+    keys = zip(kind.tolist(), owners.tolist(), index.tolist(), strict=True)
     return pl.DataFrame(
         {
             "country": [code(n) for n in country.tolist()],
             "kind": kind,
             "name": [_word(*key) for key in keys],
             "tokens": drawn.tokens.ravel(),
-            "rank": place + 1,
+            "rank": index + 1,
         }
     )
 

@@ -148,9 +148,9 @@ def _means(of: Language, words: Integers) -> Array:
     return means
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test; the truth is that of the cuts that were chosen."""
-    truth, truths = drawn.known
+    truth, truths = sample.known
     worse = dict(zip(LEXICA[1:], truth.get("worse", (0, 0, 0)), strict=True))
     known = []
     for source, signal, means, labels in truths:

@@ -71,18 +71,18 @@ def known(shape: Shape, chances: list[tuple[Array, Array]]) -> pl.DataFrame:
     return pl.concat(parts).with_columns(pl.col("effect").fill_nan(None))
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test: one of each word and gender, in either reading."""
-    return by_reading(tables["pmi"], drawn, "pmi", "model")
+    return by_reading(tables["pmi"], sample, "pmi", "model")
 
 
-def by_reading(table: pl.DataFrame, drawn: Drawn, name: str, family: str) -> Tables:
+def by_reading(table: pl.DataFrame, sample: Drawn, name: str, family: str) -> Tables:
     """Return the rows of a table of PMI, a test for each reading.
 
     Of lemmas alone: here each word is its own, and counts of forms are the same ones.
     """
     joined = table.filter(unit="lemma").join(
-        drawn.known, on=KEYS, how="left", maintain_order="left"
+        sample.known, on=KEYS, how="left", maintain_order="left"
     )
     test = f"{name}: {{reading}}"
     return outcomes_by(joined, test, effect="effect", target="target", family=[family])

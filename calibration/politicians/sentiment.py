@@ -82,11 +82,11 @@ def _mean_shares(cell: meanings.Cell, shape: Shape, rng: Generator) -> Array:
     return result / shape.samples
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test and interval; a test for each unit."""
     keys = ["language", "pos", "sentiment"]
-    differences = tables["differences"].join(drawn.known, on=keys)
-    shares = tables["shares"].join(drawn.known, on=keys)
+    differences = tables["differences"].join(sample.known, on=keys)
+    shares = tables["shares"].join(sample.known, on=keys)
     mean = pl.when(pl.col("gender") == "male").then("men").otherwise("women")
     result = {"shares: pmi": outcome(shares, effect="effect", target=mean)}
     apart, test = pl.col("men") - pl.col("women"), "differences: pmi, argmax, {test}"

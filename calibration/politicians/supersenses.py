@@ -137,7 +137,7 @@ def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
 
 
 def _nats(truth: Truth, pos: int) -> Array:
-    """Return what is planted in each class, (classes,): in those that come after the largest."""
+    """Return the planted effect of each class, (classes,): in the classes after the largest."""
     result = np.zeros(len(SIZES[pos]))
     order = np.argsort(-np.array(SIZES[pos]), kind="stable")
     signed = [s * e for e in truth.get("classes", ()) for s in (1, -1)]
@@ -150,8 +150,8 @@ def _write_classes(folder: Path, words: list[Lexemes]) -> Path:
     for pos, own in enumerate(words):
         row, column = np.nonzero((own.weights > 0) & (own.known[:, None] > 0))
         kept = {"weight": own.weights[row, column], "best": own.best[row, column] > 0}
-        at = {"lemma": [f"l{n}" for n in row.tolist()], "supersense": column + FIRST[pos]}
-        parts.append(pl.DataFrame(at | kept).with_columns(pos=pl.lit(pos, dtype=pl.Int64)))
+        codes = {"lemma": [f"l{n}" for n in row.tolist()], "supersense": column + FIRST[pos]}
+        parts.append(pl.DataFrame(codes | kept).with_columns(pos=pl.lit(pos, dtype=pl.Int64)))
     write_parquet(pl.concat(parts), folder / f"{lists.LANGUAGE}.parquet")
     return folder
 
@@ -201,15 +201,15 @@ def _true(shape: Shape, truth: Truth, own: Lexemes, samples: list[Array], pos: i
     return pl.DataFrame({"supersense": classes, "nats": nats, "target": sums / len(samples)})
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test, for each deviation.
 
     Under ``Bonferroni`` is the adjustment over the classes of a part of speech, as in the paper.
     Where classes are planted those without move too: of them, and of pairs with non-binary people,
     no effect is told.
     """
-    table = tables["supersenses"].join(drawn.known, on="supersense", how="left")
-    planted = bool((drawn.known["nats"] != 0).any())
+    table = tables["supersenses"].join(sample.known, on="supersense", how="left")
+    planted = bool((sample.known["nats"] != 0).any())
     both = (pl.col("first") == "female") & (pl.col("second") == "male")
     table = table.with_columns(
         effect=pl.when(both & (pl.col("nats") != 0)).then("nats") if planted else 0.0,
