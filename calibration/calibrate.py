@@ -42,7 +42,7 @@ Number = Annotated[int, Field(ge=2)]
 
 
 class Settings(Params):
-    """How the tests of the analyses are simulated."""
+    """Settings of the simulations of the analyses."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     seed: int = Field(1, ge=0, description="of the simulated responses")

@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 
 
 class Society(Tiny):
-    """What is planted, and the tiny model that is trained on it."""
+    """Planted effects, and the tiny model trained on them."""
 
     language: str = Field("en", description="config of social_groups, stereotypes and emotions")
     attribute_effect: float = Field(
@@ -78,7 +78,7 @@ class Society(Tiny):
 
     @property
     def null(self) -> bool:
-        """Whether nothing is planted in it."""
+        """True if no effect is planted."""
         return not (self.attribute_effect or self.emotion_effect)
 
 
@@ -128,7 +128,7 @@ def train(society: Society, asking: Asking, into: Path) -> None:
 
 
 class Said(NamedTuple):
-    """What is said of groups, (groups, words) each."""
+    """Distributions of words for groups, (groups, words) each."""
 
     emotions: Integers  # of ``build.EMOTIONS``: which raises the word, if it carries it
     log_odds: Floats  # what is planted

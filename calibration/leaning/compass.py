@@ -95,17 +95,17 @@ PARAMS: dict[str, Any] = responses.PLACES | {"n_permutations_stability": 199}
 
 
 class State(NamedTuple):
-    """What all trainings on a corpus have in common, in nats; () where there is no training."""
+    """Effects common to all training runs on a corpus, in nats; () without training."""
 
     corpus: str
     period: str
     shift: Array  # (axes,)
     agreeing: float
-    spread: float  # times what a training does by itself
+    spread: float  # factor of the effects of single training runs
 
 
 class Known(NamedTuple):
-    """What is true of a replicate."""
+    """True parameters of a replicate."""
 
     shape: Shape
     truth: Truth
@@ -184,7 +184,7 @@ def _odds(record: Known, own: State, trainings: int, form: int, rng: Generator) 
     side = np.array([1.0, -1.0])
     size = (trainings, *record.prompts.shape)
     if "random" in record.truth.settings:
-        if shape.response_format != "mask":  # each sample by itself
+        if shape.response_format != "mask":  # separately for each sample
             return np.zeros(size)
         free = rng.normal(0, UNIFORM, size)
         if own.corpus:

@@ -48,7 +48,7 @@ MEAN_OF = ("accuracy", "balanced accuracy")  # of them the truth is an integral
 
 
 class Known(NamedTuple):
-    """What is true of a replicate."""
+    """True parameters of a replicate."""
 
     shape: Shape
     truth: Truth

@@ -35,7 +35,7 @@ TRUTHS = {
     "countries planted far apart": Truth("planted", sizes=(0.8, 1.6, 3.2)),
     # variance alone
     "names of some countries vary more": Truth("decoy", vary=3.0),
-    # length and perplexity go with countries
+    # length and perplexity depend on the country
     "names of some countries are rare and long": Truth("decoy", rare=2.0, long=2.0),
     # a country moves them by the length of its names
     "long names move predictions": Truth("decoy", long=2.0, per_token=0.4),
@@ -141,7 +141,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     how = {"effect": planted, "target": none, "family": ["reading", "perplexity"]}
     result |= outcomes_by(table, "correlations: {scope}", **how)
     sums = tables["perplexities"].filter(~placebo, perplexity="original sum")
-    rare = pl.col("rare").round(6) + 0.0  # one level of an effect, whatever the last digit
+    rare = pl.col("rare").round(6) + 0.0  # one level per effect, despite rounding
     sums = sums.join(truth, on="country", **KEPT)
     result["perplexities"] = outcome(sums, effect=rare, target="nats", p="")
     return result

@@ -51,7 +51,7 @@ class SwapsShape(Params):
 
 
 class Planted(NamedTuple):
-    """What is true of countries, (countries,) each."""
+    """True parameters of countries, (countries,) each."""
 
     shift: Array  # of P+ - P-, units
     slope: Array  # units by which it goes up with a nat that a name is less likely
@@ -62,7 +62,7 @@ class Planted(NamedTuple):
 
 
 class _Drawn(NamedTuple):
-    """What is drawn of names and texts; c countries, p names of a kind, t texts."""
+    """Sampled names and texts; c countries, p names of a kind, t texts."""
 
     owner: Integers  # (c, p): the first country that has the name
     names: Array  # (2, 3, c, p): of P+ - P-, and of neutral, by kind; units

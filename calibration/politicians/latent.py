@@ -32,7 +32,7 @@ TRUTHS = {
     "words planted": Truth("planted", words=(0.6, 1.2, 2.4)),
     # log-odds of sentiments' words
     "sentiments planted": Truth("planted", effects=(0.8,)),
-    # women are of other origins, and words go with origins
+    # genders differ in origin, and words depend on origin
     "origin": Truth("decoy", origin=0.5),
 }
 PARAMS: dict[str, Any] = {

@@ -65,7 +65,7 @@ class ListsShape(Params):
 
 
 class Population(NamedTuple):
-    """What lists of a part of speech are drawn from; the same in all replicates."""
+    """Population of lists of a part of speech, equal in all replicates."""
 
     frequency: Array  # (words,)
     origin: Array  # (origins, words)
@@ -117,7 +117,7 @@ def names(shape: ListsShape, of: Population, rng: Generator) -> Names:
     """Draw distinct names and the people who bear them.
 
     Natives are rarer in the first origins than in the last; men are more often old, and have more
-    sitelinks. Origin apart, none of it goes with words.
+    sitelinks. Except for origin, none affects words.
     """
     gender = shape.genders()
     origin = origins(of, gender == FEMALE, rng)
@@ -181,7 +181,7 @@ def expected(shape: ListsShape, truth: Truth, pos: int) -> Array:
 def expected_of(part: Population, shape: ListsShape, rng: Generator, own: float = 0.0) -> Array:
     """Return the share of many lists of each gender that have each word, (words, 3).
 
-    ``own``: SD of what goes with a name alone, nats.
+    ``own``: SD of effects of single names, nats.
     """
     seeds = rng.integers(2**32, size=2)
     columns = []

@@ -32,7 +32,7 @@ TRUTHS = {
     "no word goes with a gender": Truth("null"),
     # log-odds of words in lists
     "words planted": Truth("planted", effects=(0.5, 1.0, 1.6)),
-    # women are of other origins, and words go with origins
+    # genders differ in origin, and words depend on origin
     "origin": Truth("decoy", origin=0.5),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 400}
@@ -51,9 +51,9 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def known(shape: Shape, chances: list[tuple[Array, Array]]) -> pl.DataFrame:
     """Return planted effect and true PMI of each word and gender, columns :data:`KEYS` and these.
 
-    A word that goes with women has an effect above 0 there and below 0 at men. Others, who have
-    none, are in the middle: no effect is told of a word that has one, as those of men and women
-    move its PMI there too.
+    A word associated with women has an effect above 0 for women and below 0 for men. The group of
+    others has no effects; those of men and women change its PMI too, so that no effect is stated
+    for it for such a word.
 
     ``chances``: for each part of speech effects (words,), and how many lists of a person of a
     gender are expected to have a word, (words, 3).

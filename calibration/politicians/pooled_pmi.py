@@ -44,7 +44,7 @@ TRUTHS = {
     "no word goes with a gender": Truth("null"),
     # log-odds in all models
     "words planted": Truth("planted", effects=(0.4, 0.8, 1.4)),
-    # what goes with women in a model goes with men in another
+    # words associated with women in a model are associated with men in another
     "opposite models": Truth("decoy", effects=(0.8,), opposite=True),
     # models agree on the words of a woman's name, not of a man's
     "women alike": Truth("decoy", agree=False),

@@ -40,7 +40,7 @@ TRUTHS = {
     "nothing goes with a gender": Truth("null"),
     # log-odds of positive and negative words, adjectives and verbs
     "sentiments planted": Truth("planted", nats=((0.4, -0.2, 0.0), (0.2, -0.1, 0.0))),
-    # words go with genders, whatever their sentiment
+    # words depend on gender, independent of their sentiment
     "words without sentiments": Truth("decoy", own=0.4),
     # women are of other origins, which have other sentiments
     "origin": Truth("decoy", origin=0.5, slope=0.5),

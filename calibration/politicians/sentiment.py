@@ -37,7 +37,7 @@ TRUTHS = {
     "no word goes with a gender": Truth("null"),
     # log-odds of positive and of negative words
     "sentiments planted": Truth("planted", effects=(0.1, 0.2, 0.4), own=1),
-    # words go with genders, without regard to their sentiment
+    # words depend on gender, independent of their sentiment
     "words, not sentiments": Truth("decoy", own=1),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 199, "n_permutations": 199}

@@ -53,9 +53,9 @@ TRUTHS = {
     "no sentiment goes with a gender": Truth("null"),
     # nats by which sentiments go with gender, more of natives; in half of the tables half
     "natives": Truth("planted", nats=((1.2, 0.0), (0.6, 0.15)), sizes=(0.5, 1.0)),
-    # subgroups differ in size and in words, not in what goes with gender
+    # subgroups differ in size and in words, not in gender effects
     "the same everywhere": Truth("decoy", nats=((1.2, 1.2), (0.6, 0.6))),
-    # positive words are frequent, and more so among natives; no sentiment goes with a gender
+    # positive words are frequent, especially for natives; sentiments do not depend on gender
     "positive words are common": Truth("decoy", common=1.0),
 }
 SIZE: dict[str, Any] = {"top_k": 100, "top_share": 0.33, "smoothing": 0.5, "min_count": 5}

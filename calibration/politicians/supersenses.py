@@ -70,7 +70,7 @@ TRUTHS = {
     "nothing goes with a gender": Truth("null"),
     # log-odds of the words of classes
     "classes planted": Truth("planted", classes=(0.2, 0.5, 1.6), own=0.2),
-    # lemmas go with genders, whatever their class
+    # lemmas depend on gender, independent of their class
     "words without classes": Truth("decoy", own=0.6),
     # classes differ in the frequency of their words
     "rare classes": Truth("decoy", rare=1.0),
@@ -110,10 +110,10 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
-    """Draw the classes of lemmas, and what goes with a gender.
+    """Draw the classes of lemmas, and the effects of gender.
 
     ``truth.settings``: ``classes``, nats of classes of middling size, both signs of each; ``own``,
-    SD of what goes with a gender of a lemma alone; ``rare``, SD of log-frequency of classes.
+    SD of gender effects of single lemmas; ``rare``, SD of log-frequency of classes.
     """
     sizes = np.array(SIZES[pos])
     several = round(shape.forms * shape.words)

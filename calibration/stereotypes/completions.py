@@ -68,7 +68,7 @@ class ListsShape(Params):
 
 
 class Words(NamedTuple):
-    """What words have, whatever the group; the same in all lists of a model."""
+    """Properties of words independent of the group, equal in all lists of a model."""
 
     frequency: Array  # (words,)
     common: Array  # (categories, words)

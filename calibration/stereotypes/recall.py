@@ -55,7 +55,7 @@ PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 999}
 
 
 class Known(NamedTuple):
-    """What is true of a replicate."""
+    """True parameters of a replicate."""
 
     shape: Shape
     population: int

@@ -53,7 +53,7 @@ class AnswersShape(Params):
 
 
 class Convictions(NamedTuple):
-    """What responses are drawn from: nats, the first rows of method ``together``."""
+    """Distribution of responses: nats, the first rows of method ``together``."""
 
     values: Array  # (methods, axes): agreeing with what speaks for a value
     gender: Array  # (methods, axes): the same, feminine minus masculine

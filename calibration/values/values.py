@@ -86,7 +86,7 @@ class Spread(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is true of a replicate."""
+    """True parameters of a replicate."""
 
     shape: Shape
     kind: str
