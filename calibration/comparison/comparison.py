@@ -184,11 +184,9 @@ def _texts(folder: Path, shape: swaps.SwapsShape, models: Models, rng: Generator
     return inputs, effects, effects
 
 
-def _common(
-    texts: pl.DataFrame, shape: swaps.SwapsShape, rng: Generator, names: float = 1.0
-) -> Array:
+def _common(rows: pl.DataFrame, shape: swaps.SwapsShape, rng: Generator, names: float = 1) -> Array:
     """Draw row effects of name, text by country, and name by text, in units."""
-    result = np.zeros(len(texts))
+    result = np.zeros(len(rows))
     first = pl.col("name").str.split(" ").list.first()
     person = pl.when(pl.col("name") == "").then("target").otherwise(first)  # in originals their own
     terms = (
@@ -197,7 +195,7 @@ def _common(
         (pl.col("text"), names * shape.sd_rest),
     )
     for of_row, sd in terms:
-        codes = texts.select(of_row.rank("dense")).to_series().cast(pl.Int64).to_numpy() - 1
+        codes = rows.select(of_row.rank("dense")).to_series().cast(pl.Int64).to_numpy() - 1
         result += rng.normal(0, sd, codes.max() + 1)[codes]
     return result
 

@@ -187,7 +187,6 @@ def own_part(bootstraps: Floats) -> float:
     >>> round(own_part(np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]]) * 0.75**0.5), 6)
     0.5
     """
-    # A metric is nan in replicates without texts of a class.
     bootstraps = bootstraps[:, np.isfinite(bootstraps).all(axis=0)]
     seeds, replicates = bootstraps.shape
     if seeds < 2:
