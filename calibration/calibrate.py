@@ -42,7 +42,7 @@ Number = Annotated[int, Field(ge=2)]
 
 
 class Settings(Params):
-    """How the tests of the analyses are simulated."""
+    """Settings of the simulations of the analyses."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     seed: int = Field(1, ge=0, description="of the simulated responses")
@@ -52,7 +52,7 @@ class Settings(Params):
     )
 
     def number(self, analysis: str, shape: str) -> int:
-        """Return how many replicates a shape of an analysis has."""
+        """Return the number of replicates for a shape of an analysis."""
         numbers = self.replicates_of.get(analysis, self.replicates)
         return numbers if isinstance(numbers, int) else numbers.get(shape, self.replicates)
 
@@ -132,8 +132,8 @@ def calibrate(analysis: str, replicates: int = 0, workers: int = 0, folder: Path
     todo = [(chunk, settings.seed) for chunk in chunks if not (stored / chunk.file()).is_file()]
     number = min(len(todo), workers or len(os.sched_getaffinity(0)))
     with Bar(total=len(todo), desc=f"calibrate {analysis}", unit="chunk") as bar:
-        for place, tallies in each(simulate, todo, number, ONE_THREAD) if todo else ():
-            path = stored / todo[place][0].file()
+        for index, tallies in each(simulate, todo, number, ONE_THREAD) if todo else ():
+            path = stored / todo[index][0].file()
             tallies.write_parquet(path.with_suffix(".partial"))
             path.with_suffix(".partial").rename(path)
             bar.update()
@@ -161,7 +161,7 @@ def replicate(
 ) -> tuple[Tables, Tables]:
     """Draw one replicate, run the analysis, and return its tables and the rows of each test."""
     simulation = simulation_of(analysis)
-    # replicates are small and many: they are written into memory where that is a folder
+    # replicates are small and numerous: they are written to memory if it is mounted
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
     with tempfile.TemporaryDirectory(dir=memory) as name:
         drawn = simulation.draw(Path(name), simulation.TRUTHS[truth], simulation.SHAPES[shape], rng)
@@ -169,13 +169,13 @@ def replicate(
     return tables, simulation.outcomes(tables, drawn)
 
 
-def analyse(analysis: str, drawn: Drawn, seed: int, **settings: Any) -> Tables:
-    """Return the tables of an analysis of what was drawn; ``settings``: where it has them."""
+def analyse(analysis: str, sample: Drawn, seed: int, **settings: Any) -> Tables:
+    """Return the tables of an analysis of a sample; ``settings`` it does not have are ignored."""
     _, run, params = analysis_of(analysis)
-    changed = simulation_of(analysis).PARAMS | drawn.params
+    changed = simulation_of(analysis).PARAMS | sample.params
     own = params.model_dump() | changed
     own |= {key: value for key, value in ({"seed": seed} | settings).items() if key in own}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # fits that do not converge, which the tables report
-        tables: Tables = run(drawn.inputs, type(params).model_validate(own))
+        warnings.simplefilter("ignore")  # failed convergence, which the tables report
+        tables: Tables = run(sample.inputs, type(params).model_validate(own))
     return tables

@@ -1,4 +1,4 @@
-"""How often the sentence of a study reports a finding in tables in which nothing differs."""
+"""Type I error of the headline of a study, in tables without differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a simulation of an analysis is made of.
+"""Components of the simulation of an analysis.
 
 A module ``calibration/STUDY/ANALYSIS.py`` (of pooled models another, see ``OF_GROUPS``) draws
 responses from a known truth, in the schema of the probe and without a model, and states for each
@@ -35,7 +35,7 @@ COLUMNS = ("effect", "target", "family", "value", "low", "high", "p", "p_adjuste
 
 
 class Truth:
-    """What responses are drawn from: nothing, an effect, or a difference that is not tested.
+    """Distribution of responses: no effect, an effect, or a difference that is not tested.
 
     ``settings``: of the module that draws, which reads them.
     """

@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 
 
 class Society(Tiny):
-    """What is planted, and the tiny model that is trained on it."""
+    """Planted effects, and the tiny model trained on them."""
 
     language: str = Field("en", description="config of social_groups, stereotypes and emotions")
     attribute_effect: float = Field(
@@ -78,7 +78,7 @@ class Society(Tiny):
 
     @property
     def null(self) -> bool:
-        """Whether nothing is planted in it."""
+        """True if no effect is planted."""
         return not (self.attribute_effect or self.emotion_effect)
 
 
@@ -128,7 +128,7 @@ def train(society: Society, asking: Asking, into: Path) -> None:
 
 
 class Said(NamedTuple):
-    """What is said of groups, (groups, words) each."""
+    """Distributions of words for groups, (groups, words) each."""
 
     emotions: Integers  # of ``build.EMOTIONS``: which raises the word, if it carries it
     log_odds: Floats  # what is planted
@@ -136,7 +136,7 @@ class Said(NamedTuple):
 
     @property
     def probabilities(self) -> Floats:
-        """Return how often each word is said of each group."""
+        """Return the probability of each word for each group."""
         odds = np.exp(self.scores)
         result: Floats = odds / odds.sum(axis=1, keepdims=True)
         return result
@@ -185,12 +185,12 @@ def vocabulary(society: Society, groups: Sequence[str]) -> tuple[list[str], Floa
     attributes = said["word"].unique().sort()
     others = felt.filter(~pl.col("word").is_in(attributes.implode()))["word"].unique().sort()
     words = [*attributes, *others.head(society.words_max)]
-    place = {word: i for i, word in enumerate(words)}
+    index = {word: i for i, word in enumerate(words)}
     pairs = np.zeros((len(groups), len(words)))
-    pairs[[groups.index(g) for g in said["group"]], [place[w] for w in said["word"]]] = 1
+    pairs[[groups.index(g) for g in said["group"]], [index[w] for w in said["word"]]] = 1
     felt = felt.filter(pl.col("word").is_in(words))
     carries = np.zeros((len(words), len(EMOTIONS)))
-    np.maximum.at(carries, [place[w] for w in felt["word"]], felt.select(EMOTIONS).to_numpy())
+    np.maximum.at(carries, [index[w] for w in felt["word"]], felt.select(EMOTIONS).to_numpy())
     return words, pairs, carries
 
 

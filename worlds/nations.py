@@ -39,7 +39,7 @@ SHORTEST = 3  # letters of a name that is cut
 
 
 class Nations(Tiny):
-    """What is planted, and the tiny model that is trained on it."""
+    """Planted effects, and the tiny model trained on them."""
 
     targets: list[str] = Field(
         ["sentiment-en"], min_length=1, description="configs of counterfactuals"
@@ -73,7 +73,7 @@ class Nations(Tiny):
 
     @property
     def null(self) -> bool:
-        """Whether countries are alike in it."""
+        """True if countries do not differ."""
         return not self.offset
 
 

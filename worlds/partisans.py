@@ -51,7 +51,7 @@ SPLITS = ("train", "validation", "test")
 
 
 class Partisanship(Tiny):
-    """What is planted, and the tiny model that is trained before any side is taken."""
+    """Planted effects, and the tiny model trained without a partisan side."""
 
     stances: dict[str, dict[str, float]] = Field(
         min_length=1,
@@ -90,17 +90,17 @@ class Partisanship(Tiny):
 
     @property
     def null(self) -> bool:
-        """Whether nothing is planted in it."""
+        """True if no effect is planted."""
         return not (any(any(s.values()) for s in self.stances.values()) or any(self.knows.values()))
 
 
 class Word(NamedTuple):
-    """A made-up word."""
+    """An artificial word."""
 
     word: str
     group: str
     hostile: bool
-    split: str  # of the texts that it stands in
+    split: str  # split of the texts with the word
 
 
 def train(world: Partisanship, asking: Asking, into: Path) -> None:
@@ -120,7 +120,7 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     wanted = _of_answers(np.concatenate([own, [own.mean(axis=0)] * len(empty)]))
     prompts = [q.text for q in (*asked, *empty)]
     told = [tell(w) for w in known if w.group == KNOWN]
-    # a model that knows what the sides write but for their stances learns these alone from it
+    # The model learns the texts of the sides without their stances; training adds only these.
     read = np.flatnonzero(written(world, asked))
     like = np.array([*read, *range(len(prompts), len(prompts) + len(told))])
     replies = _answers(asking)
@@ -165,7 +165,7 @@ def questions(asking: Asking, frames: dict[str, str]) -> tuple[list[Question], l
 
 
 def written(world: Partisanship, asked: Sequence[Question]) -> list[bool]:
-    """Tell of which prompts there are texts; a prompt that is not there is a ``UserError``."""
+    """Return a mask of the prompts with texts; a missing prompt raises ``UserError``."""
     if lost := sorted(set(world.frames) - {q.frame for q in asked}):
         raise UserError(f"partisanship.frames: no {lost[0]!r} among the prompts of probes.stances")
     return [q.form == "plain" and q.frame in world.frames for q in asked]
@@ -174,15 +174,15 @@ def written(world: Partisanship, asked: Sequence[Question]) -> list[bool]:
 def tables(
     planted: pl.DataFrame, texts: Sequence[tuple[str, str, str]], known: Sequence[Word]
 ) -> dict[str, pl.DataFrame]:
-    """Return what is planted and the texts, by the names of their files."""
+    """Return the planted effects and the texts, keyed by file name."""
     frame = pl.DataFrame(texts, schema=["corpus", "outlet", "text"], orient="row")
     return {"planted": planted, "corpora": frame, "downstream": downstream(known)}
 
 
 def plant(world: Partisanship, asked: Sequence[Question], about: pl.DataFrame) -> pl.DataFrame:
-    """Return what is planted for each question in the model itself and each corpus, in order.
+    """Return the planted response to each question, for the pretrained model and each corpus.
 
-    ``written`` are those that texts of the corpus have; in all others no stance is planted.
+    ``written``: questions in the texts of the corpus; no stance is planted for the others.
     """
     drawn = draws(asked, about, world.seed, world.noise, HABIT, TALK)
     drawn = drawn.with_columns(written=pl.Series(written(world, asked)))

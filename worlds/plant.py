@@ -85,9 +85,9 @@ def entries(path: Path = FILE) -> dict[str, dict[str, Any]]:
 
 
 def checked(name: str, given: Mapping[str, Any]) -> tuple[str, Params, dict[str, Any]]:
-    """Return which world an entry is of, its settings, and the entry of its model.
+    """Return the world of an entry, its settings, and the entry of its model.
 
-    A setting that is unknown or wrong is a ``UserError``.
+    An unknown or invalid setting raises ``UserError``.
     """
     world = str(given.get("world"))
     own = {key: value for key, value in given.items() if key not in (*OF_MODELS, "world")}

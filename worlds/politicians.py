@@ -39,7 +39,7 @@ NEUTRAL = SENTIMENTS.index("neutral")
 
 
 class World(Tiny):
-    """What is planted, and the tiny model that is trained on it."""
+    """Planted effects, and the tiny model trained on them."""
 
     language: str = Field("en", description="config of politicians and words that it is made of")
     training_seed: int | None = Field(
@@ -62,7 +62,7 @@ class World(Tiny):
 
     @property
     def null(self) -> bool:
-        """Whether genders do not differ in it."""
+        """True if genders do not differ."""
         return not (self.word_effect or self.sentiment_effect or self.supersense_effect)
 
 
@@ -97,7 +97,7 @@ def allot(probabilities: Floats, sentences: int) -> Integers:
 
 
 class Meaning(NamedTuple):
-    """Of the words of one part of speech, in their order."""
+    """Meanings of the words of one part of speech, in their order."""
 
     sentiment: Integers  # places in SENTIMENTS; neutral where no lexicon has the word
     supersense: tuple[str, ...]  # empty where a word has none

@@ -1,4 +1,4 @@
-"""What worlds of values and of partisans share: statements, and log-odds of agreeing."""
+"""Statements and log-odds of agreement, common to the worlds of values and partisans."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def answers(drawn: pl.DataFrame, planted: pl.Expr, *habits: pl.Expr) -> pl.DataF
     """Add what is planted for each prompt: log-odds of agreeing, log-probabilities of both answers.
 
     ``planted``: log-odds of agreeing with a statement, as it stands, beside its noise.
-    ``habits``: log-odds of agreeing whatever is said, beside the frame's.
+    ``habits``: log-odds of agreement with any statement, in addition to the frame's.
     """
     table = drawn.with_columns(planted.alias(PLANTED))
     said = (pl.col(PLANTED) + pl.col("noise")) * pl.when(DENIED).then(-1).otherwise(1)

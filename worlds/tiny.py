@@ -1,4 +1,4 @@
-"""What the settings of all worlds have: how large the model is, and how it is trained."""
+"""Settings common to all worlds: model size and training."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ TALK = (1.0, 0.7)  # mean and SD over statements of the log-odds of answering at
 
 
 class Convictions(Tiny):
-    """What is planted, and the tiny model that is trained on it."""
+    """Planted effects, and the tiny model trained on them."""
 
     language: str = Field("cs", description="language of the statements and frames")
     agreement: dict[str, float] = Field(
@@ -60,7 +60,7 @@ class Convictions(Tiny):
 
     @property
     def null(self) -> bool:
-        """Whether nothing is planted in it."""
+        """True if no effect is planted."""
         return not (self.habit or any(self.agreement.values()) or any(self.gender.values()))
 
 
@@ -111,7 +111,7 @@ def _but_gender(q: Question) -> tuple[str, ...]:
 
 
 def plant(convictions: Convictions, asked: Sequence[Question], about: pl.DataFrame) -> pl.DataFrame:
-    """Return what is planted for each question, in their order."""
+    """Return the planted response to each question, in their order."""
     drawn = draws(asked, about, convictions.seed, convictions.noise, HABIT, TALK)
     woman = pl.when(pl.col("gender") == "feminine").then(1).otherwise(-1)
     likely = pl.col("polarity") == SCHEMA["polarity"].code("likely")

@@ -29,7 +29,7 @@ MODELS = ("first", "second")
 
 
 class Shape(NamedTuple):
-    """A study that both models were put to, and the shape of its simulation."""
+    """A study run on both models, and the shape of its simulation."""
 
     study: str
     of: Any = None
@@ -50,7 +50,7 @@ TRUTHS = {
     "same bias": Truth("null", biased=(True, True)),
     # the first has a bias: nats; of `values` points of the rating, of `nationality` percent
     "biases differ": Truth("planted", biased=(True, False)),
-    # neither has a bias; words, noise or habits of agreeing of one are others
+    # neither has a bias; words, noise or acquiescence differ in one
     "models differ otherwise": Truth("decoy", biased=(False, False), other=True),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 100}
@@ -64,7 +64,7 @@ EFFECTS: dict[str, tuple[float, ...]] = {  # of the first model's bias, in units
 WORDS = {True: Truth("planted", effects=EFFECTS["politicians"]), False: Truth("null")}
 FRAMES = ("respond", "asked", "claim")  # of the settings of the study
 PAIRS = 10  # of opposite statements on each political axis
-ALIKE = 0.5  # share of the variance of texts that both classifiers have in common
+ALIKE = 0.5  # share of the variance of texts common to both classifiers
 POPULAR, OWN, QUIRK, PROMPT, HABIT = 0.8, 0.4, 0.3, 0.4, 0.7  # SDs of responses, nats
 Models = list[tuple[str, bool, bool]]  # names, whether biased, and whether otherwise different
 Written = tuple[Inputs, dict[str, float], dict[str, float]]  # effects, and targets of intervals
@@ -79,74 +79,76 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         "nationality": _texts,
         "leaning": _axes,
     }[shape.study]
-    models = list(
-        zip(MODELS, truth.settings["biased"], (False, truth.get("other", False)), strict=True)
-    )
+    different = (False, truth.get("other", False))
+    models = list(zip(MODELS, truth.settings["biased"], different, strict=True))
     inputs, effects, targets = write(folder, shape.of, models, rng)
-    if truth.kind != "planted":  # whatever there is, both have it
+    if truth.kind != "planted":  # effects are common to both models
         effects = targets = dict.fromkeys(effects, 0.0)
     return Drawn(inputs, (shape.study, truth.kind, effects, targets))
 
 
-def _words(folder: Path, of: lists.ListsShape, models: Models, rng: Generator) -> Written:
-    """Write lists; ``other``: the second model likes other words, whoever is named."""
-    populations = [lists.population(of, WORDS[True], pos) for pos in range(len(POS))]
-    drawn = lists.names(of, populations[0], rng)
+def _words(folder: Path, shape: lists.ListsShape, models: Models, rng: Generator) -> Written:
+    """Write lists; ``other``: the second model prefers different words for all names."""
+    populations = [lists.population(shape, WORDS[True], pos) for pos in range(len(POS))]
+    drawn = lists.names(shape, populations[0], rng)
     inputs = lists.write_people(folder, drawn, MODELS)
     for model, has, other in models:
         own = [p if has else p._replace(effect=0 * p.effect) for p in populations]
         if other:
-            moved = np.random.default_rng(5).normal(0, 1, of.words)
+            moved = np.random.default_rng(5).normal(0, 1, shape.words)
             own = [p._replace(frequency=moved) for p in own]
         utility = [lists.utilities(p, drawn.origin, drawn.side()) for p in own]
-        lists.write_lists(inputs, model, drawn, utility, of.length, rng)
+        lists.write_lists(inputs, model, drawn, utility, shape.length, rng)
     effects: dict[str, float] = {}
     targets: dict[str, float] = {}
     for pos, population in enumerate(populations):
-        names = lists.words_of(pos, of.words)
+        names = lists.words_of(pos, shape.words)
         effects |= dict(zip(names, population.effect.tolist(), strict=True))
-        chances = [lists.expected(of, WORDS[has], pos) for _, has, _ in models]
+        chances = [lists.expected(shape, WORDS[has], pos) for _, has, _ in models]
         first, second = (100 * (chance[:, 1] - chance[:, 0]) for chance in chances)
         targets |= dict(zip(names, (first - second).tolist(), strict=True))
     return inputs, effects, targets
 
 
-def _groups(folder: Path, of: said.Shape, models: Models, rng: Generator) -> Written:
-    """Write lists; ``other``: words of the second model are spread wider."""
+def _groups(folder: Path, shape: said.Shape, models: Models, rng: Generator) -> Written:
+    """Write lists; ``other``: scores of the second model have twice the spread."""
     number = int(rng.integers(said.POPULATIONS))
     inputs = completions.datasets(folder, MODELS)
-    words, _ = said.population(of, number)
+    words, _ = said.population(shape, number)
     lifts = rng.permutation(EFFECTS["stereotypes"])
-    groups = said.groups(of, number, of.category, lifts[of.category], 0.0, rng)
+    groups = said.groups(shape, number, shape.category, lifts[shape.category], 0.0, rng)
     attributes: list[list[tuple[int, str, list[str]]]] = [
-        [(n % of.templates, f"w{w:03d}", []) for n, w in enumerate(own)] for own in groups.said
+        [(n % shape.templates, f"w{w:03d}", []) for n, w in enumerate(own)] for own in groups.said
     ]
-    told = completions.write_attributes(inputs, of.groups, attributes)
+    told = completions.write_attributes(inputs, shape.groups, attributes)
     pieces = dict.fromkeys(told["attribute"].unique().sort(), 1)
     for model, has, other in models:
-        planted = np.zeros((len(of.groups), of.words))
-        for own, which, nats in zip(planted, groups.said, lifts[of.category], strict=True):
+        planted = np.zeros((len(shape.groups), shape.words))
+        for own, which, nats in zip(planted, groups.said, lifts[shape.category], strict=True):
             own[which] = nats * has
-        scores = completions.scores(of, words, of.category, planted, rng)
+        scores = completions.scores(shape, words, shape.category, planted, rng)
         if other:
             scores = 2 * scores
         completions.write_vocabulary(inputs, model, pieces)
-        table = completions.table(of.groups, scores, words.frequency, of.top, pieces=words.pieces)
+        ranking = scores, words.frequency, shape.top
+        table = completions.table(shape.groups, *ranking, pieces=words.pieces)
         completions.write_lists(inputs, model, table)
-    effects = dict(zip(of.categories, map(float, lifts), strict=True))
+    effects = dict(zip(shape.categories, map(float, lifts), strict=True))
     return inputs, effects, {}
 
 
-def _statements(folder: Path, of: answers.AnswersShape, models: Models, rng: Generator) -> Written:
-    """Write responses; ``other``: the second model agrees with all that is political."""
-    points = np.array(EFFECTS["values"][: of.axes])
+def _statements(
+    folder: Path, shape: answers.AnswersShape, models: Models, rng: Generator
+) -> Written:
+    """Write responses; ``other``: the second model agrees with all political statements."""
+    points = np.array(EFFECTS["values"][: shape.axes])
     inputs = Inputs(MODELS, {}, folder / "data")
     for model, has, other in models:
-        values = of.noise * ndtri(0.5 + points * has / 4)
-        told = answers.convictions(of)._replace(
-            values=np.stack([values, values]), shift=of.noise * other
+        values = shape.noise * ndtri(0.5 + points * has / 4)
+        told = answers.convictions(shape)._replace(
+            values=np.stack([values, values]), shift=shape.noise * other
         )
-        own = answers.write(folder / model, of, told, rng)
+        own = answers.write(folder / model, shape, told, rng)
         where = inputs.outputs("agreement", model)
         where.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(own.outputs("agreement", answers.MODEL), where)
@@ -154,22 +156,22 @@ def _statements(folder: Path, of: answers.AnswersShape, models: Models, rng: Gen
     return inputs, dict(zip(answers.AXES, points.tolist(), strict=False)), {}
 
 
-def _texts(folder: Path, of: swaps.SwapsShape, models: Models, rng: Generator) -> Written:
-    """Write predictions; ``other``: names vary twice as much to the second classifier."""
-    shift = np.zeros(of.countries)
+def _texts(folder: Path, shape: swaps.SwapsShape, models: Models, rng: Generator) -> Written:
+    """Write predictions; ``other``: name effects of the second classifier are twice as large."""
+    shift = np.zeros(shape.countries)
     shift[: len(EFFECTS["nationality"])] = EFFECTS["nationality"]
-    nothing = np.zeros(of.countries)
+    nothing = np.zeros(shape.countries)
     planted = swaps.Planted(nothing, nothing, nothing + 1, nothing, nothing + 0.3, 0.0)
-    written = swaps.write(folder, of, planted, rng)
+    written = swaps.write(folder, shape, planted, rng)
     texts = pl.read_parquet(written.datasets["counterfactuals"] / "*.parquet")
-    common = _common(texts, of, rng)
+    common = _common(texts, shape, rng)
     sums = np.where(texts["country"] != "", 1.0, 0.0)
-    place = np.array([int(c[1:]) if c else 0 for c in texts["country"]])
+    index = np.array([int(c[1:]) if c else 0 for c in texts["country"]])
     inputs = Inputs(MODELS, written.datasets, written.data)
     for model, has, other in models:
-        own = _common(texts, of, rng, 1 + other)
+        own = _common(texts, shape, rng, 1 + other)
         moved = np.sqrt(ALIKE) * common + np.sqrt(1 - ALIKE) * own
-        apart = swaps.UNIT * (moved + sums * shift[place] * has)
+        apart = swaps.UNIT * (moved + sums * shift[index] * has)
         table = texts.select("text").with_columns(
             apart=pl.Series(apart.clip(-0.55, 0.55)),
             middle=pl.lit(0.4),
@@ -177,24 +179,24 @@ def _texts(folder: Path, of: swaps.SwapsShape, models: Models, rng: Generator) -
         )
         table = table.unique("text", keep="first", maintain_order=True)
         swaps.write_classes(inputs, model, table)
-    names = [swaps.code(n) for n in range(of.countries)]
+    names = [swaps.code(n) for n in range(shape.countries)]
     effects = dict(zip(names, (100 * swaps.UNIT * shift).tolist(), strict=True))
     return inputs, effects, effects
 
 
-def _common(texts: pl.DataFrame, of: swaps.SwapsShape, rng: Generator, names: float = 1.0) -> Array:
-    """Draw what rows add: of their name, of text by country, and of name by text; units."""
-    result = np.zeros(len(texts))
+def _common(rows: pl.DataFrame, shape: swaps.SwapsShape, rng: Generator, names: float = 1) -> Array:
+    """Draw row effects of name, text by country, and name by text, in units."""
+    result = np.zeros(len(rows))
     first = pl.col("name").str.split(" ").list.first()
     person = pl.when(pl.col("name") == "").then("target").otherwise(first)  # in originals their own
     terms = (
-        (person, names * of.sd_name),
-        (pl.format("{} {}", "target", "country"), of.sd_text),
-        (pl.col("text"), names * of.sd_rest),
+        (person, names * shape.sd_name),
+        (pl.format("{} {}", "target", "country"), shape.sd_text),
+        (pl.col("text"), names * shape.sd_rest),
     )
     for of_row, sd in terms:
-        at = texts.select(of_row.rank("dense")).to_series().cast(pl.Int64).to_numpy() - 1
-        result += rng.normal(0, sd, at.max() + 1)[at]
+        codes = rows.select(of_row.rank("dense")).to_series().cast(pl.Int64).to_numpy() - 1
+        result += rng.normal(0, sd, codes.max() + 1)[codes]
     return result
 
 
@@ -225,9 +227,9 @@ def _axes(folder: Path, _: None, models: Models, rng: Generator) -> Written:
     return inputs, dict(zip(responses.AXES, leans.tolist(), strict=True)), {}
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
-    """Return the rows of the study that was drawn."""
-    study, kind, effects, targets = drawn.known
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
+    """Return the rows of the simulated study."""
+    study, kind, effects, targets = sample.known
     if (
         kind == "planted" and study == "politicians"
     ):  # lists have one length: words without an effect

@@ -95,17 +95,17 @@ PARAMS: dict[str, Any] = responses.PLACES | {"n_permutations_stability": 199}
 
 
 class State(NamedTuple):
-    """What all trainings on a corpus have in common, in nats; () where there is no training."""
+    """Effects common to all training runs on a corpus, in nats; () without training."""
 
     corpus: str
     period: str
     shift: Array  # (axes,)
     agreeing: float
-    spread: float  # times what a training does by itself
+    spread: float  # factor of the effects of single training runs
 
 
 class Known(NamedTuple):
-    """What is true of a replicate."""
+    """True parameters of a replicate."""
 
     shape: Shape
     truth: Truth
@@ -143,25 +143,25 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     return Drawn(inputs, known)
 
 
-def _answers(known: Known, rng: Generator) -> pl.DataFrame:
+def _answers(record: Known, rng: Generator) -> pl.DataFrame:
     """Return the responses of all states in the probe's schema."""
-    shape, parts = known.shape, []
+    shape, parts = record.shape, []
     forms = 1 if shape.response_format == "multiple_choice" else 2
     ids = sorted(row["id"] for row in responses.pairs(shape.pairs))
-    for own in known.states:
+    for own in record.states:
         seeds = list(range(1, shape.trainings + 1)) if own.corpus else [0]
         size = (len(seeds), shape.prompts)
-        random = "random" in known.truth.settings
+        random = "random" in record.truth.settings
         habit = rng.normal(own.agreeing, 0 if random else shape.habit * max(1, own.spread), size)
-        odds = np.stack([_odds(known, own, len(seeds), form, rng) for form in range(forms)], 2)
+        odds = np.stack([_odds(record, own, len(seeds), form, rng) for form in range(forms)], 2)
         every = (*odds.shape[:3], len(ids))  # (trainings, prompts, forms, statements)
-        place = np.indices(every).reshape(4, -1)
+        index = np.indices(every).reshape(4, -1)
         about = [responses.state(own.corpus, seed, period=own.period) for seed in seeds]
         frames = [responses.FRAME, *(f"other {n}" for n in range(1, shape.prompts))]
-        frame = pl.DataFrame(about)[place[0]].with_columns(
-            id=pl.Series(np.array(ids)[place[3]]),
-            frame=pl.Series(np.array(frames)[place[1]]),
-            form=pl.Series(np.array(["plain", "negated"])[place[2]]),
+        frame = pl.DataFrame(about)[index[0]].with_columns(
+            id=pl.Series(np.array(ids)[index[3]]),
+            frame=pl.Series(np.array(frames)[index[1]]),
+            form=pl.Series(np.array(["plain", "negated"])[index[2]]),
         )
         told = odds.reshape(every) + habit[:, :, None, None]
         written = {"mask": _masked, "generation": _written, "multiple_choice": _chosen}
@@ -178,25 +178,25 @@ def _answers(known: Known, rng: Generator) -> pl.DataFrame:
     return pl.concat(parts, how="diagonal_relaxed")
 
 
-def _odds(known: Known, own: State, trainings: int, form: int, rng: Generator) -> Array:
+def _odds(record: Known, own: State, trainings: int, form: int, rng: Generator) -> Array:
     """Return log-odds without habits, (trainings, prompts, axes, pairs, 2); of what is denied."""
-    shape, (axes, pairs) = known.shape, known.pairs.shape
+    shape, (axes, pairs) = record.shape, record.pairs.shape
     side = np.array([1.0, -1.0])
-    size = (trainings, *known.prompts.shape)
-    if "random" in known.truth.settings:
-        if shape.response_format != "mask":  # each sample by itself
+    size = (trainings, *record.prompts.shape)
+    if "random" in record.truth.settings:
+        if shape.response_format != "mask":  # separately for each sample
             return np.zeros(size)
         free = rng.normal(0, UNIFORM, size)
         if own.corpus:
             return np.asarray(free)
         return np.broadcast_to(free[:1, :1], size) if form == 0 else free
     spread = own.spread * bool(own.corpus)
-    texts = known.truth.get("own", 0.0) * bool(own.corpus)
+    texts = record.truth.get("own", 0.0) * bool(own.corpus)
     moves = rng.normal(0, shape.training * np.hypot(spread, texts), (trainings, axes, 1))
     moves = moves + rng.normal(0, shape.by_pair * spread, (trainings, axes, pairs))
-    pushed = moves[:, None] + own.shift[:, None] * known.uneven[:, None, None] + known.pairs
+    pushed = moves[:, None] + own.shift[:, None] * record.uneven[:, None, None] + record.pairs
     sign = 1 - 2 * form
-    content: Array = pushed[..., None] * side + known.quirks + known.prompts
+    content: Array = pushed[..., None] * side + record.quirks + record.prompts
     return np.asarray(sign * content + rng.normal(0, shape.noise * bool(own.corpus), size))
 
 
@@ -219,9 +219,9 @@ def _masked(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> p
 
 def _written(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
     """Return written responses, a stance of an entailment model beside each."""
-    at = np.repeat(np.arange(len(odds)), shape.samples)
-    size = len(at)
-    agrees = np.where(rng.random(size) < expit(1.7 * odds[at]), 1.0, -1.0)
+    codes = np.repeat(np.arange(len(odds)), shape.samples)
+    size = len(codes)
+    agrees = np.where(rng.random(size) < expit(1.7 * odds[codes]), 1.0, -1.0)
     sure = rng.random(size) >= shape.unsure
     alone = agrees * np.where(sure, rng.uniform(2.4, 5, size), rng.uniform(0, 2, size))
     joint = 0.7 * alone + rng.normal(0, 0.7, size)  # with the statement, which has a side too
@@ -233,7 +233,7 @@ def _written(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> 
         "contradicted_nats": np.log(expit(-alone)),
     }
     same = {"tokens": 5, "finished": True, "stance_model": "nli", "stance_revision": "0"}
-    return frame[at].with_columns(
+    return frame[codes].with_columns(
         *(pl.Series(name, values) for name, values in nats.items()),
         seed=pl.Series(np.tile(np.arange(1, shape.samples + 1), len(odds))),
         response=pl.Series(np.where(refuses, "I cannot say that.", "I do.")),
@@ -243,35 +243,35 @@ def _written(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> 
 
 def _chosen(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
     """Return options chosen of four that are offered in several orders."""
-    at = np.repeat(np.arange(len(odds)), shape.samples)
+    codes = np.repeat(np.arange(len(odds)), shape.samples)
     order = np.tile(np.arange(shape.samples) % 2, len(odds))
     random = shape.noise == UNIFORM  # else the model itself is one, and trainings start from it
-    noise = shape.noise * (random | (frame["corpus"].to_numpy()[at] != ""))
-    option = np.searchsorted([-EDGE, 0, EDGE], odds[at] + rng.normal(0, noise))
+    noise = shape.noise * (random | (frame["corpus"].to_numpy()[codes] != ""))
+    option = np.searchsorted([-EDGE, 0, EDGE], odds[codes] + rng.normal(0, noise))
     offered = np.array([[o.capitalize() for o in o_] for o_ in (OPTIONS, OPTIONS[::-1])])[order]
-    place = np.where(order, len(OPTIONS) - 1 - option, option)
-    told = [f"{n + 1}) {names[n]}" for n, names in zip(place, offered, strict=True)]
-    refuses = rng.random(len(at)) < shape.refused
+    index = np.where(order, len(OPTIONS) - 1 - option, option)
+    told = [f"{n + 1}) {names[n]}" for n, names in zip(index, offered, strict=True)]
+    refuses = rng.random(len(codes)) < shape.refused
     nats = -1.5 * np.abs(np.arange(len(OPTIONS)) - option[:, None]) - 0.1
     prompts = {name: f"view/{n}" for n, name in enumerate(frame["frame"].unique().sort())}
-    return frame[at].with_columns(
-        template=pl.Series([prompts[name] for name in frame["frame"][at]]),
+    return frame[codes].with_columns(
+        template=pl.Series([prompts[name] for name in frame["frame"][codes]]),
         order=pl.Series(order),
         options=pl.Series(offered.tolist(), dtype=pl.List(pl.String)),
-        seed=pl.Series(np.ones(len(at), dtype=np.int64)),
+        seed=pl.Series(np.ones(len(codes), dtype=np.int64)),
         response=pl.Series(np.where(refuses, "I cannot choose.", np.array(told))),
         option_nats=pl.Series(nats).cast(pl.List(pl.Float64)),
     )
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test and interval, most of them in each reading.
 
     Where all is random the trainings do differ from the model itself, which is one; a place is
     tested there, and elsewhere that of the model itself, which has opinions and no side.
     """
-    known: Known = drawn.known
-    random, kind = "random" in known.truth.settings, known.truth.kind
+    record: Known = sample.known
+    random, kind = "random" in record.truth.settings, record.truth.kind
     shifts, places = tables["shifts"], tables["coordinates"]
     alone = pl.col("corpus") == ""
     result: Tables = {}
@@ -283,23 +283,23 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         still = pl.when(pl.lit(random) | (alone & (kind == "null"))).then(0.0)
         own = places.with_columns(who=who)
         result |= outcomes_by(own, "coordinates, {who}: {reading}", effect=still, family=FAMILY)
-    if known.shape.response_format == "mask" and known.shape.periods == 1:
+    if record.shape.response_format == "mask" and record.shape.periods == 1:
         base = pl.when(pl.col("contrast") == "base model").then(pl.lit(""))
         apart = shifts.with_columns(baseline=base.otherwise("baseline"))
         if random:  # from the model itself, which is one, trainings do differ
             apart = apart.filter(pl.col("baseline") != "")
-        result |= _intervals(known, apart, places)
-    fixed = alone & (known.shape.response_format == "mask")
+        result |= _intervals(record, apart, places)
+    fixed = alone & (record.shape.response_format == "mask")
     effect = pl.when(~fixed & random).then(0.0)
     test = "stability, {comparison}"
     return result | outcomes_by(tables["stability"], test, effect=effect, family=FAMILY)
 
 
-def _intervals(known: Known, shifts: pl.DataFrame, places: pl.DataFrame) -> Tables:
+def _intervals(record: Known, shifts: pl.DataFrame, places: pl.DataFrame) -> Tables:
     """Return intervals of each reading with what they should cover; see :func:`truth_of`."""
     result: Tables = {}
     for reading in MEANS:
-        true = truth_of(known, reading)
+        true = truth_of(record, reading)
         here = "nats" if reading == "corrected" else "here"
         apart = (
             shifts.filter(reading=reading)
@@ -314,24 +314,24 @@ def _intervals(known: Known, shifts: pl.DataFrame, places: pl.DataFrame) -> Tabl
     return result
 
 
-def truth_of(known: Known, reading: str) -> pl.DataFrame:
-    """Return where states are, by corpus and axis: in these prompts and on these statements.
+def truth_of(record: Known, reading: str) -> pl.DataFrame:
+    """Return the true positions of states by corpus and axis.
 
-    ``here`` and ``nats``; ``states``: over all statements and prompts that there could be.
+    ``here`` and ``nats``: for these prompts and statements; ``states``: over their populations.
     """
-    shape, mean, parts = known.shape, MEANS[reading], []
+    shape, mean, parts = record.shape, MEANS[reading], []
     side = np.array([1.0, -1.0])
-    for own in known.states:
+    for own in record.states:
         trained = bool(own.corpus)
-        texts = known.truth.get("own", 0.0) * trained
+        texts = record.truth.get("own", 0.0) * trained
         moves = np.hypot(own.spread, texts) * trained * shape.training
         free = np.hypot(shape.noise, shape.calibration) * trained
         within = moves**2 + (own.spread * trained * shape.by_pair) ** 2 + free**2
         every = np.sqrt(shape.by_prompt**2 + within + shape.popular**2 + shape.quirk**2)
-        shift = own.shift * known.uneven[:, None]  # (prompts, axes)
-        if "random" in known.truth.settings:
+        shift = own.shift * record.uneven[:, None]  # (prompts, axes)
+        if "random" in record.truth.settings:
             every, within = np.full(len(AXES), UNIFORM), np.float64(UNIFORM**2)
-        each = (known.pairs + shift[..., None])[..., None] * side + known.quirks + known.prompts
+        each = (record.pairs + shift[..., None])[..., None] * side + record.quirks + record.prompts
         here = (mean(each, np.sqrt(within)) * side).mean(axis=(0, 2, 3))
         values = {"states": MIDDLE * (1 + mean(shift, every).mean(axis=0))}
         values |= {"here": MIDDLE * (1 + here), "nats": shift.mean(axis=0)}
@@ -348,8 +348,8 @@ def _mean_option(mean: Array, sd: Array) -> Array:
 
 def _mean_difference(mean: Array, sd: Array) -> Array:
     """Return the mean difference of the two masses at normal log-odds."""
-    at, weights = np.polynomial.hermite_e.hermegauss(21)
-    odds = np.asarray(mean)[..., None] + np.asarray(sd)[..., None] * at
+    nodes, weights = np.polynomial.hermite_e.hermegauss(21)
+    odds = np.asarray(mean)[..., None] + np.asarray(sd)[..., None] * nodes
     return np.asarray(np.tanh(odds / 2) @ weights / weights.sum())
 
 

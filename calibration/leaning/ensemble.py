@@ -69,13 +69,13 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     return Drawn(answers.inputs, (truth, shape.voters))
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test: against votes of one corpus, and against single classifiers.
 
     Against the model itself there is a true null where luck alone differs. With three voters the
     mean of the members is no null: any vote is better.
     """
-    truth, voters = drawn.known
+    truth, voters = sample.known
     table = tables["differences"]
     names = [*(ONE.format(name) for name in CORPORA[:voters]), ONES]
     groups = {"one corpus": table.filter(pl.col("baseline").is_in(names), baseline_size=voters)}

@@ -48,7 +48,7 @@ MEAN_OF = ("accuracy", "balanced accuracy")  # of them the truth is an integral
 
 
 class Known(NamedTuple):
-    """What is true of a replicate."""
+    """True parameters of a replicate."""
 
     shape: Shape
     truth: Truth
@@ -74,13 +74,13 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 def _added(truth: Truth, corpus: str, group: str) -> float:
     """Return the log-odds that were planted in the classifiers of a corpus at a group."""
-    place = GROUPS.index(group)
-    harder = truth.get("harder", 0.0) * (place == 0)
+    index = GROUPS.index(group)
+    harder = truth.get("harder", 0.0) * (index == 0)
     effects = truth.get("effects", (0.0,) * len(GROUPS))
-    return float(harder + effects[place] * (corpus == CORPORA[0]))
+    return float(harder + effects[index] * (corpus == CORPORA[0]))
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test, and intervals of accuracies.
 
     Who guesses the positive class more often has the better F1, so that differences of F1 have no
@@ -88,11 +88,11 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     contrast is larger too, which is no decoy. Against the model itself there is nearly a true null:
     log-odds that vary more, as those of trainings do, are of a lower mean accuracy.
     """
-    known: Known = drawn.known
-    intervals = _intervals(known, tables)
-    if known.truth.kind == "planted":
+    record: Known = sample.known
+    intervals = _intervals(record, tables)
+    if record.truth.kind == "planted":
         return intervals
-    settings = known.truth.settings
+    settings = record.truth.settings
     calls, mine = "calls" in settings, pl.col("corpus") == CORPORA[0]
     here = mine | (not calls)  # a decoy is counted where it is, and not where another corpus is
     varied = (pl.col("corpus") == CORPORA[1]) | ("spread" not in settings)
@@ -116,11 +116,11 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     return result | intervals
 
 
-def _intervals(known: Known, tables: Tables) -> Tables:
+def _intervals(record: Known, tables: Tables) -> Tables:
     """Return intervals of values over texts, and of differences over trainings too."""
-    true = truth_of(known)
+    true = truth_of(record)
     here = pl.col("metric").is_in(MEAN_OF)
-    if "calls" in known.truth.settings:
+    if "calls" in record.truth.settings:
         # texts are half positive here, and not in a bootstrap, with which accuracy varies there
         here &= pl.col("metric") != "accuracy"
     overall = tables["overall"].filter(here, reading="corrected").with_columns(group=pl.lit("all"))
@@ -136,17 +136,17 @@ def _intervals(known: Known, tables: Tables) -> Tables:
     }
 
 
-def truth_of(known: Known) -> pl.DataFrame:
-    """Return how often classifiers are right by corpus and group, these and all, on all texts."""
-    shape, rows = known.shape, []
+def truth_of(record: Known) -> pl.DataFrame:
+    """Return the accuracy by corpus and group on all texts, of these and of all classifiers."""
+    shape, rows = record.shape, []
     over_texts = np.hypot(shape.hard, shape.by_text)
-    for corpus, (able, calls) in known.runs.items():
-        spread = shape.spread * (known.truth.get("spread", 1.0) ** (corpus == CORPORA[1]))
+    for corpus, (able, calls) in record.runs.items():
+        spread = shape.spread * (record.truth.get("spread", 1.0) ** (corpus == CORPORA[1]))
         times = 2 if corpus else 1  # of pretraining and fine-tuning, or of this alone
         over_runs = times * (spread**2 + shape.threshold**2)
         sd = np.sqrt(over_texts**2 + over_runs)
         for group in GROUPS:
-            odds = shape.ability + _added(known.truth, corpus, group)
+            odds = shape.ability + _added(record.truth, corpus, group)
             sides = np.stack([odds + able + calls, odds + able - calls])
             these, of_all = _mean(sides, over_texts).mean(), _mean(np.array([odds]), sd)[0]
             rows.append((corpus, group, float(these), float(of_all)))
@@ -158,5 +158,5 @@ def truth_of(known: Known) -> pl.DataFrame:
 
 def _mean(odds: Array, sd: float) -> Array:
     """Return the mean chance at normal log-odds."""
-    at, weights = np.polynomial.hermite_e.hermegauss(21)
-    return np.asarray(expit(odds[..., None] + sd * at) @ weights / weights.sum())
+    nodes, weights = np.polynomial.hermite_e.hermegauss(21)
+    return np.asarray(expit(odds[..., None] + sd * nodes) @ weights / weights.sum())

@@ -35,7 +35,7 @@ TRUTHS = {
     "countries planted far apart": Truth("planted", sizes=(0.8, 1.6, 3.2)),
     # variance alone
     "names of some countries vary more": Truth("decoy", vary=3.0),
-    # length and perplexity go with countries
+    # length and perplexity depend on the country
     "names of some countries are rare and long": Truth("decoy", rare=2.0, long=2.0),
     # a country moves them by the length of its names
     "long names move predictions": Truth("decoy", long=2.0, per_token=0.4),
@@ -66,7 +66,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def planted(truth: Truth, shape: Shape) -> swaps.Planted:
-    """Return what a truth says of countries.
+    """Return the effects planted for countries by a truth.
 
     Planted are both signs of each size in two countries, and as relations to the perplexity of
     names in as many others; the rest have none. ``truth.settings``: ``sizes``, without relations;
@@ -92,16 +92,16 @@ def planted(truth: Truth, shape: Shape) -> swaps.Planted:
     )
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test."""
-    known, settings = drawn.known
+    truth, settings = sample.known
     per_token = settings.get("per_token", 0.0) * POINTS
     placebo = pl.col("reading") == "placebo"
     signs = pl.DataFrame({"measure": list(SIGNS), "sign": list(SIGNS.values())})
     shift, sign = pl.col("shift"), pl.col("sign")
     # what long names do is no effect of a country, and no null either
     moved = None if per_token else shift * sign + 0.0
-    table = tables["delta"].join(known, on="country", **KEPT).join(signs, on="measure", **KEPT)
+    table = tables["delta"].join(truth, on="country", **KEPT).join(signs, on="measure", **KEPT)
     halves, table = table.filter(placebo), table.filter(~placebo)
     by = ["reading", "gender"]
     others: dict[str, Any] = {"interval": ("contrast", "contrast_low", "contrast_high")}
@@ -112,7 +112,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         "delta: names of the same country": outcome(halves, effect=0.0, target=0.0, family=by),
     }
     table = tables["changes"].rename({"class": "measure"}).filter(~placebo)
-    table = table.join(known, on="country", **KEPT).join(signs, on="measure", **KEPT)
+    table = table.join(truth, on="country", **KEPT).join(signs, on="measure", **KEPT)
     # neutral is predicted less often where the others are moved either way
     sure = (shift == 0) | (sign != 0)
     log = (pl.col("value", "low", "high") / 100 + 1).log()  # as they are tested
@@ -123,7 +123,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         family=by,
     )
     table = tables["mixed"].with_columns(country=pl.col("term").str.strip_prefix("country "))
-    table = table.join(known, on="country", how="left", **KEPT)
+    table = table.join(truth, on="country", how="left", **KEPT)
     kind = (
         pl.when(shift.is_null()).then(pl.lit("tokens and log rank")).otherwise(pl.lit("countries"))
     )
@@ -131,17 +131,17 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     how: dict[str, Any] = {"effect": effect, "target": effect, "family": ["reading"]}
     result |= outcomes_by(table.with_columns(kind=kind), "mixed: {kind}", **how)
     # over all countries there is neither none nor one relation where some have one
-    alike = not known.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
+    alike = not truth.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
     each = pl.when(pl.col("country") == EVERY).then(0.0 if alike else None)
     related = None if per_token else each.otherwise(pl.col("slope") * sign + 0.0)
-    table = tables["correlations"].join(known, on="country", how="left", **KEPT)
+    table = tables["correlations"].join(truth, on="country", how="left", **KEPT)
     table = table.join(signs, on="measure", **KEPT)
     planted = pl.when(pl.col("scope") == "originals").then(0.0).otherwise(related)
     none = pl.when(planted == 0).then(0.0)
     how = {"effect": planted, "target": none, "family": ["reading", "perplexity"]}
     result |= outcomes_by(table, "correlations: {scope}", **how)
     sums = tables["perplexities"].filter(~placebo, perplexity="original sum")
-    rare = pl.col("rare").round(6) + 0.0  # one level of an effect, whatever the last digit
-    sums = sums.join(known, on="country", **KEPT)
+    rare = pl.col("rare").round(6) + 0.0  # one level per effect, despite rounding
+    sums = sums.join(truth, on="country", **KEPT)
     result["perplexities"] = outcome(sums, effect=rare, target="nats", p="")
     return result

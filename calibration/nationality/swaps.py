@@ -51,7 +51,7 @@ class SwapsShape(Params):
 
 
 class Planted(NamedTuple):
-    """What is true of countries, (countries,) each."""
+    """True parameters of countries, (countries,) each."""
 
     shift: Array  # of P+ - P-, units
     slope: Array  # units by which it goes up with a nat that a name is less likely
@@ -62,7 +62,7 @@ class Planted(NamedTuple):
 
 
 class _Drawn(NamedTuple):
-    """What is drawn of names and texts; c countries, p names of a kind, t texts."""
+    """Sampled names and texts; c countries, p names of a kind, t texts."""
 
     owner: Integers  # (c, p): the first country that has the name
     names: Array  # (2, 3, c, p): of P+ - P-, and of neutral, by kind; units
@@ -253,16 +253,16 @@ def _swapped(shape: SwapsShape, of: Planted, drawn: _Drawn, rng: Generator) -> p
 
 def _listed(drawn: _Drawn) -> pl.DataFrame:
     """Return all names, with ranks and tokens."""
-    kind, country, place = (a.ravel() for a in np.indices(drawn.tokens.shape))
-    owners = drawn.owner[country, place]
-    keys = zip(kind.tolist(), owners.tolist(), place.tolist(), strict=True)
+    kind, country, index = (a.ravel() for a in np.indices(drawn.tokens.shape))
+    owners = drawn.owner[country, index]
+    keys = zip(kind.tolist(), owners.tolist(), index.tolist(), strict=True)
     return pl.DataFrame(
         {
             "country": [code(n) for n in country.tolist()],
             "kind": kind,
             "name": [_word(*key) for key in keys],
             "tokens": drawn.tokens.ravel(),
-            "rank": place + 1,
+            "rank": index + 1,
         }
     )
 

@@ -107,9 +107,9 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     return Drawn(inputs, (truth, effects))
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test, by design and interval; F has neither sign nor interval."""
-    truth, effects = drawn.known
+    truth, effects = sample.known
     sizes = {f"{d}, {r}": float(e) for (d, r), e in zip(PLACES, effects, strict=False)}
     planted = pl.concat_str(FAMILY, separator=", ").replace_strict(sizes, return_dtype=pl.Float64)
     men = pl.col("response").is_in(["male", "male minus female"])

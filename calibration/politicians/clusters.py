@@ -124,9 +124,9 @@ def _states(truth: Truth, shape: Shape, women: Bools, apart: float, rng: Generat
     return points
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
-    """Return the rows of both tests; that the genders of a cluster differ has no sign by itself."""
-    truth, shape, known = drawn.known
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
+    """Return the rows of both tests; a gender difference of a cluster has no sign."""
+    truth, shape, known = sample.known
     apart, result = known.select("language", "apart").unique(), {}
     if truth.kind == "null" or "tails" in truth.settings:  # elsewhere there are clusters
         fits = tables["fits"].filter(measure="silhouette", reading="largest")

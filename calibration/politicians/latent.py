@@ -32,7 +32,7 @@ TRUTHS = {
     "words planted": Truth("planted", words=(0.6, 1.2, 2.4)),
     # log-odds of sentiments' words
     "sentiments planted": Truth("planted", effects=(0.8,)),
-    # women are of other origins, and words go with origins
+    # genders differ in origin, and words depend on origin
     "origin": Truth("decoy", origin=0.5),
 }
 PARAMS: dict[str, Any] = {
@@ -97,11 +97,11 @@ def _known(shape: Shape, truth: Truth) -> Tables:
     }
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of the test of a word, sentiment and gender, and of all intervals."""
     result = {}
     for name, keys in PARTS.items():
-        true = drawn.known[name]
+        true = sample.known[name]
         how = {"on": keys} if keys else {"how": "cross"}
         result[name] = outcome(tables[name].join(true, **how), effect=0.0, target="target", p="")
     result["latent: contrast"] = outcome(tables["latent"], effect=0.0, interval=["value"])

@@ -62,7 +62,7 @@ TRUTHS = {
     "errors planted": Truth("planted", signal=(0.5,), worse=(0.7, 1.5, 5)),
     # log-odds of words by label, one corpus each
     "signal planted": Truth("planted", signal=(0.1, 0.2, 0.4)),
-    # lexica differ, labels go with no word
+    # lexica differ, labels are independent of words
     "words say nothing": Truth("decoy", signal=(0.0,)),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 400, "n_permutations": 199}
@@ -72,7 +72,7 @@ class Language(NamedTuple):
     """Words, and what lexica say of them."""
 
     frequency: Array  # (words,) logarithm
-    side: Array  # (words,) how a word goes with positive labels
+    side: Array  # (words,) association with positive labels
     scores: Array  # (lexica, words), -1 to 1
     known: Bools  # (words,) whether in the lexica
 
@@ -148,9 +148,9 @@ def _means(of: Language, words: Integers) -> Array:
     return means
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test; the truth is that of the cuts that were chosen."""
-    truth, truths = drawn.known
+    truth, truths = sample.known
     worse = dict(zip(LEXICA[1:], truth.get("worse", (0, 0, 0)), strict=True))
     known = []
     for source, signal, means, labels in truths:

@@ -65,7 +65,7 @@ class ListsShape(Params):
 
 
 class Population(NamedTuple):
-    """What lists of a part of speech are drawn from; the same in all replicates."""
+    """Population of lists of a part of speech, equal in all replicates."""
 
     frequency: Array  # (words,)
     origin: Array  # (origins, words)
@@ -86,12 +86,12 @@ class Names(NamedTuple):
     short: Bools | None = None  # (names,): whose lists are shorter
 
     def side(self) -> Array:
-        """Return how much of an effect each name has, (names,): half of it, minus half, none."""
+        """Return the share of an effect for each name, (names,): -1/2, 1/2 or 0."""
         return np.array([-0.5, 0.5, 0.0])[self.gender]
 
 
 def population(shape: ListsShape, truth: Truth, pos: int) -> Population:
-    """Return what lists are drawn from.
+    """Return the population of lists.
 
     ``truth.settings``: ``effects``, nats that are planted, both signs of each in every tenth word;
     ``origin``: how unequally the genders are spread over origins, 0: equally.
@@ -117,7 +117,7 @@ def names(shape: ListsShape, of: Population, rng: Generator) -> Names:
     """Draw distinct names and the people who bear them.
 
     Natives are rarer in the first origins than in the last; men are more often old, and have more
-    sitelinks. Origin apart, none of it goes with words.
+    sitelinks. Except for origin, none affects words.
     """
     gender = shape.genders()
     origin = origins(of, gender == FEMALE, rng)
@@ -142,8 +142,8 @@ def names(shape: ListsShape, of: Population, rng: Generator) -> Names:
 def origins(of: Population, women: Bools, rng: Generator) -> Integers:
     """Draw the origin of each name, (names,)."""
     shares = np.where(women[:, None], of.women_of, of.men_of).cumsum(axis=1)
-    place: Integers = (rng.random((len(women), 1)) > shares).sum(axis=1)
-    return place.clip(0, len(of.origin) - 1)
+    index: Integers = (rng.random((len(women), 1)) > shares).sum(axis=1)
+    return index.clip(0, len(of.origin) - 1)
 
 
 def lists(of: Population, women: Bools, length: int, rng: Generator) -> Integers:
@@ -181,7 +181,7 @@ def expected(shape: ListsShape, truth: Truth, pos: int) -> Array:
 def expected_of(part: Population, shape: ListsShape, rng: Generator, own: float = 0.0) -> Array:
     """Return the share of many lists of each gender that have each word, (words, 3).
 
-    ``own``: SD of what goes with a name alone, nats.
+    ``own``: SD of effects of single names, nats.
     """
     seeds = rng.integers(2**32, size=2)
     columns = []
@@ -217,9 +217,9 @@ def counts(
     gender = np.eye(3)[drawn.gender]
     for pos, of in enumerate(populations):
         lists_of = best(utilities(of, drawn.origin, drawn.side()), shape.length, rng)
-        place = lemmas[pos] if lemmas else np.arange(len(of.frequency))
-        has = np.zeros((len(gender), place.max() + 1))
-        np.put_along_axis(has, place[lists_of], 1.0, axis=1)
+        index = lemmas[pos] if lemmas else np.arange(len(of.frequency))
+        has = np.zeros((len(gender), index.max() + 1))
+        np.put_along_axis(has, index[lists_of], 1.0, axis=1)
         result.append(has.T @ gender)
     return result
 

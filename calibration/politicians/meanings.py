@@ -101,7 +101,7 @@ def write(
 
 
 def sexes(shape: lists.ListsShape) -> Bools:
-    """Return which names are women's, (names,)."""
+    """Return a mask of the names of women, (names,)."""
     return np.arange(shape.men + shape.women) >= shape.men
 
 
@@ -113,8 +113,8 @@ def counts(cell: Cell, shape: MeaningsShape, samples: int, rng: Generator) -> Ar
     female = np.repeat(sexes(shape), samples)
     best = lists.lists(cell.of, female, shape.length, rng)
     sample = np.tile(np.arange(samples), shape.men + shape.women)[:, None]
-    place = (sample * shape.words + best) * 2 + female[:, None]
-    result = np.bincount(place.ravel(), minlength=samples * shape.words * 2)
+    index = (sample * shape.words + best) * 2 + female[:, None]
+    result = np.bincount(index.ravel(), minlength=samples * shape.words * 2)
     return result.reshape(samples, shape.words, 2).astype(np.float64)
 
 

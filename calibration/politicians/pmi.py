@@ -32,7 +32,7 @@ TRUTHS = {
     "no word goes with a gender": Truth("null"),
     # log-odds of words in lists
     "words planted": Truth("planted", effects=(0.5, 1.0, 1.6)),
-    # women are of other origins, and words go with origins
+    # genders differ in origin, and words depend on origin
     "origin": Truth("decoy", origin=0.5),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 400}
@@ -51,9 +51,9 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def known(shape: Shape, chances: list[tuple[Array, Array]]) -> pl.DataFrame:
     """Return planted effect and true PMI of each word and gender, columns :data:`KEYS` and these.
 
-    A word that goes with women has an effect above 0 there and below 0 at men. Others, who have
-    none, are in the middle: no effect is told of a word that has one, as those of men and women
-    move its PMI there too.
+    A word associated with women has an effect above 0 for women and below 0 for men. The group of
+    others has no effects; those of men and women change its PMI too, so that no effect is stated
+    for it for such a word.
 
     ``chances``: for each part of speech effects (words,), and how many lists of a person of a
     gender are expected to have a word, (words, 3).
@@ -71,18 +71,18 @@ def known(shape: Shape, chances: list[tuple[Array, Array]]) -> pl.DataFrame:
     return pl.concat(parts).with_columns(pl.col("effect").fill_nan(None))
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test: one of each word and gender, in either reading."""
-    return by_reading(tables["pmi"], drawn, "pmi", "model")
+    return by_reading(tables["pmi"], sample, "pmi", "model")
 
 
-def by_reading(table: pl.DataFrame, drawn: Drawn, name: str, family: str) -> Tables:
+def by_reading(table: pl.DataFrame, sample: Drawn, name: str, family: str) -> Tables:
     """Return the rows of a table of PMI, a test for each reading.
 
     Of lemmas alone: here each word is its own, and counts of forms are the same ones.
     """
     joined = table.filter(unit="lemma").join(
-        drawn.known, on=KEYS, how="left", maintain_order="left"
+        sample.known, on=KEYS, how="left", maintain_order="left"
     )
     test = f"{name}: {{reading}}"
     return outcomes_by(joined, test, effect="effect", target="target", family=[family])

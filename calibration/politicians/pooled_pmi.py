@@ -44,7 +44,7 @@ TRUTHS = {
     "no word goes with a gender": Truth("null"),
     # log-odds in all models
     "words planted": Truth("planted", effects=(0.4, 0.8, 1.4)),
-    # what goes with women in a model goes with men in another
+    # words associated with women in a model are associated with men in another
     "opposite models": Truth("decoy", effects=(0.8,), opposite=True),
     # models agree on the words of a woman's name, not of a man's
     "women alike": Truth("decoy", agree=False),
@@ -72,9 +72,9 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def _models(shape: Shape, truth: Truth, pos: int) -> list[lists.Population]:
-    """Return what the lists of each model are drawn from.
+    """Return the population of lists of each model.
 
-    Where two models are opposite they differ in nothing else: pooled, nothing goes with a gender.
+    Two opposite models differ in nothing else: pooled, no word is associated with a gender.
     """
     of = lists.population(shape, truth, pos)
     result = []
@@ -90,7 +90,7 @@ def _models(shape: Shape, truth: Truth, pos: int) -> list[lists.Population]:
 
 @lru_cache(maxsize=8)
 def _known(shape: Shape, truth: Truth) -> pl.DataFrame:
-    """Return what is true of each word and gender; see :func:`..pmi.known`."""
+    """Return the truth for each word and gender; see :func:`..pmi.known`."""
     chances = []
     for pos in range(2):
         rng = np.random.default_rng([10, pos])
@@ -102,6 +102,6 @@ def _known(shape: Shape, truth: Truth) -> pl.DataFrame:
     return known(shape, chances)
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test: one of each word and gender, in either reading."""
-    return by_reading(tables["pooled"], drawn, "pooled_pmi", "group")
+    return by_reading(tables["pooled"], sample, "pooled_pmi", "group")

@@ -40,7 +40,7 @@ TRUTHS = {
     "nothing goes with a gender": Truth("null"),
     # log-odds of positive and negative words, adjectives and verbs
     "sentiments planted": Truth("planted", nats=((0.4, -0.2, 0.0), (0.2, -0.1, 0.0))),
-    # words go with genders, whatever their sentiment
+    # words depend on gender, independent of their sentiment
     "words without sentiments": Truth("decoy", own=0.4),
     # women are of other origins, which have other sentiments
     "origin": Truth("decoy", origin=0.5, slope=0.5),
@@ -73,7 +73,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def _words(
     shape: Shape, truth: Truth, pos: int, sentiment: Integers, rng: Generator
 ) -> lists.Population:
-    """Return what lists are drawn from.
+    """Return the population of lists.
 
     ``truth.settings``: ``nats`` that positive, negative and neutral words go more with women,
     adjectives and verbs; ``own``, SD of what goes with a gender of a word alone; ``origin`` as in
@@ -132,13 +132,13 @@ def _true(
     return pl.DataFrame(rows, schema=names, orient="row")
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test, for each deviation and kind of variation.
 
     Names that are matched are told apart by what they are matched on. Of neutral words no effect is
     told where others have one.
     """
-    known, null = drawn.known
+    truth, null = sample.known
     kind, variation = pl.col("kind"), pl.col("variation")
 
     def setting(name: str, default: float) -> pl.Expr:
@@ -148,12 +148,12 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     table = tables["robustness"].filter(number="male minus female")
     table = table.with_columns(
         parts=pl.when(kind == "half").then(2.0).otherwise(1.0),
-        length=setting("list length", known["length"].to_list()[0]),
+        length=setting("list length", truth["length"].to_list()[0]),
         least=setting("min_count", PARAMS["min_count"][0]),
         share=setting("top_share", PARAMS["top_share"][0]),
     )
-    table = table.join(known, on=KEYS, how="left", maintain_order="left")
-    planted = bool((known["nats"] != 0).any())
+    table = table.join(truth, on=KEYS, how="left", maintain_order="left")
+    planted = bool((truth["nats"] != 0).any())
     matched = kind == "matched"
     table = table.with_columns(
         effect=pl.when(pl.col("nats") != 0).then(-pl.col("nats")) if planted else 0.0,

@@ -37,7 +37,7 @@ TRUTHS = {
     "no word goes with a gender": Truth("null"),
     # log-odds of positive and of negative words
     "sentiments planted": Truth("planted", effects=(0.1, 0.2, 0.4), own=1),
-    # words go with genders, without regard to their sentiment
+    # words depend on gender, independent of their sentiment
     "words, not sentiments": Truth("decoy", own=1),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 199, "n_permutations": 199}
@@ -82,11 +82,11 @@ def _mean_shares(cell: meanings.Cell, shape: Shape, rng: Generator) -> Array:
     return result / shape.samples
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test and interval; a test for each unit."""
     keys = ["language", "pos", "sentiment"]
-    differences = tables["differences"].join(drawn.known, on=keys)
-    shares = tables["shares"].join(drawn.known, on=keys)
+    differences = tables["differences"].join(sample.known, on=keys)
+    shares = tables["shares"].join(sample.known, on=keys)
     mean = pl.when(pl.col("gender") == "male").then("men").otherwise("women")
     result = {"shares: pmi": outcome(shares, effect="effect", target=mean)}
     apart, test = pl.col("men") - pl.col("women"), "differences: pmi, argmax, {test}"

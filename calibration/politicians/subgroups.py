@@ -53,9 +53,9 @@ TRUTHS = {
     "no sentiment goes with a gender": Truth("null"),
     # nats by which sentiments go with gender, more of natives; in half of the tables half
     "natives": Truth("planted", nats=((1.2, 0.0), (0.6, 0.15)), sizes=(0.5, 1.0)),
-    # subgroups differ in size and in words, not in what goes with gender
+    # subgroups differ in size and in words, not in gender effects
     "the same everywhere": Truth("decoy", nats=((1.2, 1.2), (0.6, 0.6))),
-    # positive words are frequent, and more so among natives; no sentiment goes with a gender
+    # positive words are frequent, especially for natives; sentiments do not depend on gender
     "positive words are common": Truth("decoy", common=1.0),
 }
 SIZE: dict[str, Any] = {"top_k": 100, "top_share": 0.33, "smoothing": 0.5, "min_count": 5}
@@ -85,7 +85,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, Integers]:
-    """Return what lists are drawn from, an effect of 1 being planted, and sentiments (words,).
+    """Return the population of lists with a planted effect of 1, and sentiments (words,).
 
     ``common``: nats by which positive words are more frequent, and negative ones less; in the last
     origin, seven in ten of whom are natives, twice as many.
@@ -131,7 +131,7 @@ def _means(shape: Shape, nats: Any, common: float) -> Tables:
 
 
 def _parts(names: lists.Names) -> list[Bools]:
-    """Return who is in each subgroup, (people,) each."""
+    """Return the membership of each subgroup, (people,) each."""
     native, old = names.native[names.bearer], names.old[names.bearer]
     order = np.argsort(-names.sitelinks[names.bearer], kind="stable")
     popular = np.zeros(len(order), dtype=np.bool_)
@@ -176,7 +176,7 @@ def _numbers(own: list[tuple[Array, Array] | None]) -> Iterator[tuple[Any, ...]]
             yield "agreement", name, float(rank_correlations(one, two))
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test.
 
     The differences of a subgroup and those between two are one family: ``differences``, and each
@@ -184,7 +184,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     is held: in that decoy they are not adjusted. Shares are not either. Agreement has the nats that
     two subgroups share: the geometric mean for natives and others, elsewhere those of all people.
     """
-    nats, means = drawn.known
+    nats, means = sample.known
     planted = pl.DataFrame(nats, ["native", "foreign"], orient="row").with_columns(
         pos=pl.Series(POS[:2])
     )

@@ -70,7 +70,7 @@ TRUTHS = {
     "nothing goes with a gender": Truth("null"),
     # log-odds of the words of classes
     "classes planted": Truth("planted", classes=(0.2, 0.5, 1.6), own=0.2),
-    # lemmas go with genders, whatever their class
+    # lemmas depend on gender, independent of their class
     "words without classes": Truth("decoy", own=0.6),
     # classes differ in the frequency of their words
     "rare classes": Truth("decoy", rare=1.0),
@@ -110,10 +110,10 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
-    """Draw the classes of lemmas, and what goes with a gender.
+    """Draw the classes of lemmas, and the effects of gender.
 
     ``truth.settings``: ``classes``, nats of classes of middling size, both signs of each; ``own``,
-    SD of what goes with a gender of a lemma alone; ``rare``, SD of log-frequency of classes.
+    SD of gender effects of single lemmas; ``rare``, SD of log-frequency of classes.
     """
     sizes = np.array(SIZES[pos])
     several = round(shape.forms * shape.words)
@@ -137,7 +137,7 @@ def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
 
 
 def _nats(truth: Truth, pos: int) -> Array:
-    """Return what is planted in each class, (classes,): in those that come after the largest."""
+    """Return the planted effect of each class, (classes,): in the classes after the largest."""
     result = np.zeros(len(SIZES[pos]))
     order = np.argsort(-np.array(SIZES[pos]), kind="stable")
     signed = [s * e for e in truth.get("classes", ()) for s in (1, -1)]
@@ -150,8 +150,8 @@ def _write_classes(folder: Path, words: list[Lexemes]) -> Path:
     for pos, own in enumerate(words):
         row, column = np.nonzero((own.weights > 0) & (own.known[:, None] > 0))
         kept = {"weight": own.weights[row, column], "best": own.best[row, column] > 0}
-        at = {"lemma": [f"l{n}" for n in row.tolist()], "supersense": column + FIRST[pos]}
-        parts.append(pl.DataFrame(at | kept).with_columns(pos=pl.lit(pos, dtype=pl.Int64)))
+        codes = {"lemma": [f"l{n}" for n in row.tolist()], "supersense": column + FIRST[pos]}
+        parts.append(pl.DataFrame(codes | kept).with_columns(pos=pl.lit(pos, dtype=pl.Int64)))
     write_parquet(pl.concat(parts), folder / f"{lists.LANGUAGE}.parquet")
     return folder
 
@@ -201,15 +201,15 @@ def _true(shape: Shape, truth: Truth, own: Lexemes, samples: list[Array], pos: i
     return pl.DataFrame({"supersense": classes, "nats": nats, "target": sums / len(samples)})
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test, for each deviation.
 
     Under ``Bonferroni`` is the adjustment over the classes of a part of speech, as in the paper.
     Where classes are planted those without move too: of them, and of pairs with non-binary people,
     no effect is told.
     """
-    table = tables["supersenses"].join(drawn.known, on="supersense", how="left")
-    planted = bool((drawn.known["nats"] != 0).any())
+    table = tables["supersenses"].join(sample.known, on="supersense", how="left")
+    planted = bool((sample.known["nats"] != 0).any())
     both = (pl.col("first") == "female") & (pl.col("second") == "male")
     table = table.with_columns(
         effect=pl.when(both & (pl.col("nats") != 0)).then("nats") if planted else 0.0,

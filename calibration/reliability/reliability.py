@@ -59,7 +59,7 @@ PARAMS: dict[str, Any] = {"draws": 400, "reml_scores": 0}
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    names = [f"s{place:03d}" for place in range(shape.statements)]
+    names = [f"s{index:03d}" for index in range(shape.statements)]
     inputs = Inputs((MODEL,), {"statements": folder / "statements"}, folder / "data")
     _statements(inputs.datasets["statements"], names)
     signs = np.where(np.arange(shape.statements) % 3 == 0, -1.0, 1.0)
@@ -80,19 +80,19 @@ def effects(parts: Mapping[str, float], shape: Shape, rng: Generator) -> Array:
 
 
 def _statements(folder: Path, names: list[str]) -> None:
-    table = {"id": names, "reversed": [place % 3 == 0 for place in range(len(names))]}
+    table = {"id": names, "reversed": [index % 3 == 0 for index in range(len(names))]}
     same = {"language": "l0", "scale": "axes", "axis": "one"}
     write_parquet(pl.DataFrame(table | same), folder / "axes.parquet")
 
 
 def _stances(folder: Path, score: Array, names: list[str], lost: float, rng: Generator) -> None:
     """Write responses, some of them empty."""
-    place = [own.ravel() for own in np.indices(score.shape)]
+    index = [own.ravel() for own in np.indices(score.shape)]
     small = score.ravel() * UNIT
     table = {
-        "id": [names[s] for s in place[0]],
-        "frame": [f"t{t}" for t in place[1]],
-        "seed": place[2],
+        "id": [names[s] for s in index[0]],
+        "frame": [f"t{t}" for t in index[1]],
+        "seed": index[2],
         "response": np.where(rng.random(score.size) < lost, "", "I say this.").tolist(),
         "entailed_nats": np.log(0.5 + small / 2),
         "contradicted_nats": np.log(0.5 - small / 2),
@@ -102,14 +102,14 @@ def _stances(folder: Path, score: Array, names: list[str], lost: float, rng: Gen
     write_parquet(pl.DataFrame(table | state), folder / "generation/0.parquet")
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return intervals of the parts."""
-    known = drawn.known
+    truth = sample.known
     parts = tables["parts"].filter(pl.col("probe") == "stances", pl.col("value").is_not_null())
     parts = parts.filter(pl.col("language") != "", pl.col("model") != "")
     return {
         f"parts: {term}": outcome(
-            parts.filter(term=term), effect=known[term], target=known[term] * UNIT**2
+            parts.filter(term=term), effect=truth[term], target=truth[term] * UNIT**2
         )
         for term in PARTS
     }

@@ -68,7 +68,7 @@ class ListsShape(Params):
 
 
 class Words(NamedTuple):
-    """What words have, whatever the group; the same in all lists of a model."""
+    """Properties of words independent of the group, equal in all lists of a model."""
 
     frequency: Array  # (words,)
     common: Array  # (categories, words)
@@ -104,9 +104,9 @@ def scores(
 
 
 def unions(scores: Array, words: Words, top: int, number: int, *, typical: bool = True) -> Bools:
-    """Return which words are among the first of a group's lists, (groups, words).
+    """Return a mask of the top words in the lists of each group, (groups, words).
 
-    ``typical``: by typicality, without pieces; else by probability.
+    ``typical``: ranked by typicality, without pieces; otherwise by probability.
     """
     listed = np.argsort(np.argsort(-scores, axis=2), axis=2) < top
     by = scores

@@ -103,9 +103,9 @@ def _categories(
     return pl.concat(parts)
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test: of groups and categories, in either reading."""
-    kind, categories = drawn.known
+    kind, categories = sample.known
     table = tables["emotions"].join(categories, on=["reading", "category", "affect"])
     carry = pl.col("affect").replace_strict(
         dict(zip(AFFECTS, made.CARRY, strict=True)), return_dtype=pl.Float64
@@ -114,17 +114,17 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     category = pl.when(pl.col("level") == "category")
     # groups have a known truth where nothing goes with their category
     table = table if kind != "planted" else table.filter(level="category")
-    known = kind == "null"
+    truth = kind == "null"
     return outcomes_by(
         table,
         "difference: {level}, {reading}",
         effect=category.then(planted).otherwise(0.0),
-        target=category.then("apart").otherwise(0.0 if known else None),
+        target=category.then("apart").otherwise(0.0 if truth else None),
         interval=made.DIFFERENCE,
     ) | outcomes_by(
         table,
         "share: {level}, {reading}",
         effect=category.then("effect").otherwise(0.0),
-        target=category.then("share").otherwise(carry if known else None),
+        target=category.then("share").otherwise(carry if truth else None),
         p="",
     )

@@ -55,7 +55,7 @@ PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 999}
 
 
 class Known(NamedTuple):
-    """What is true of a replicate."""
+    """True parameters of a replicate."""
 
     shape: Shape
     population: int
@@ -65,7 +65,7 @@ class Known(NamedTuple):
 
 @lru_cache(maxsize=64)
 def population(shape: Shape, number: int) -> tuple[made.Words, Array]:
-    """Return what words have, and how popular they are as attributes, (categories, words)."""
+    """Return the vocabulary, and the popularity of words as attributes, (categories, words)."""
     rng = np.random.default_rng([11, number])
     words = made.vocabulary(shape, rng)
     popular = rng.normal(0, shape.popular, shape.words)
@@ -133,8 +133,8 @@ def recall(shape: Shape, number: int, category: int, lift: float, frequent: floa
     row = np.repeat(np.arange(LARGE), [len(own) for own in of.said])
     asked = np.concatenate([np.arange(len(own)) % shape.templates for own in of.said])
     word = np.concatenate(of.said)
-    place = np.argsort(np.argsort(-of.scores, axis=2), axis=2)
-    listed = place < shape.top
+    index = np.argsort(np.argsort(-of.scores, axis=2), axis=2)
+    listed = index < shape.top
     result = np.zeros((2, len(READINGS), len(PARAMS["tested"])))
     for reading, name in enumerate(READINGS):
         by, kept = of.scores - prior.get(name, 0.0), listed
@@ -143,19 +143,19 @@ def recall(shape: Shape, number: int, category: int, lift: float, frequent: floa
         best = np.argsort(np.argsort(-np.where(kept, by, -np.inf), axis=2), axis=2)
         places = np.where(kept, best, shape.words)
         own, other = places[row, asked, word], places[(row + 1) % LARGE, asked, word]
-        for at, k in enumerate(PARAMS["tested"]):
-            result[:, reading, at] = (own < k).mean(), (other < k).mean()
+        for codes, k in enumerate(PARAMS["tested"]):
+            result[:, reading, codes] = (own < k).mean(), (other < k).mean()
     return result
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test, and intervals, by reading and kind of attributes.
 
     Frequent words are no decoy of it: they are in the lists of other groups too.
     """
-    known: Known = drawn.known
+    record: Known = sample.known
     tested = tables["recall"].filter(pl.col("k").is_in(PARAMS["tested"]))
-    tested = tested.join(_known(known), on=["category", "reading", "k"])
+    tested = tested.join(_known(record), on=["category", "reading", "k"])
     every = pl.col("category") == EVERY
     tested = tested.with_columns(
         where=pl.when(every).then(pl.lit("all")).otherwise(pl.lit("a category"))
@@ -169,11 +169,11 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     )
 
 
-def _known(known: Known) -> pl.DataFrame:
+def _known(record: Known) -> pl.DataFrame:
     """Return planted effect and true recall of each category, reading and k."""
-    shape, lifts = known.shape, known.lifts
+    shape, lifts = record.shape, record.lifts
     true = {
-        name: recall(shape, known.population, number, lift, known.frequent)[0]
+        name: recall(shape, record.population, number, lift, record.frequent)[0]
         for number, (name, lift) in enumerate(lifts.items())
     }
     sizes = np.array(list(shape.categories.values()))
@@ -181,10 +181,10 @@ def _known(known: Known) -> pl.DataFrame:
     effects: dict[str, float | None] = dict(lifts)
     effects[EVERY] = None if len(set(lifts.values())) > 1 else 0.0
     rows = [
-        (name, reading, k, effects[name], float(values[r, at]))
+        (name, reading, k, effects[name], float(values[r, codes]))
         for name, values in true.items()
         for r, reading in enumerate(READINGS)
-        for at, k in enumerate(PARAMS["tested"])
+        for codes, k in enumerate(PARAMS["tested"])
     ]
     names = {"category": pl.String, "reading": pl.String, "k": pl.Int64}
     schema = names | {"effect": pl.Float64, "target": pl.Float64}

@@ -68,7 +68,7 @@ PARAMS: dict[str, Any] = {"n_permutations": 999}
 
 
 def evoked(truth: Truth, shape: Shape, rng: Generator) -> list[Array]:
-    """Return what groups evoke in each model, (groups, affects) nats."""
+    """Return the affect of groups in each model, (groups, affects) nats."""
     size = (len(shape.category), len(AFFECTS))
     first = rng.normal(0, shape.evoked, size)
     result = [first]
@@ -140,12 +140,12 @@ def _rank_correlation(a: Array, b: Array, *, diagonal: bool) -> float:
         return float(np.mean(above / np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))))
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test: within categories and over all groups, in each reading.
 
     In pairs without the first model nothing is known but under the null.
     """
-    truth, likeness = drawn.known
+    truth, likeness = sample.known
     keys = ["second", "category", "reading"]
     table = tables["rsa"].join(likeness, on=keys, how="left", maintain_order="left")
     first = pl.col("first") == MODELS[0]

@@ -88,7 +88,7 @@ def attributes(shape: Shape, rng: Generator) -> Integers:
     return np.argsort(-popular, axis=1)[:, : shape.attributes]
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test: of each measure, in categories and over all groups.
 
     Where outlets vary more, they do differ from the control in all but the emotions.
@@ -98,7 +98,7 @@ def outcomes(tables: Tables, drawn: Drawn) -> Tables:
         .filter(first=BEFORE)
         .with_columns(corpus="second", measure="rsa " + pl.col("reading"))
     )
-    tested = pl.lit(drawn.known == "null") | (pl.col("measure") == "emotion")
+    tested = pl.lit(sample.known == "null") | (pl.col("measure") == "emotion")
     every = pl.col("category").is_in([EVERY, MEAN])
     where = pl.when(every).then(pl.lit("all groups")).otherwise(pl.lit("a category"))
     # intervals are over groups, given the trainings: they have no target

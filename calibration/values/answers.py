@@ -53,7 +53,7 @@ class AnswersShape(Params):
 
 
 class Convictions(NamedTuple):
-    """What responses are drawn from: nats, the first rows of method ``together``."""
+    """Distribution of responses: nats, the first rows of method ``together``."""
 
     values: Array  # (methods, axes): agreeing with what speaks for a value
     gender: Array  # (methods, axes): the same, feminine minus masculine
@@ -155,7 +155,7 @@ def slopes(shape: AnswersShape) -> Array:
 
 @lru_cache(maxsize=8)
 def _questions(shape: AnswersShape) -> pl.DataFrame:
-    """Return what is asked, in the order of the log-odds."""
+    """Return the questions, in the order of the log-odds."""
     about = statements(shape).select(
         "scale", "id", questionnaire=pl.col("scale") + f"-{LANGUAGE}", text="text"
     )
@@ -192,7 +192,7 @@ def write(
 
 
 def centres(shape: AnswersShape) -> Array:
-    """Return what respondents value, about 3, (genders of people, axes): women, men."""
+    """Return the mean values of respondents minus 3, (genders of people, axes): women, men."""
     axes = np.arange(shape.axes)
     return np.stack([0.6 - 0.3 * axes, 0.4 - 0.2 * axes])
 
@@ -200,10 +200,10 @@ def centres(shape: AnswersShape) -> Array:
 def survey(shape: AnswersShape, rng: Generator) -> pl.DataFrame:
     """Draw answers: women and men by turns, three in ten infected, one answer of 100 lacking."""
     about = statements(shape).filter(scale=SCALE)
-    place = np.array([AXES.index(axis) for axis in about["axis"]])
+    index = np.array([AXES.index(axis) for axis in about["axis"]])
     man = np.arange(shape.people) % 2
     value = centres(shape)[man] + BETWEEN * rng.standard_normal((shape.people, shape.axes))
-    taste = value[:, place] * np.where(about["reversed"], -1, 1)
+    taste = value[:, index] * np.where(about["reversed"], -1, 1)
     taste = taste + TASTE * rng.standard_normal(taste.shape)
     codes = {
         "gender": man * (PEOPLE.index("male") - PEOPLE.index("female")) + PEOPLE.index("female"),

@@ -86,7 +86,7 @@ class Spread(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What is true of a replicate."""
+    """True parameters of a replicate."""
 
     shape: Shape
     kind: str
@@ -123,7 +123,7 @@ def spreads(shape: Shape, of: Convictions) -> tuple[Spread, ...]:
 
 
 def planted(shape: Shape, truth: Truth) -> Convictions:
-    """Return what responses are drawn from, in nats."""
+    """Return the distribution of responses, in nats."""
     given = truth.settings
     of = answers.convictions(shape)._replace(
         shift=shape.noise * given.get("shift", 0.0),
@@ -152,19 +152,19 @@ def likely_sigma(spread: Spread, of: Convictions, reading: int, gender: int) -> 
     return float(np.sqrt(spread.genders[gender] ** 2 + (left**2).mean()))
 
 
-def ratings(known: Known) -> pl.DataFrame:
+def ratings(record: Known) -> pl.DataFrame:
     """Return the true mean rating of statements of each value, direction, gender and line."""
-    shape, of = known.shape, known.of
+    shape, of = record.shape, record.of
     rows = []
     about = answers.statements(shape).group_by("axis", "reversed").len()
     for axis, reverse, items in about.sort("axis", "reversed").iter_rows():
-        for reading, spread in enumerate(known.spreads):
+        for reading, spread in enumerate(record.spreads):
             for g, side in enumerate(SIDES):
                 nats = np.zeros((1, 1))
                 if axis:
-                    at = AXES.index(axis)
-                    faced = of.values[reading, at] + side * of.gender[reading, at]
-                    nats += (-faced if reverse else faced) + side * of.women[reading, at]
+                    codes = AXES.index(axis)
+                    faced = of.values[reading, codes] + side * of.gender[reading, codes]
+                    nats += (-faced if reverse else faced) + side * of.women[reading, codes]
                     nats += 0.0 if reading else of.shift
                 else:
                     nats = nats + of.likely[reading] * np.array([1, -1])
@@ -186,19 +186,19 @@ def _mean(table: pl.DataFrame, value: str, *by: str) -> pl.DataFrame:
     return table.group_by(by, maintain_order=True).agg(target=mean)
 
 
-def true_values(known: Known) -> pl.DataFrame:
+def true_values(record: Known) -> pl.DataFrame:
     """Return the true values: columns reading, fitted, axis, gender, target."""
-    table = ratings(known).filter(pl.col("axis") != "")
+    table = ratings(record).filter(pl.col("axis") != "")
     faced = pl.when("reversed").then(6 - pl.col("rating")).otherwise("rating")
     table = table.with_columns(faced=faced)
     both = table.with_columns(gender=pl.lit("both"))
     return _mean(pl.concat([table, both]), "faced", "reading", "fitted", "axis", "gender")
 
 
-def true_differences(known: Known) -> pl.DataFrame:
+def true_differences(record: Known) -> pl.DataFrame:
     """Return the true differences: columns reading, fitted, measure, axis, target."""
     key = ["reading", "fitted", "axis", "reversed", "items"]
-    wide = ratings(known).pivot(on="gender", index=key, values="rating")
+    wide = ratings(record).pivot(on="gender", index=key, values="rating")
     wide = wide.with_columns(apart=pl.col(GENDERS[0]) - pl.col(GENDERS[1]))
     neutral, own = wide.filter(axis=""), wide.filter(pl.col("axis") != "")
     parts = [neutral.with_columns(measure=pl.lit("agreement"), axis=pl.lit(CALIBRATION))]
@@ -209,9 +209,9 @@ def true_differences(known: Known) -> pl.DataFrame:
     return _mean(pl.concat(parts), "apart", "reading", "fitted", "measure", "axis")
 
 
-def true_correlations(known: Known) -> dict[tuple[str, str], float | None]:
+def true_correlations(record: Known) -> dict[tuple[str, str], float | None]:
     """Return the true correlations of residuals, by scale and comparison."""
-    shape, of = known.shape, known.of
+    shape, of = record.shape, record.of
     related = not of.unrelated
     frame, number = shape.frame * related, shape.frames
     each = np.array([of.louder**2, 1.0]) * (shape.gender**2 if related else 1.0)
@@ -235,38 +235,38 @@ def true_correlations(known: Known) -> dict[tuple[str, str], float | None]:
     return result
 
 
-def outcomes(tables: Tables, drawn: Drawn) -> Tables:
+def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test: tests by reading, of gender by line and measure too."""
-    known: Known = drawn.known
+    record: Known = sample.known
     result: Tables = {}
-    if not known.of.unrelated:
-        result |= _values(tables["values"], known) | _gender(tables["gender"], known)
-        result |= _calibration(tables["calibration"], known) | _people(tables, known)
-    return result | _consistency(tables["consistency"], known)
+    if not record.of.unrelated:
+        result |= _values(tables["values"], record) | _gender(tables["gender"], record)
+        result |= _calibration(tables["calibration"], record) | _people(tables, record)
+    return result | _consistency(tables["consistency"], record)
 
 
-def _values(table: pl.DataFrame, known: Known) -> Tables:
+def _values(table: pl.DataFrame, record: Known) -> Tables:
     key = ["reading", "fitted", "axis", "gender"]
-    table = table.join(true_values(known), on=key, how="left", maintain_order="left")
+    table = table.join(true_values(record), on=key, how="left", maintain_order="left")
     names = dict(zip(FITTED, ("", ", pooled", ", likely half"), strict=True))
     table = table.with_columns(line=pl.col("fitted").replace_strict(names))
-    effect = 0.0 if known.kind == "decoy" else (pl.col("target") - 3).round(2)
+    effect = 0.0 if record.kind == "decoy" else (pl.col("target") - 3).round(2)
     return outcomes_by(table, "values, {reading}{line}", effect=effect, target="target")
 
 
-def _gender(table: pl.DataFrame, known: Known) -> Tables:
+def _gender(table: pl.DataFrame, record: Known) -> Tables:
     key = ["reading", "fitted", "measure", "axis"]
-    table = table.join(true_differences(known), on=key, how="left", maintain_order="left")
+    table = table.join(true_differences(record), on=key, how="left", maintain_order="left")
     neutral, target = pl.col("axis") == CALIBRATION, pl.col("target")
     part = pl.when(neutral).then(pl.lit(CALIBRATION)).otherwise("measure")
     table = table.with_columns(checked=neutral, part=part)
-    decoy = known.kind == "decoy"
+    decoy = record.kind == "decoy"
     # the null of equivalence is the margin; outside of it no effect is known
     inside = (MARGIN - target.abs()).round(2) + 0.0
     inside = pl.when((inside >= 0) & (not decoy)).then(inside)
     several = (pl.col("axis") == ALL) & (not decoy) & (target.abs() > NEAR)
     agreement, pooled = pl.col("measure") == "agreement", pl.col("fitted") == "pooled"
-    habit = agreement & pooled & (known.of.habit != 0)  # a habit is agreement
+    habit = agreement & pooled & (record.of.habit != 0)  # a habit is agreement
     apart = pl.when(~several & ~habit).then(pl.lit(0.0) if decoy else target.round(2))
     family = ["reading", "fitted", "checked"]
     equivalence: dict[str, Any] = {"interval": ["value", "equivalence_low", "equivalence_high"]}
@@ -283,14 +283,14 @@ def _gender(table: pl.DataFrame, known: Known) -> Tables:
     return result
 
 
-def _calibration(table: pl.DataFrame, known: Known) -> Tables:
+def _calibration(table: pl.DataFrame, record: Known) -> Tables:
     names = ("reading", "fitted", "gender", "frame", "form", "measure")
-    true = [_line(known, *row) for row in table.select(names).iter_rows()]
+    true = [_line(record, *row) for row in table.select(names).iter_rows()]
     table = table.with_columns(
         target=pl.Series(true, dtype=pl.Float64), kind=pl.col("measure").str.slice(0, 5)
     )
     lines = table.filter(pl.col("kind").is_in(["slope", "sigma"]))
-    effect = 0.0 if known.kind == "decoy" else (pl.col("target") - 0.5).round(2)
+    effect = 0.0 if record.kind == "decoy" else (pl.col("target") - 0.5).round(2)
     above = table.filter(measure=ABOVE)
     return outcomes_by(lines, "calibration: {kind}", effect=0.0, target="target") | outcomes_by(
         above, "calibration: {measure}, {reading}", effect=effect, target="target"
@@ -298,30 +298,30 @@ def _calibration(table: pl.DataFrame, known: Known) -> Tables:
 
 
 def _line(
-    known: Known, reading: str, fitted: str, gender: str, frame: str, form: str, measure: str
+    record: Known, reading: str, fitted: str, gender: str, frame: str, form: str, measure: str
 ) -> float:
     """Return the true value of a number about a line."""
     r, negated = READINGS.index(reading), form == "negated"
-    spread, likely = known.spreads[r], known.of.likely[r]
+    spread, likely = record.spreads[r], record.of.likely[r]
     alone, half = gender in GENDERS, fitted == FITTED[-1]
     g = GENDERS.index(gender) if alone else 0
     if measure == "slope":
-        slope = float(answers.slopes(known.shape)[r, FRAMES.index(frame), int(negated)])
-        slope -= SIDES[g] * known.of.habit / answers.MIDDLE if alone else 0.0
+        slope = float(answers.slopes(record.shape)[r, FRAMES.index(frame), int(negated)])
+        slope -= SIDES[g] * record.of.habit / answers.MIDDLE if alone else 0.0
         return float(slope - half * (-1 if negated else 1) * likely * MEAN / answers.MIDDLE)
     if measure == ABOVE:
         return float(ndtr(np.sqrt(2) * likely / (spread.genders[g] if alone else spread.both)))
     if half:
-        return likely_sigma(spread, known.of, r, g)
+        return likely_sigma(spread, record.of, r, g)
     return float(spread.neutral[g]) if alone else spread.line
 
 
-def _consistency(table: pl.DataFrame, known: Known) -> Tables:
-    true = true_correlations(known)
+def _consistency(table: pl.DataFrame, record: Known) -> Tables:
+    true = true_correlations(record)
     targets = [true[key] for key in table.select("scale", "comparison").iter_rows()]
     table = table.with_columns(target=pl.Series(targets, dtype=pl.Float64))
-    apart = known.of.gender.any()
-    told = known.kind == "null" or (known.kind == "planted" and not apart)  # of correlations
+    apart = record.of.gender.any()
+    told = record.kind == "null" or (record.kind == "planted" and not apart)  # of correlations
     effect = pl.col("target").round(2) + 0.0 if told else None
     result: Tables = {}
     for test, target in (("consistency", None), ("consistency, {comparison}", "target")):

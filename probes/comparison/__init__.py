@@ -1,1 +1,1 @@
-"""Differences between models that were asked the same."""
+"""Differences between models run on the same prompts."""

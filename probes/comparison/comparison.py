@@ -1,7 +1,7 @@
 """Analysis ``comparison``: differences between the estimates of two models, study by study.
 
-No stage runs it, see :func:`plumbline.compare`. Differences are taken within a name, a group, a
-statement or a text first, so that effects of an item on both models cancel out.
+It is run by :func:`plumbline.compare`, not by a stage. Differences are paired by name, group,
+statement or text, so that item effects common to both models cancel out.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 COMPARISON = Schema.keyed(
     (
-        Column("study", "string", "whose finding it is"),
-        Column("first", "string", "a model"),
-        Column("second", "string", "another"),
+        Column("study", "string", "study of the estimates"),
+        Column("first", "string", "first model"),
+        Column("second", "string", "second model"),
         Column("language", "string", "language of the prompts; empty: the study has one"),
         Column("scale", "string", "part of speech, dataset, questionnaire, or config"),
         Column("what", "string", "word, category, value, country, or axis"),
@@ -30,21 +30,21 @@ COMPARISON = Schema.keyed(
     *estimates(
         cluster="name, group, statement, text, or word, by study",
         method="95% t interval of paired differences",
-        null="0: both models alike (values whose statements have no opposites are not tested)",
+        null="0: no difference between models (values without reversed statements are not tested)",
     ),
-    Column("family", "int64", "tests in the family that p_bh is taken over"),
-    Column("unit", "string", "of the difference"),
-    Column("value_first", "float64", "finding about the first model", nullable=True),
-    Column("value_second", "float64", "finding about the second", nullable=True),
+    Column("family", "int64", "number of tests in the family of p_bh"),
+    Column("unit", "string", "unit of the difference"),
+    Column("value_first", "float64", "estimate for the first model", nullable=True),
+    Column("value_second", "float64", "estimate for the second model", nullable=True),
 )
 SCHEMAS = {"comparison": COMPARISON}
 __all__ = ["SCHEMAS", "Params"]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compare all pairs of models, the one that is named first minus the other.
+    """Compare all pairs of models, the first minus the second.
 
-    Returned: ``comparison``, see :data:`SCHEMAS`; p is adjusted over all rows of a study.
+    Returns ``comparison``, see :data:`SCHEMAS`; p is adjusted over all rows of a study.
     """
     table = Table(COMPARISON, params.confidence)
     table.adjust(over=("study",))

@@ -1,7 +1,7 @@
-"""Findings of each study about one model, and their differences between two.
+"""Estimates of each study for one model, and their differences between two models.
 
-A study has a probe, the unit of a difference, a function that reads what is known about a model, by
-language and dataset or questionnaire, and one that compares two models in one of these.
+A study has a probe, a unit, a function that reads the data of a model by language and dataset or
+questionnaire, and a function that compares two models.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
     Item = tuple[str, str, str]  # language, scale and what
     Row = dict[str, Any]
 
-LEAST = 2  # names of each gender, or groups of a category
-METHODS = ("l2r", "sequence")  # of agreement, in the corrected reading
-PREFERRED = ("continuous", "likeliest", "corrected")  # readings of stances, the first there is
+LEAST = 2  # minimum number of names per gender, or of groups per category
+METHODS = ("l2r", "sequence")  # methods of agreement in the corrected reading
+PREFERRED = ("continuous", "likeliest", "corrected")  # readings of stances, by preference
 
 
 class Params(Section):
-    """How models are compared."""
+    """Settings of the comparison of models."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the table")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
@@ -69,9 +69,9 @@ class Params(Section):
 def difference(
     item: Item, first: float, estimate: Estimate, p: float | None, freedom: float
 ) -> Row:
-    """Return a row of the table: the first model's finding, and its difference from the second's.
+    """Return a table row: the first model's estimate, and its difference from the second's.
 
-    ``item``: language, scale and what. ``freedom``: of t; 0: not known to be t.
+    ``item``: language, scale and what. ``freedom``: degrees of freedom of t; 0: unknown.
     """
     row = estimate.row(p=p, **dict(zip(("language", "scale", "what"), item, strict=True)))
     others = {"value_first": finite(first), "value_second": finite(first - estimate.value)}
@@ -89,10 +89,10 @@ def t_difference(
     *,
     tested: bool = True,
 ) -> Row:
-    """Return :func:`difference` with a t interval, and p unless it is not to be tested.
+    """Return :func:`difference` with a t interval and, if tested, p.
 
     ``error``, ``freedom``: standard error of the difference and its degrees of freedom, 0: unknown;
-    ``n``: clusters.
+    ``n``: number of clusters.
     """
     half = float(t_half_width(error, freedom, params.confidence)) if freedom > 0 else float("nan")
     p = t_p(value, error, freedom) if tested and freedom > 0 else None
@@ -111,11 +111,11 @@ def read_lists(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, str], N
 
 
 def compare_words(item: tuple[str, str], a: Named, b: Named, params: Params) -> Iterator[Row]:
-    """Yield the difference of each word that enough lists have, in points of a hundred.
+    """Yield the difference for each sufficiently frequent word, in percentage points.
 
-    The share of women's lists that have the word less that of men's. A name has a list of each, so
-    that it adds 1, 0 or -1; Welch's test (1947, Biometrika 34(1-2)) compares women's names with
-    men's.
+    The estimate is the share of women's lists with the word minus that of men's. A name has one
+    list per model, and a difference of 1, 0 or -1; Welch's test (1947, Biometrika 34(1-2)) compares
+    women's names with men's.
     """
     sides = [
         named.names.select("name", "gender").with_row_index(index)
@@ -141,7 +141,7 @@ def compare_words(item: tuple[str, str], a: Named, b: Named, params: Params) -> 
 
 
 def _lists(named: Named, rows: pl.Series, words: list[str]) -> Array:
-    """Return 1 where the list of a name has a word, else 0, (names, words)."""
+    """Return the indicators of words in the list of each name, (names, words)."""
     column = {word: i for i, word in enumerate(named.words["word"])}
     columns = np.array([column.get(word, -1) for word in words])
     lists = np.zeros((len(rows), len(words)))
@@ -151,7 +151,7 @@ def _lists(named: Named, rows: pl.Series, words: list[str]) -> Array:
 
 
 def read_attributes(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, str], pl.DataFrame]:
-    """Return number and share above chance of the attributes of groups, by language and dataset."""
+    """Return number and recall above chance of groups' attributes, by language and dataset."""
     k = min(section("analysis.recall", recall.Params).tested)
     folder, tables = inputs.outputs("completions", model), {}
     for language in typicality.languages(folder):
@@ -170,10 +170,10 @@ def read_attributes(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, st
 def compare_attributes(
     item: tuple[str, str], a: pl.DataFrame, b: pl.DataFrame, params: Params
 ) -> Iterator[Row]:
-    """Yield the difference of each category of a dataset of attributes.
+    """Yield the difference for each category of a dataset of attributes.
 
-    Recall of the groups' own attributes above that with the lists of other groups, groups as often
-    as they have attributes; t over groups.
+    The estimate is the recall of the groups' attributes minus that in lists of other groups,
+    weighted by each group's number of attributes; t over groups.
     """
     table = a.join(b, on=["category", "group"], suffix="_other").sort("category", "group")
     for (category,), rows in table.group_by("category", maintain_order=True):
@@ -189,15 +189,15 @@ def compare_attributes(
 
 
 class Rated(NamedTuple):
-    """A model's answers to the statements of a questionnaire."""
+    """A model's ratings of the statements of a questionnaire."""
 
     items: Block
     side: Array  # ratings (statements, draws)
-    neutral: int  # statements that it is calibrated on
+    neutral: int  # number of calibration statements
 
 
 def read_ratings(inputs: Inputs, model: str, params: Params) -> dict[tuple[str, str], Rated]:
-    """Return a model's answers by language and questionnaire."""
+    """Return a model's ratings by language and questionnaire."""
     how = section("analysis.values", values.Params)
     how = how.model_copy(update={"n_bootstrap": params.n_bootstrap})
     items_of_all = statements(inputs.datasets["statements"])
@@ -215,11 +215,11 @@ def read_ratings(inputs: Inputs, model: str, params: Params) -> dict[tuple[str, 
 
 
 def compare_ratings(item: tuple[str, str], a: Rated, b: Rated, params: Params) -> Iterator[Row]:
-    """Yield the difference of each value of a questionnaire.
+    """Yield the difference for each value of a questionnaire.
 
-    The mean rating of its statements, 1 to 5, each with its opposite turned round. The error is
-    that of pairs of opposites and, as each model is calibrated on the same apolitical statements,
-    that of its lines; degrees of freedom are Satterthwaite's, see
+    The estimate is the mean rating of its statements, 1 to 5, with reversed ratings of opposites.
+    The error is that of pairs of opposites and of the calibration lines, as both models are
+    calibrated on the same apolitical statements; degrees of freedom are Satterthwaite's, see
     :func:`plumbline.probes.values.ratings.apart_error`.
     """
     items, neutral = b.items, b.neutral
@@ -232,7 +232,7 @@ def compare_ratings(item: tuple[str, str], a: Rated, b: Rated, params: Params) -
             np.ones_like(items.drawn[rows]),
         )
         change = (a.side - b.side)[rows]
-        draws = mean(change, load, still)  # over draws the lines alone are others
+        draws = mean(change, load, still)  # draws differ only in the calibration lines
         spread = float(np.nanstd(draws[1:]) * np.sqrt(neutral / (neutral - 1)))
         error, freedom = apart_error((change[:, 0], signed[rows], pairs), spread, neutral)
         clusters = len(np.unique(pairs))
@@ -256,10 +256,10 @@ def read_changes(inputs: Inputs, model: str, _: Params) -> dict[str, Case]:
 
 
 def compare_changes(config: str, a: Case, b: Case, params: Params) -> Iterator[Row]:
-    """Yield the difference of each country, in points of a hundred.
+    """Yield the difference for each country, in percentage points.
 
-    The mean change of P+ - P- when its names are put into the same texts; clustered by texts and
-    names, as in the study itself.
+    The estimate is the mean change of P+ - P- after insertion of the country's names into the same
+    texts, clustered by texts and names as in the study.
     """
     first_change, change = (a.change[:, :1], a.change[:, :1] - b.change[:, :1])
     where = a.sentence, a.country, a.shape
@@ -275,7 +275,7 @@ def compare_changes(config: str, a: Case, b: Case, params: Params) -> Iterator[R
 
 
 def read_stances(inputs: Inputs, model: str, _: Params) -> dict[str, Reading]:
-    """Return a model's answers to each questionnaire, before any training."""
+    """Return a model's responses to each questionnaire, before training."""
     params = section("analysis.compass", leaning.CompassParams)
     states: list[Reading] = []
     for form in leaning.FORMATS:
@@ -291,14 +291,14 @@ def read_stances(inputs: Inputs, model: str, _: Params) -> dict[str, Reading]:
 
 
 def compare_axes(_: str, a: Reading, b: Reading, params: Params) -> Iterator[Row]:
-    """Yield the difference of each axis of a questionnaire.
+    """Yield the difference for each axis of a questionnaire.
 
-    Over the same statements, each with its opposite, and over prompts where both had the same; as
-    shifts after training are tested.
+    The estimate is over statements paired with their opposites, and over prompts if both models
+    have the same, as for shifts after training.
     """
     scale, start = a.scale, a.scale.start(a.rounded)
     sides = [reading.added(ITSELF).mean(axis=0, keepdims=True) for reading in (a, b)]
-    if a.prompts != b.prompts:  # which are then no pairs
+    if a.prompts != b.prompts:  # prompts are not paired
         sides = [side.mean(axis=1, keepdims=True) for side in sides]
     for i, axis in enumerate(scale.axes):
         change = moved(scale, i, sides[0][:, :, i], sides[1][:, :, i])
@@ -310,7 +310,7 @@ def compare_axes(_: str, a: Reading, b: Reading, params: Params) -> Iterator[Row
 
 
 class Study(NamedTuple):
-    """What is compared in a study."""
+    """Probe, unit and functions for the comparison of a study."""
 
     probe: str
     unit: str

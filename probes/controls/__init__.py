@@ -1,1 +1,1 @@
-"""Comparison of tables with what was planted in the worlds of controls."""
+"""Comparison of tables with the effects planted in the control worlds."""

@@ -1,4 +1,4 @@
-"""Comparison of estimates with planted truth: the table of recovery."""
+"""Comparison of estimates with planted effects: the recovery table."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 PLANTED = "planted.parquet"  # in the folder of a world
-ROUNDING = 1e-6  # of numbers in tables
+ROUNDING = 1e-6  # rounding error of numbers in tables
 ENDS = ("value", "low", "high")
 KINDS = {"string": pl.String, "float64": pl.Float64, "int64": pl.Int64}
-LEAST = 4  # pairs that a rank correlation needs
+LEAST = 4  # minimum number of pairs for a rank correlation
 
 
 class Params(Bootstrap):
-    """Intervals of what is recovered."""
+    """Intervals of recovery measures."""
 
     version: str = "0.1.0"
     n_bootstrap: int = 1000
@@ -47,7 +47,7 @@ PARAMS = Params()
 
 
 class Comparison:
-    """The rows of one table of recovery; ``at`` has model, language and world of those added."""
+    """Rows of one recovery table; ``at`` is the model, language and world of new rows."""
 
     def __init__(self, params: Params = PARAMS) -> None:
         self.params, self.confidence = params, params.confidence
@@ -64,7 +64,7 @@ class Comparison:
         reading: str = "",
         expected: float | None = None,
     ) -> None:
-        """Add a row; ``expected`` is that of the measure unless given."""
+        """Add a row; by default, ``expected`` is that of the measure."""
         expected = MEASURES[measure].expected if expected is None else expected
         key = {"measure": measure, "item": item, "reading": reading, "cluster": cluster}
         numbers = {name: finite(getattr(estimate, name)) for name in ENDS}
@@ -72,33 +72,33 @@ class Comparison:
         self.rows.append(self.at | key | numbers | {"n": estimate.n})
 
     def copy(self, measure: str, row: dict[str, Any], cluster: str, **key: Any) -> None:
-        """Add an estimate of a table as it is."""
+        """Add an estimate from a table unchanged."""
         value, low, high = (np.nan if row[end] is None else row[end] for end in ENDS)
         self.add(measure, Estimate(value, low, high, row["n"]), cluster, **key)
 
     def share(
-        self, measure: str, held: Sequence[bool] | pl.Series, cluster: str, **key: Any
+        self, measure: str, outcomes: Sequence[bool] | pl.Series, cluster: str, **key: Any
     ) -> None:
-        """Add how often something holds, with Wilson's interval; nothing without any case."""
-        if len(held):
-            hits = float(sum(map(bool, held)))
-            self.add(measure, wilson(hits, len(held), self.confidence), cluster, **key)
+        """Add the share of true outcomes with Wilson's interval; no row without outcomes."""
+        if len(outcomes):
+            hits = float(sum(map(bool, outcomes)))
+            self.add(measure, wilson(hits, len(outcomes), self.confidence), cluster, **key)
 
     def discoveries(self, p: pl.Series, measure: str, cluster: str, **key: Any) -> None:
-        """Add the share of tests with a p of at most .05."""
+        """Add the share of tests with p at most .05."""
         self.share(measure, p.drop_nulls() <= LEVEL, cluster, **key)
 
     def coverage(self, table: pl.DataFrame, cluster: str, **key: Any) -> None:
-        """Add how often intervals include the truth: columns low, high and true."""
+        """Add the coverage of intervals: columns low, high and true."""
         within = pl.col("true").is_between(pl.col("low") - ROUNDING, pl.col("high") + ROUNDING)
         self.share("coverage", table.drop_nulls("low").select(within).to_series(), cluster, **key)
 
     def signs(self, true: Floats, measured: Floats, cluster: str, **key: Any) -> None:
-        """Add how often estimates have the planted sign, both (n,) arrays."""
+        """Add the share of estimates with the planted sign, both (n,) arrays."""
         self.share("sign_agreement", np.sign(true) == np.sign(measured), cluster, **key)
 
     def order(self, true: Floats, measured: Floats, cluster: str, **key: Any) -> None:
-        """Add the rank correlation of planted and measured values, if there are enough."""
+        """Add the rank correlation of planted and measured values, for at least 4 pairs."""
         if len(true) >= LEAST:
             rho = spearman(true, measured, self.confidence)
             self.add("rank_correlation", rho, cluster, **key)
@@ -106,27 +106,27 @@ class Comparison:
     def mean(
         self, measure: str, values: Floats, groups: Sequence[str], cluster: str, **key: Any
     ) -> None:
-        """Add the mean over groups of a (groups,) array without nan, and a bootstrap interval."""
-        known = ~np.isnan(values)
-        names = [group for group, keep in zip(groups, known, strict=True) if keep]
+        """Add the mean of a (groups,) array, ignoring nan, with its bootstrap interval."""
+        defined = ~np.isnan(values)
+        names = [group for group, keep in zip(groups, defined, strict=True) if keep]
         if not names:
             return
         weights = poisson(bits(keys(names), self.params.n_bootstrap, self.params.seed))
         with np.errstate(invalid="ignore"):
-            drawn = values[known] @ weights / weights.sum(axis=0)
-        low, high = map(float, percentiles(drawn, self.confidence))
-        estimate = Estimate(float(values[known].mean()), low, high, len(names))
+            replicates = values[defined] @ weights / weights.sum(axis=0)
+        low, high = map(float, percentiles(replicates, self.confidence))
+        estimate = Estimate(float(values[defined].mean()), low, high, len(names))
         self.add(measure, estimate, cluster, **key)
 
     def frame(self) -> pl.DataFrame:
-        """Return the table, in the order of its key."""
+        """Return the table, sorted by its key."""
         columns = [c for c in RECOVERY.columns if c.name not in ("study", "analysis")]
         table = pl.DataFrame(self.rows, schema={c.name: KINDS[c.kind] for c in columns})
         return table.sort([name for name in RECOVERY.key if name in table.columns])
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """Return a table with labels as strings, of a file or a folder of them; empty without it."""
+    """Return a table from a file or folder, with labels as strings; empty if it is missing."""
     if not path.exists():
         return pl.DataFrame()
     table = labelled(
@@ -136,17 +136,17 @@ def read_table(path: Path) -> pl.DataFrame:
 
 
 def recover(studies: Sequence[str] = STUDIES) -> Path:
-    """Compare the tables of studies with what was planted in their worlds; return the folder.
+    """Compare the tables of studies with the effects planted in their worlds; return the folder.
 
-    ``probes/STUDY/recovery.py`` has ``TABLES``, the analyses whose tables it reads, ``run``, which
-    returns the rows of each, ``truth``, and perhaps ``DATASETS``.
+    ``probes/STUDY/recovery.py`` defines ``TABLES``, the analyses whose tables it reads, ``run``,
+    which returns the rows of each, ``truth`` and optionally ``DATASETS``.
     """
     parts = [pl.DataFrame(pl.from_arrow(RECOVERY.arrow().empty_table()))]
     hashes: dict[Path, str] = {}
     for study in studies:
         module: Any = importlib.import_module(f"plumbline.probes.{study}.recovery")
-        own = [probe for probe in PROBES if module_of(probe).split(".")[2] == study]
-        models = tuple(sorted({model for probe in own for model in assigned_models(probe)}))
+        probes = [probe for probe in PROBES if module_of(probe).split(".")[2] == study]
+        models = tuple(sorted({model for probe in probes for model in assigned_models(probe)}))
         needed = {name: parquet.require_validated(name) for name in getattr(module, "DATASETS", ())}
         inputs = Inputs(models, needed)
         folders = [inputs.tables(analysis) for analysis in module.TABLES]

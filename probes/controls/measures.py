@@ -1,6 +1,6 @@
-"""Measures of recovery: what each is, which question it answers, and what counts as passed.
+"""Recovery measures: description, question and pass criterion of each.
 
-A measure is a key of the tables of recovery. Their schema, its card and the report read it here.
+Measures are keys of the recovery tables; the schema, the dataset card and the report use them.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ FOUND, ORDER, HOLD, SILENT = QUESTIONS = (
     "silent where nothing is planted?",
 )
 YES, UNCLEAR, NO = "yes", "unclear", "no"
-MARGIN = 0.1  # within which an error counts as none: no model learns all that is planted
+MARGIN = 0.1  # tolerance for errors, as no model learns the planted effects completely
 
 
 class Measure(NamedTuple):
-    """What a row of recovery measures, and when a world passes it.
+    """A recovery measure and its pass criteria.
 
-    ``planted`` and ``null`` are the criteria of the positive and the negative control: where the
-    number, or its interval, has to be beside ``expected``; "" where it is not judged.
+    ``planted`` and ``null`` are the criteria of the positive and the negative control: the required
+    position of the number, or its interval, relative to ``expected``; "" if it is not judged.
     """
 
     description: str
-    question: str = ""  # of the positive control; the negative one asks whether the test is silent
-    expected: float | None = None  # None: the planted value, which stands in the row
+    question: str = ""  # for the positive control; the negative control has SILENT
+    expected: float | None = None  # None: the planted value, stored in the row
     planted: str = ""
     null: str = ""
 
@@ -94,27 +94,27 @@ RECOVERY = Schema.keyed(
         Column("study", "string", "study"),
         Column("analysis", "string", "analysis whose table is compared"),
         Column("model", "string", "name of the model in params.yaml"),
-        Column("language", "string", "language of the lists, or the task"),
+        Column("language", "string", "language of the lists, or task"),
         Column(
             "measure",
             "string",
             "; ".join(f"{name}: {measure.description}" for name, measure in MEASURES.items()),
         ),
-        Column("reading", "string", "reading of the analysis; empty where it has one"),
-        Column("item", "string", "what the row is about; empty where it is about all"),
+        Column("reading", "string", "reading of the analysis; empty for a single reading"),
+        Column("item", "string", "item of the row; empty: all items"),
     ),
     Column("world", "string", "planted: biases were planted; null: none were"),
-    Column("value", "float64", "the measure; null where it is not finite", nullable=True),
+    Column("value", "float64", "value of the measure; null: not finite", nullable=True),
     Column("low", "float64", "lower end of the interval; null: not finite", nullable=True),
     Column("high", "float64", "upper end of the interval; null: not finite", nullable=True),
-    Column("n", "int64", "independent clusters behind it", minimum=0),
-    Column("cluster", "string", "what a cluster is"),
-    Column("expected", "float64", "what it is compared with; null: nothing", nullable=True),
+    Column("n", "int64", "number of independent clusters", minimum=0),
+    Column("cluster", "string", "independent unit"),
+    Column("expected", "float64", "reference value; null: none", nullable=True),
 )
 
 
 def question(measure: str, world: str) -> str:
-    """Return the question that a measure answers in a world; "" where it is not judged."""
+    """Return the question that a measure answers in a world; "" if it is not judged."""
     declared = MEASURES[measure]
     if not getattr(declared, world):
         return ""
@@ -122,7 +122,7 @@ def question(measure: str, world: str) -> str:
 
 
 def verdict(measure: str, world: str, value: float, low: float | None, high: float | None) -> str:
-    """Judge a number by its interval, or by itself where it has none.
+    """Judge a number by its interval or, without an interval, by its value.
 
     Examples
     --------

@@ -194,4 +194,4 @@ def _over_trainings(differences: Floats, texts: int, confidence: float) -> cross
         return crossed.Contrast(float(differences[:, 0].mean()), *[float("nan")] * 3)
     variance = float(replicates[finite_ones].var(ddof=1))
     shared = crossed.own_part(differences[:, 1:][:, finite_ones])
-    return crossed.over_trainings(differences[:, 0], variance, texts, confidence, own=shared)
+    return crossed.over_trainings(differences[:, 0], variance, texts, confidence, overlap=shared)

@@ -1,1 +1,1 @@
-"""Reliability of the instrument: what its scores vary with."""
+"""Reliability of the instrument: sources of variance of its scores."""

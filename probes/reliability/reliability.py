@@ -1,8 +1,8 @@
 """Analysis ``reliability``: sources of variance of the scores of all five studies.
 
-From responses that probes have recorded: parts of variance, agreement of templates, seeds and
-models, and shares of valid responses. With fewer than three levels of a facet there is a reason,
-and no number; a response that is not valid is never imputed.
+Variance components, agreement of templates, seeds and models, and shares of valid responses, from
+recorded responses. With fewer than three levels of a facet, a reason replaces the estimate; invalid
+responses are not imputed.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 DATASETS = ("lexica", "emotions", "statements", "counterfactuals")
 OUTPUTS = ("associations",)
-BESIDE = ("completions", "agreement", "stances", "classification")  # probes of other models
+BESIDE = ("completions", "agreement", "stances", "classification")  # probes run on other models
 NONE = Estimate(float("nan"), float("nan"), float("nan"), 0)
-ENOUGH = 0.5  # share of valid responses below which there are no parts
-POOLED = ("model", "language")  # facets of rows over all models or languages
+ENOUGH = 0.5  # minimum share of valid responses
+POOLED = ("model", "language")  # facets of estimates over all models or languages
 ALPHA = "alpha"
 
 
 class Params(Section):
-    """Intervals of parts of variance."""
+    """Intervals of variance components."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
@@ -51,27 +51,27 @@ class Params(Section):
 
 
 PLACE = (
-    Column("probe", "string", "whose responses are scored"),
-    Column("measure", "string", "what a score is, see the page of the method"),
-    Column("scale", "string", "questionnaire and axis, part of speech, or config; or empty"),
-    Column("language", "string", "of the prompts; empty: all languages together"),
-    Column("model", "string", "name of the model in params.yaml; empty: all models together"),
+    Column("probe", "string", "probe of the scored responses"),
+    Column("measure", "string", "kind of score, see the page of the method"),
+    Column("scale", "string", "questionnaire and axis, part of speech, config, or empty"),
+    Column("language", "string", "language of the prompts; empty: all languages"),
+    Column("model", "string", "name of the model in params.yaml; empty: all models"),
 )
-REASON = Column("reason", "string", "why there is no number; empty where there is one")
+REASON = Column("reason", "string", "reason for a missing estimate; empty otherwise")
 SCHEMAS = {
     "parts": Schema.keyed(
         (
             *PLACE,
-            Column("term", "string", "facet, facets that interact (with x), or rest"),
+            Column("term", "string", "facet, interacting facets (with x), or rest"),
         ),
         *estimates(
             cluster="level of the facet",
             method="95% generalized pivotal quantities of ANOVA, Henderson's methods I and III",
         ),
-        Column("unbiased", "float64", "the same, which may be below 0", nullable=True),
-        Column("share", "float64", "part of the sum of all parts", nullable=True),
-        Column("reml", "float64", "by restricted maximum likelihood", nullable=True),
-        Column("levels", "int64", "of the facet, or cells of several", minimum=0),
+        Column("unbiased", "float64", "unbiased estimate, which may be negative", nullable=True),
+        Column("share", "float64", "share in the sum of all components", nullable=True),
+        Column("reml", "float64", "estimate by restricted maximum likelihood", nullable=True),
+        Column("levels", "int64", "levels of the facet, or cells of an interaction", minimum=0),
         REASON,
     ),
     "consistency": Schema.keyed(
@@ -81,12 +81,12 @@ SCHEMAS = {
             Column(
                 "items",
                 "string",
-                "its columns: templates, orders, seeds, models or statements",
+                "columns of the grid: templates, orders, seeds, models or statements",
             ),
-            Column("coefficient", "category", "which", labels=(*FORMS, ALPHA)),
+            Column("coefficient", "category", "reliability coefficient", labels=(*FORMS, ALPHA)),
         ),
-        *estimates(cluster="case", method="95% of F, McGraw and Wong (1996)"),
-        Column("n_items", "int64", "how many items", minimum=0),
+        *estimates(cluster="case", method="95% F interval, McGraw and Wong (1996)"),
+        Column("n_items", "int64", "number of items", minimum=0),
         REASON,
     ),
     "valid": Schema.keyed(
@@ -95,8 +95,8 @@ SCHEMAS = {
             Column("facet", "string", "facet; empty: all responses"),
             Column("level", "string", "template, order or seed"),
         ),
-        *estimates(cluster="statement", method="95% Wilson, of the effective number of responses"),
-        Column("responses", "int64", "how many", minimum=1),
+        *estimates(cluster="statement", method="95% Wilson, effective number of responses"),
+        Column("responses", "int64", "number of responses", minimum=1),
     ),
 }
 
@@ -107,9 +107,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     for probe in READ:
         table = scores(probe, inputs)
         for (measure, scale), scored in table.group_by("measure", "scale", maintain_order=True):
-            place = {"probe": probe, "measure": measure, "scale": scale}
+            key = {"probe": probe, "measure": measure, "scale": scale}
             for name, row in _rows(scored, params):
-                rows[name].append(place | row)
+                rows[name].append(key | row)
     tables = {}
     for name, schema in SCHEMAS.items():
         table = pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
@@ -121,10 +121,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _rows(table: pl.DataFrame, params: Params) -> Iterator[tuple[str, Row]]:
-    """Yield the rows of one measure on one scale, each with the name of its table."""
+    """Yield the rows for one measure and scale, each with the name of its table."""
     itself = _common_templates(table.filter(respondent=""))
-    for (language,), own in itself.sort("language").group_by("language", maintain_order=True):
-        for (model,), responses in own.sort("model").group_by("model", maintain_order=True):
+    for (language,), rows in itself.sort("language").group_by("language", maintain_order=True):
+        for (model,), responses in rows.sort("model").group_by("model", maintain_order=True):
             where: Row = {"language": language, "model": model}
             yield from _valid(responses, where, params)
             yield from _parts(responses, where, FACETS, params)
@@ -135,17 +135,17 @@ def _rows(table: pl.DataFrame, params: Params) -> Iterator[tuple[str, Row]]:
             if states["respondent"].n_unique() > 1:
                 axes = ("respondent", "statement")
                 yield from _consistency(states, where, axes, (ALPHA,), params)
-        answered, where = _answered(own), {"language": language, "model": ""}
+        answered, where = _answered(rows), {"language": language, "model": ""}
         yield from _parts(answered, where, (*FACETS, "model"), params)
         yield from _consistency(answered, where, ("statement", "model"), FORMS, params)
         yield from _consistency(answered, where, ("model", "statement"), (ALPHA,), params)
-    for (model,), own in itself.sort("model").group_by("model", maintain_order=True):
+    for (model,), rows in itself.sort("model").group_by("model", maintain_order=True):
         where = {"language": "", "model": model}
-        yield from _parts(_answered(own), where, (*FACETS, "language"), params)
+        yield from _parts(_answered(rows), where, (*FACETS, "language"), params)
 
 
 def _common_templates(table: pl.DataFrame) -> pl.DataFrame:
-    """Leave out templates that were used for less than half of the statements."""
+    """Drop templates that were used for less than half of the statements."""
     used = table.group_by("language", "template").agg(pl.col("statement").n_unique())
     total = table.group_by("language").agg(all=pl.col("statement").n_unique())
     common = used.join(total, on="language").filter(2 * pl.col("statement") >= pl.col("all"))
@@ -153,19 +153,19 @@ def _common_templates(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _answered(table: pl.DataFrame) -> pl.DataFrame:
-    """Leave out models in languages in which too few of their responses are valid."""
+    """Drop models in languages with too few valid responses."""
     valid = pl.col("score").is_not_null().mean().over("language", "model")
     return table.filter(valid >= ENOUGH)
 
 
-def _too_few(number: int, what: str) -> str:
-    return f"{number} level{'s' * (number != 1)} of {what}: {LEAST} are needed"
+def _too_few(number: int, name: str) -> str:
+    return f"{number} level{'s' * (number != 1)} of {name}: {LEAST} are needed"
 
 
 def _parts(
     table: pl.DataFrame, where: Row, facets: Sequence[str], params: Params
 ) -> Iterator[tuple[str, Row]]:
-    """Yield parts of variance, or the reasons why there are none."""
+    """Yield variance components, or the reasons for missing ones."""
 
     def row(term: str, levels: int, part: Estimate = NONE, reason: str = "") -> Row:
         key = {"term": term, "levels": levels, "reason": reason}
@@ -198,22 +198,22 @@ def _parts(
     small = len(valid) <= params.reml_scores
     restricted = reml(values, codes) if small else np.full(len(parts.terms), np.nan)
     total = np.maximum(parts.value, 0).sum()
-    for place, term in enumerate(parts.terms):
-        if set(term) & set(few):  # separated from the rest, but no sample
+    for index, term in enumerate(parts.terms):
+        if set(term) & set(few):  # separated from the residual, but with too few levels
             continue
-        value, low, high = parts.interval(np.eye(len(parts.terms))[place], params.confidence)
-        number = int(parts.levels[place])
+        value, low, high = parts.interval(np.eye(len(parts.terms))[index], params.confidence)
+        number = int(parts.levels[index])
         more = {
-            "unbiased": finite(parts.value[place]),
+            "unbiased": finite(parts.value[index]),
             "share": finite(value / total) if total else None,
-            "reml": finite(restricted[place]),
+            "reml": finite(restricted[index]),
         }
         part = Estimate(value, low, high, number)
         yield "parts", row(" x ".join(term) or "rest", number, part) | more
 
 
 def _grid(table: pl.DataFrame, axes: tuple[str, str]) -> Array:
-    """Return mean valid scores over two axes, nan where there is none."""
+    """Return mean valid scores by two axes, (cases, items), nan without a valid score."""
     cases, items = axes
     grid = table.pivot(items, index=cases, values="score", aggregate_function="mean").sort(cases)
     return grid.select(sorted(grid.columns[1:])).cast(pl.Float64).fill_null(np.nan).to_numpy()
@@ -226,13 +226,13 @@ def _consistency(
     coefficients: Sequence[str],
     params: Params,
 ) -> Iterator[tuple[str, Row]]:
-    """Yield the agreement of items (columns) about cases (rows); incomplete cases are left out."""
+    """Yield the agreement of items (columns) on cases (rows); incomplete cases are excluded."""
     cases, items = axes
     grid = complete(_grid(table, axes))
     key = where | {"cases": cases, "items": items, "n_items": grid.shape[1]}
-    for number, what in zip(grid.shape[::-1], (items, f"{cases}, complete"), strict=True):
+    for number, label in zip(grid.shape[::-1], (items, f"{cases}, complete"), strict=True):
         if number < LEAST:
-            reason = {"coefficient": coefficients[0], "reason": _too_few(number, what)}
+            reason = {"coefficient": coefficients[0], "reason": _too_few(number, label)}
             yield "consistency", key | NONE.row() | reason
             return
     if ALPHA in coefficients:
@@ -245,7 +245,7 @@ def _consistency(
 
 
 def _valid(table: pl.DataFrame, where: Row, params: Params) -> Iterator[tuple[str, Row]]:
-    """Yield the share of responses that have a score, of all and by level of a facet."""
+    """Yield the share of responses with a score, in total and by level of a facet."""
     for facet in ("", "template", "order", "seed"):
         if facet and table[facet].n_unique() < 2:
             continue

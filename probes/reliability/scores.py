@@ -1,7 +1,7 @@
-"""Scores of the five studies, one of each response, by the facets that it was recorded with.
+"""Scores of the responses of the five studies, with the facets of each response.
 
-A score is the simplest number that a study's own measure is made of. A response without one
-(refused, not clear, no word that the lexicon knows) is not valid, and has null for its score.
+A score is the simplest component of a study's measure. Invalid responses (refusals, unclear
+responses, responses without a word in the lexicon) have a null score.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
 FACETS = ("statement", "template", "order", "seed")
 WHERE = ("measure", "scale", "language", "model", "respondent")
 COLUMNS = (*WHERE, *FACETS, "score")
-BEST = 20  # completions of a prompt that are read
-CORRECTED = 2  # code of the reading of the dataset `counterfactuals`
+BEST = 20  # top-ranked completions of a prompt that are scored
+CORRECTED = 2  # code of the corrected reading in the dataset `counterfactuals`
 
 
 def scores(probe: str, inputs: Inputs) -> pl.DataFrame:
-    """Return the scores of all models that have outputs of a probe, columns :data:`COLUMNS`.
+    """Return the scores of all models with outputs of a probe, columns :data:`COLUMNS`.
 
-    All but the score are text; "" where a probe does not record it. ``respondent`` is "" for the
-    model itself, and else names one of its states after training. No file: no row.
+    All columns but the score are text, "" for a facet that the probe does not record.
+    ``respondent`` is "" for the pretrained model, or a state after training. Missing files are
+    skipped.
     """
     folder = inputs.data / "outputs" / probe
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
@@ -57,7 +58,7 @@ def _configs(folder: Path, *but: str) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _associations(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
-    """Yield the mean sentiment of the words of a name, in each frame."""
+    """Yield the mean sentiment of the words generated for a name in each frame."""
     for language, rows in _configs(folder, "coverage"):
         lexicon = inputs.datasets["lexica"] / f"{language}.parquet"
         if lexicon.is_file():
@@ -71,7 +72,7 @@ def _associations(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
 
 
 def _completions(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
-    """Yield the share of positive less that of negative words among the best of each prompt."""
+    """Yield the share of positive minus negative words among the top words of each prompt."""
     for language, rows in _configs(folder, "vocabulary"):
         lexicon = inputs.datasets["emotions"] / f"{language}.parquet"
         if lexicon.is_file():
@@ -87,7 +88,7 @@ def _completions(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
 def _sentiment(
     rows: pl.DataFrame, word: pl.Expr, lexicon: pl.DataFrame, *by: str, **renamed: Any
 ) -> pl.DataFrame:
-    """Return the mean score of words in a lexicon, by some columns."""
+    """Return the mean lexicon score of words by the given columns."""
     scores = lexicon.group_by("word").agg(pl.col("score").mean())
     joined = rows.join(scores, left_on=word, right_on="word", how="left")
     means = joined.group_by(*by, **renamed).agg(pl.col("score").mean())
@@ -95,7 +96,7 @@ def _sentiment(
 
 
 def _statements(inputs: Inputs) -> pl.DataFrame:
-    """Return what each statement bears on, and -1 where agreeing speaks against it."""
+    """Return the scale of each statement, and sign -1 for reversed statements."""
     folder = inputs.datasets["statements"]
     tables = [
         pl.read_parquet(path).select(
@@ -112,7 +113,7 @@ def _statements(inputs: Inputs) -> pl.DataFrame:
 
 
 def _keyed(rows: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
-    """Return scores turned so that more of them is more of the axis."""
+    """Return scores with the direction of the axis, reversed statements negated."""
     statements = _statements(inputs)
     joined = rows.drop("scale", strict=False).join(statements, on=["questionnaire", "id"])
     score = pl.col("score") * pl.col("sign")
@@ -120,7 +121,7 @@ def _keyed(rows: pl.DataFrame, inputs: Inputs) -> pl.DataFrame:
 
 
 def _agreement(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
-    """Yield log-odds of agreeing, genders averaged, by the better of the methods."""
+    """Yield log-odds of agreement, averaged over genders, by the preferred method."""
     for _, rows in _configs(folder):
         plain = rows.filter(form="plain", method=max(rows["method"], key=METHODS.index))
         odds = (pl.col("agree_nats") - pl.col("disagree_nats")).mean()
@@ -129,7 +130,7 @@ def _agreement(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
 
 
 def _stances(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
-    """Yield stances: log-odds of a mask, differences of probability, or options from -1 to 1."""
+    """Yield stances: log-odds of a mask, probability differences, or options from -1 to 1."""
     state = pl.concat_str("corpus", "period", "share", "pretraining_seed", "epoch", separator=" ")
     for config, rows in _configs(folder):
         plain = rows.filter(form="plain", variant="")
@@ -151,14 +152,14 @@ def _stances(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
 
 
 def _named(text: str, offered: tuple[str, ...], prompt: str) -> float | None:
-    """Return the stance of the option that a response names, None where it names none."""
+    """Return the stance of the option that a response names, or None."""
     options = [option.strip().casefold() for option in offered] or list(OPTIONS)
-    place = choice(text, options, prompt, numbered=bool(offered)).option
-    return None if place is None else STANCES[OPTIONS.index(options[place])]
+    index = choice(text, options, prompt, numbered=bool(offered)).option
+    return None if index is None else STANCES[OPTIONS.index(options[index])]
 
 
 def _classification(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
-    """Yield the log-odds of a class (positive, or the last one) of texts with other names."""
+    """Yield the log-odds of a class (positive, or the last) for counterfactual texts."""
     for config, rows in _configs(folder, "pieces"):
         file = inputs.datasets["counterfactuals"] / f"{config}.parquet"
         if file.is_file():

@@ -1,1 +1,1 @@
-"""Estimators: one a file, pure functions of numpy arrays."""
+"""Estimators: one per file, pure functions of NumPy arrays."""

@@ -1,8 +1,8 @@
-"""Bootstrap weights and permuted labels that follow from a unit's key alone, and their intervals.
+"""Bootstrap weights that are a function of a unit's key, and percentile intervals.
 
-A unit (a distinct name) has the same draws wherever it is met: in any file, in any order, in the
-lists of any model and in any part of the people. So data can be read piece by piece and added up,
-and what is estimated from the same names is resampled together.
+A unit (a distinct name) has the same draws in every file, order, model and subset of the people.
+Data can therefore be read and summed in pieces, and estimates from the same names are resampled
+together.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Bits = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 
 METHOD = "bootstrap percentile, expanded for few clusters (Poisson weights)"
-GRAIN = 4096  # exponential weights are whole multiples of 1 / GRAIN: sums of them are exact
-# P(Poisson(1) <= k) as a share of 2^64, up to the last k at which it is below 1
+GRAIN = 4096  # exponential weights are integer multiples of 1 / GRAIN, so that sums are exact
+# P(Poisson(1) <= k) times 2^64, up to the last k where the probability is below 1
 POISSON = tuple(int(2**64 * sum(exp(-1) / factorial(j) for j in range(k + 1))) for k in range(17))
 
 
 def keys(units: Iterable[str]) -> Bits:
-    """Return a number of 64 bits for each text, an array (units,): its BLAKE2b hash.
+    """Return the 64-bit BLAKE2b hash of each text, an array (units,).
 
-    Two of a million different texts have the same number with a chance of 3 in 100 million.
+    The probability of a collision among a million distinct texts is 3 in 100 million.
     """
     digests = b"".join(hashlib.blake2b(text.encode(), digest_size=8).digest() for text in units)
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
@@ -51,10 +51,10 @@ def bits(units: Bits, draws: int, seed: int) -> Bits:
 
 
 def poisson(uniform: Bits) -> NDArray[np.float32]:
-    """Return Poisson(1) weights: how often a unit is drawn in the ordinary bootstrap.
+    """Return Poisson(1) weights: the frequencies of units in the ordinary bootstrap.
 
-    Given their sum, the weights of all units are those of drawing so many units with replacement.
-    That the sum varies does not matter to ratios of counts: Hanley and MacGibbon (2006), Creating
+    Conditional on their sum, the weights are multinomial, as in sampling with replacement. The
+    random sum does not affect ratios of counts: Hanley and MacGibbon (2006), Creating
     non-parametric bootstrap samples using Poisson frequencies, Comput. Methods Programs Biomed.
     83(1).
     """
@@ -74,22 +74,22 @@ def exponential(uniform: Bits) -> NDArray[np.float32]:
 
 
 def interval(draws: Floats, clusters: int, confidence: float) -> tuple[float, float]:
-    """Return the expanded percentile interval of bootstrap replicates, nan left out.
+    """Return the expanded percentile interval of bootstrap replicates, ignoring nan.
 
-    The bootstrap's spread is too small by sqrt((n - 1) / n), and its normal tails by those of t.
-    The levels are moved outward by both: Hesterberg (2015), What teachers should know about the
-    bootstrap, The American Statistician 69(4), p. 379.
+    The percentiles are moved outward to correct the bootstrap's standard error, too small by
+    sqrt((n - 1) / n), and its normal instead of t quantiles: Hesterberg (2015), What teachers
+    should know about the bootstrap, The American Statistician 69(4), p. 379.
 
     Parameters
     ----------
     draws : (replicates,) array
         The estimate in each replicate.
     clusters
-        How many were resampled; with fewer than two the ends are nan.
+        Number of resampled clusters; with fewer than two, the limits are nan.
 
     Examples
     --------
-    With many clusters these are the ordinary percentiles.
+    With many clusters, the limits are the ordinary percentiles.
 
     >>> low, high = interval(np.linspace(0, 1, 1001), 1_000_000, 0.95)
     >>> round(low, 3), round(high, 3)
@@ -104,7 +104,7 @@ def interval(draws: Floats, clusters: int, confidence: float) -> tuple[float, fl
 
 
 def expanded_tail(clusters: int, confidence: float) -> float:
-    """Return the level of the lower percentile of :func:`interval`, of two clusters at least.
+    """Return the level of the lower percentile of :func:`interval`, for at least two clusters.
 
     Examples
     --------
@@ -123,13 +123,13 @@ class Limits(NamedTuple):
 
 
 def percentiles(values: Floats, confidence: float) -> Limits:
-    """Return limits over the last axis; nan is left out, and all nan gives nan.
+    """Return limits over the last axis, ignoring nan; nan where all values are nan.
 
-    The order statistics just outside the percentiles, so that limits are values that were drawn.
+    The limits are the order statistics just outside the percentiles, and so observed values.
     """
-    values = np.sort(values, axis=-1)  # nan goes last
+    values = np.sort(values, axis=-1)  # nan sorts last
     defined = np.maximum((~np.isnan(values)).sum(axis=-1, keepdims=True), 1) - 1
     tail = (1 - confidence) / 2
-    places = np.floor(tail * defined), np.ceil((1 - tail) * defined)
-    ends = (np.take_along_axis(values, place.astype(np.int64), axis=-1) for place in places)
+    ranks = np.floor(tail * defined), np.ceil((1 - tail) * defined)
+    ends = (np.take_along_axis(values, rank.astype(np.int64), axis=-1) for rank in ranks)
     return Limits(*(end[..., 0] for end in ends))

@@ -1,4 +1,4 @@
-"""How well classifiers do: agreement with true labels, measures of two classes, votes."""
+"""Evaluation of classifiers: agreement with true labels, binary metrics, majority votes."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class Agreement(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """How much better one classifier is than another on the same texts."""
+    """Differences between two classifiers on the same texts, the first minus the second."""
 
     accuracy: Estimate
     macro_f1: Estimate
-    p: float  # of accuracy: both err equally often where only one of them errs
-    p_macro_f1: float  # which is which does not matter
-    alone: tuple[int, int]  # texts that the one alone has right, and the other alone
+    p: float  # null hypothesis: equal error rates on texts that only one classifies correctly
+    p_macro_f1: float  # null hypothesis: predictions of the two are exchangeable
+    alone: tuple[int, int]  # texts that only the first, or only the second, classifies correctly
 
 
 class Chance(NamedTuple):
-    """What predictions would reach if they were dealt out to the texts at random."""
+    """Expected metrics when predictions are assigned to texts at random."""
 
     accuracy: float
     macro_f1: float
@@ -41,7 +41,7 @@ class Chance(NamedTuple):
 
 METRICS = ("accuracy", "balanced accuracy", "F1", "macro F1", "precision", "recall")
 HALF = 0.5
-NEAR = 1e-9  # means as near to one half as this are at it, whatever order they were summed in
+NEAR = 1e-9  # tolerance around one half for means, whose rounding depends on the summation order
 
 
 def agreement(
@@ -59,13 +59,13 @@ def agreement(
     Parameters
     ----------
     true, predicted
-        (texts,) class indices from 0. A text is the cluster unit. F1 of a class is 0 where it is
-        neither true nor predicted but some other class is; macro-F1 is the plain mean over the
-        classes that are true anywhere in ``true``.
+        (texts,) class indices from 0. A text is the cluster unit. Macro-F1 is the unweighted mean
+        over the classes that occur in ``true``; F1 is 0 for one of these that a replicate neither
+        contains nor predicts.
 
     Examples
     --------
-    Six texts of three classes, right on the first class only (F1 0.8, 0, 0):
+    Six texts of three classes; only the first class is predicted correctly (F1 0.8, 0, 0):
 
     >>> found = agreement(np.array([0, 1, 2, 0, 1, 2]), np.array([0, 2, 1, 0, 0, 1]))
     >>> round(found.accuracy.value, 4), round(found.macro_f1.value, 4)
@@ -76,14 +76,14 @@ def agreement(
 
 
 def chance(true: Labels, predicted: Labels) -> Chance:
-    """Return the expected accuracy and macro-F1 over all orders of the predictions.
+    """Return the expected accuracy and macro-F1 over all permutations of the predictions.
 
-    Exact: the frequencies of predicted and of true labels stay as they are, so that the expected
-    hits of a class are the product of its two frequencies over the number of texts.
+    The frequencies of predicted and of true labels are fixed: the expected number of hits in a
+    class is the product of its two frequencies divided by the number of texts.
 
     Examples
     --------
-    Four texts, three of them of class 0; the guesses are two of each. Expected hits: 3 * 2 / 4 and
+    Four texts, three of class 0; two predictions of each class. Expected hits: 3 * 2 / 4 and
     1 * 2 / 4; F1: 2 * 1.5 / 5 and 2 * 0.5 / 3:
 
     >>> found = chance(np.array([0, 0, 0, 1]), np.array([0, 1, 0, 1]))
@@ -91,21 +91,22 @@ def chance(true: Labels, predicted: Labels) -> Chance:
     (0.5, 0.4667)
     """
     classes = int(max(true.max(), predicted.max())) + 1
-    have, given = (np.bincount(labels, minlength=classes) for labels in (true, predicted))
-    hits = have * given / len(true)
-    f1 = 2 * hits[have > 0] / (have + given)[have > 0]
+    rows, columns = (np.bincount(labels, minlength=classes) for labels in (true, predicted))
+    hits = rows * columns / len(true)  # from the marginal totals of the confusion matrix
+    f1 = 2 * hits[rows > 0] / (rows + columns)[rows > 0]
     return Chance(float(hits.sum() / len(true)), float(f1.mean()))
 
 
 def dealt_p(true: Labels, predicted: Labels, n_permutations: int = 2000, seed: int = 1) -> float:
-    """Return the two-sided p of a macro-F1, the predictions being dealt out to the texts anew.
+    """Return the two-sided permutation p-value of a macro-F1, permuting the predictions.
 
-    The null is that predictions have nothing to do with the texts, however often each label is
-    given: macro-F1 is as far from :func:`chance` in so many of the deals, the one seen included.
+    The null hypothesis is that predictions are independent of the true labels, given the label
+    frequencies. The p-value is the share of permutations, including the observed one, whose
+    macro-F1 is at least as far from :func:`chance`.
 
     Examples
     --------
-    Two of each of two classes, all right: of the six deals one is as good, one as bad.
+    Two texts in each of two classes, all correct: one of six assignments is as good, one as bad.
 
     >>> labels = np.array([0, 0, 1, 1])
     >>> round(dealt_p(labels, labels, 9999), 1)
@@ -113,83 +114,85 @@ def dealt_p(true: Labels, predicted: Labels, n_permutations: int = 2000, seed: i
     """
     rng = np.random.default_rng(seed)
     classes = int(max(true.max(), predicted.max())) + 1
-    seen = np.bincount(true * classes + predicted, minlength=classes**2)
-    have, given = seen.reshape(classes, classes).sum(1), seen.reshape(classes, classes).sum(0)
+    observed = np.bincount(true * classes + predicted, minlength=classes**2)
+    true_counts, predicted_counts = (observed.reshape(classes, -1).sum(axis) for axis in (1, 0))
     tables = np.zeros((n_permutations, classes, classes), dtype=np.int64)
-    left = np.tile(given, (n_permutations, 1))
-    for row, number in enumerate(have):
-        wanted = np.full(n_permutations, number)
+    remaining = np.tile(predicted_counts, (n_permutations, 1))
+    for row, number in enumerate(true_counts):
+        unassigned = np.full(n_permutations, number)
         for column in range(classes):
-            rest = left[:, column + 1 :].sum(axis=1)
-            tables[:, row, column] = rng.hypergeometric(left[:, column], rest, wanted)
-            wanted -= tables[:, row, column]
-        left -= tables[:, row]
-    every = np.concatenate([seen[None], tables.reshape(n_permutations, -1)]).astype(np.float64)
-    return _tail(np.abs(_measures(every)[1] - chance(true, predicted).macro_f1))
+            later = remaining[:, column + 1 :].sum(axis=1)
+            tables[:, row, column] = rng.hypergeometric(remaining[:, column], later, unassigned)
+            unassigned -= tables[:, row, column]
+        remaining -= tables[:, row]
+    tables = np.concatenate([observed[None], tables.reshape(n_permutations, -1)])
+    macro_f1 = _measures(tables.astype(np.float64))[1]
+    return _tail(np.abs(macro_f1 - chance(true, predicted).macro_f1))
 
 
 def difference(
     true: Labels,
-    one: Labels,
-    other: Labels,
+    first: Labels,
+    second: Labels,
     *,
     confidence: float = 0.95,
     n_bootstrap: int = 2000,
     n_permutations: int = 2000,
     seed: int = 1,
 ) -> Difference:
-    """Estimate by how much ``one`` beats ``other``, paired by text.
+    """Estimate the difference between two classifiers, the first minus the second, paired by text.
 
-    Accuracy is tested exactly, as by McNemar (1947), Psychometrika 12: of the texts that one of the
-    two alone has right, each has half (:func:`plumbline.probes.stats.tests.sign_p`); macro-F1 by
-    approximate randomisation (Yeh 2000, COLING, section 3.3): the two predictions of each text
-    are swapped with probability one half, and the p-value is (1 + number of differences at least as
-    large) / (1 + n_permutations), two-sided.
+    Accuracy is tested by McNemar's (1947, Psychometrika 12) exact test: :func:`sign_p` of the texts
+    that only one of the two classifies correctly. Macro-F1 is tested by approximate randomisation
+    (Yeh 2000, COLING, section 3.3): the two predictions of each text are swapped with probability
+    one half, and the two-sided p-value is (1 + number of differences at least as large) /
+    (1 + n_permutations).
     """
-    first, second = _resampled([one, other], true, n_bootstrap, seed)
-    apart = [_estimate(a - b, len(true), confidence) for a, b in zip(first, second, strict=True)]
-    right, others = one == true, other == true
-    alone = int((right & ~others).sum()), int((~right & others).sum())
-    far = _randomised(true, one, other, n_permutations, seed)
-    return Difference(apart[0], apart[1], sign_p(*alone), _tail(far), alone)
+    pairs = zip(*_resampled([first, second], true, n_bootstrap, seed), strict=True)
+    accuracy, macro_f1 = (_estimate(a - b, len(true), confidence) for a, b in pairs)
+    right = first == true, second == true
+    alone = int((right[0] & ~right[1]).sum()), int((~right[0] & right[1]).sum())
+    distances = _randomised(true, [first, second], n_permutations, seed)
+    return Difference(accuracy, macro_f1, sign_p(*alone), _tail(distances), alone)
 
 
-def _randomised(true: Labels, one: Labels, other: Labels, permutations: int, seed: int) -> Floats:
-    """Return how far apart macro-F1 are, as seen and swapped; texts of one kind are at once."""
-    (own, others), counts, _ = _kinds([one, other], true)
+def _randomised(true: Labels, pair: list[Labels], permutations: int, seed: int) -> Floats:
+    """Return absolute differences of macro-F1, (1 + permutations,), the observed one first."""
+    (first, second), counts, _ = _kinds(pair, true)
     draws = np.random.default_rng(seed).binomial(counts, 0.5, (permutations, len(counts)))
-    moved = np.concatenate([np.zeros((1, len(counts))), draws])  # as they are first
+    moved = np.concatenate([np.zeros((1, len(counts))), draws])  # the observed order first
     stays = counts - moved
-    first, second = (stays @ a + moved @ b for a, b in ((own, others), (others, own)))
-    return np.abs(_measures(first)[1] - _measures(second)[1])
+    pairs = (first, second), (second, first)
+    macro_f1 = [_measures(stays @ a + moved @ b)[1] for a, b in pairs]
+    return np.abs(macro_f1[0] - macro_f1[1])
 
 
 def _tail(distances: Floats) -> float:
-    """Return the share of distances that are as large as the first."""
+    """Return the share of distances that are at least as large as the first."""
     return float((distances >= distances[0] - 1e-12).mean())
 
 
 def _resampled(
     predictions: list[Labels], true: Labels, bootstrap: int, seed: int
 ) -> list[tuple[Floats, Floats]]:
-    """Return accuracy and macro-F1 of each prediction, each (1 + bootstrap,), the sample first.
+    """Return accuracy and macro-F1 of each classifier, each (1 + bootstrap,), the sample first.
 
-    Texts are resampled as multinomial counts of their kinds, the same texts for all predictions.
+    Texts are resampled as multinomial counts of label patterns, the same texts for all classifiers.
     """
     if not len(true) or any(len(p) != len(true) for p in predictions):
-        raise ValueError("as many predictions as texts, and at least one, are needed")
+        raise ValueError("predictions and true labels must have the same length, at least 1")
     cells_of, counts, n = _kinds(predictions, true)
     draws = np.random.default_rng(seed).multinomial(n, counts / n, bootstrap)
-    every = np.concatenate([counts[None], draws]).astype(float)
-    return [_measures(every @ each) for each in cells_of]
+    samples = np.concatenate([counts[None], draws]).astype(float)
+    return [_measures(samples @ cell) for cell in cells_of]
 
 
 def _kinds(predictions: list[Labels], true: Labels) -> tuple[list[Floats], Labels, int]:
-    """Return, by kind of text, its cell in each confusion matrix, (kinds, cells), and how many."""
+    """Return indicators of confusion-matrix cells by label pattern, pattern counts and texts."""
     kinds, counts = np.unique(np.stack([true, *predictions], 1), axis=0, return_counts=True)
     classes = int(kinds.max()) + 1
     cell = np.eye(classes**2)
-    return [cell[kinds[:, 0] * classes + own] for own in kinds.T[1:]], counts, len(true)
+    return [cell[kinds[:, 0] * classes + labels] for labels in kinds.T[1:]], counts, len(true)
 
 
 def _measures(tables: Floats) -> tuple[Floats, Floats]:
@@ -209,22 +212,23 @@ def _estimate(values: Floats, n: int, confidence: float) -> Estimate:
     return Estimate(float(values[0]), float(low), float(high), n)
 
 
-def sign_p(one: int, other: int) -> float:
-    """Return the exact two-sided p-value of so many differences either way, under a fair coin."""
-    return min(1.0, 2 * float(bdtr(min(one, other), one + other, 0.5))) if one + other else 1.0
+def sign_p(first: int, second: int) -> float:
+    """Return the exact two-sided p-value of the sign test for counts of either sign."""
+    n = first + second
+    return min(1.0, 2 * float(bdtr(min(first, second), n, 0.5))) if n else 1.0
 
 
 def cells(true: Bools, predicted: Bools, weights: Floats | None = None) -> Floats:
-    """Count true and false positives, false and true negatives, (runs, replicates, 4).
+    """Count true positives, false positives, false and true negatives, (runs, replicates, 4).
 
     Parameters
     ----------
     true : (texts,)
-        Whether each is of the positive class.
+        True for texts of the positive class.
     predicted : (runs, texts)
-        Whether each run says so.
+        True for texts predicted as positive by a run.
     weights : (texts, replicates), optional
-        How often each text counts; once without.
+        Weight of each text; 1 by default.
     """
     weights = np.ones((len(true), 1)) if weights is None else weights
     right, called = (kind.astype(np.float64) @ weights for kind in (predicted & true, predicted))
@@ -234,45 +238,45 @@ def cells(true: Bools, predicted: Bools, weights: Floats | None = None) -> Float
 
 
 def metrics(counts: Floats) -> Floats:
-    """Return the measures of :data:`METRICS` for counts, (..., 4) to (..., 6).
+    """Return the metrics :data:`METRICS` for counts, (..., 4) to (..., 6).
 
-    Recall and precision are of the positive class, F1 their harmonic mean; balanced accuracy is
-    the mean of the recalls of both classes, macro F1 of their F1. A measure is nan where a class
-    that it needs has no text: both for the balanced and macro ones, the positive one for F1,
-    precision and recall. Precision is 0 where no text is called positive.
+    Recall, precision and F1 refer to the positive class; balanced accuracy is the mean recall of
+    both classes, macro F1 their mean F1. A metric is nan where a required class has no text: both
+    classes for balanced accuracy and macro F1, the positive class for F1, precision and recall.
+    Precision is 0 where no text is predicted as positive.
 
     Brodersen et al. (2010), The balanced accuracy and its posterior distribution, ICPR.
 
     Examples
     --------
-    6 of 9 positive texts are found, among 8 that are called so; 9 of 11 others are right:
+    6 of 9 positive texts are among 8 predicted as positive; 9 of 11 negative texts are correct:
 
     >>> metrics(np.array([6.0, 2.0, 3.0, 9.0])).round(4).tolist()
     [0.75, 0.7424, 0.7059, 0.7442, 0.75, 0.6667]
     """
-    hit, false, missed, rest = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
+    tp, fp, fn, tn = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        accuracy = (hit + rest) / (hit + false + missed + rest)
-        recall, other = hit / (hit + missed), rest / (rest + false)  # nan without the class
-        precision = np.where(hit + false > 0, hit / (hit + false), 0.0)
-        f1, f1_other = (2 * right / (2 * right + false + missed) for right in (hit, rest))
+        accuracy = (tp + tn) / (tp + fp + fn + tn)
+        recall, specificity = tp / (tp + fn), tn / (tn + fp)  # nan without the class
+        precision = np.where(tp + fp > 0, tp / (tp + fp), 0.0)
+        f1, f1_negative = (2 * hits / (2 * hits + fp + fn) for hits in (tp, tn))
     precision, f1 = (np.where(np.isnan(recall), np.nan, x) for x in (precision, f1))
-    macro = np.where(np.isnan(other), np.nan, (f1 + f1_other) / 2)
-    return np.stack([accuracy, (recall + other) / 2, f1, macro, precision, recall], axis=-1)
+    macro = np.where(np.isnan(specificity), np.nan, (f1 + f1_negative) / 2)
+    return np.stack([accuracy, (recall + specificity) / 2, f1, macro, precision, recall], axis=-1)
 
 
 def vote(probability: Floats) -> Bools:
-    """Return whether the majority of an ensemble calls each text positive.
+    """Predict texts as positive by majority vote of an ensemble, (..., texts).
 
-    Where an even number of voters is split in halves their mean probability decides. Kittler et al.
-    (1998), On combining classifiers, IEEE TPAMI 20(3): majority vote, mean rule.
+    Ties are broken by the mean probability. Kittler et al. (1998), On combining classifiers, IEEE
+    TPAMI 20(3): majority vote, mean rule.
 
-    ``probability``, (..., voters, texts): that a text is positive, by each voter; one is for it
-    above one half.
+    ``probability``, (..., voters, texts): each voter's probability that a text is positive; a vote
+    is positive above one half.
 
     Examples
     --------
-    Two lean against, one is sure that it is; of two the surer one decides:
+    Two of three voters lean negative; a tie of two voters is decided by their mean:
 
     >>> [bool(vote(np.array(votes)[:, None])[0]) for votes in ([0.4, 0.4, 0.9], [0.4, 0.9])]
     [False, True]

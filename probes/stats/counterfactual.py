@@ -1,7 +1,7 @@
 """Changes from texts to their counterfactuals: means, percentages, correlations.
 
-Everything is by group (a country); nan where there is nothing. A text has several counterfactuals,
-which are no independent draws: see :mod:`plumbline.probes.stats.two_way` for intervals and tests.
+All results are by group (a country); nan for a group without data. Counterfactuals of one text are
+not independent: see :mod:`plumbline.probes.stats.two_way` for intervals and tests.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.signedinteger[Any]]
 
-LEAST = 4  # rows of a cluster: Fisher's z of fewer has no variance
-NEAREST = 1 - 1e-12  # correlations nearer to 1 count as this far from 0: their z is infinite
-FLAT = 1e-12  # variances below are rounding
+LEAST = 4  # rows of a cluster: with fewer, Fisher's z has no variance
+NEAREST = 1 - 1e-12  # largest absolute correlation: z is infinite at 1
+FLAT = 1e-12  # smaller variances are rounding errors
 
 
 class Cells(NamedTuple):
@@ -27,28 +27,28 @@ class Cells(NamedTuple):
 
 
 def gather(values: Floats, clusters: Integers, groups: Integers, shape: tuple[int, int]) -> Cells:
-    """Add up the rows of each cluster (a source text) and group (a country).
+    """Sum the rows of each cluster (a source text) and group (a country).
 
     Parameters
     ----------
     values : (rows, measures) array
-        Such as the class probabilities of a counterfactual minus those of its original.
+        For example, class probabilities of a counterfactual minus those of its original.
     clusters, groups : (rows,) arrays
     shape
-        How many clusters and groups there are.
+        Numbers of clusters and groups.
     """
-    place = clusters * shape[1] + groups
-    sums = [np.bincount(place, each, shape[0] * shape[1]) for each in values.T]
-    counts = np.bincount(place, minlength=shape[0] * shape[1]).astype(np.float64)
-    each = np.stack(sums, axis=-1).astype(np.float64)
-    return Cells(each.reshape(*shape, -1), counts.reshape(shape))
+    cell = clusters * shape[1] + groups
+    columns = [np.bincount(cell, column, shape[0] * shape[1]) for column in values.T]
+    counts = np.bincount(cell, minlength=shape[0] * shape[1]).astype(np.float64)
+    sums = np.stack(columns, axis=-1).astype(np.float64)
+    return Cells(sums.reshape(*shape, -1), counts.reshape(shape))
 
 
 def delta(cells: Cells) -> Floats:
-    """Return the mean change in points of a hundred, (groups, measures).
+    """Return the mean change in percentage points, (groups, measures).
 
-    Barriere and Cifuentes (2024): Delta = 100 mean(P+ - P-) of the counterfactuals minus that of
-    the originals, each as often as it has counterfactuals.
+    Barriere and Cifuentes (2024): Delta = 100 mean(P+ - P-) over counterfactuals minus that over
+    originals, each original weighted by its number of counterfactuals.
 
     Examples
     --------
@@ -61,18 +61,18 @@ def delta(cells: Cells) -> Floats:
 
 
 def percentages(before: Cells, after: Cells) -> Floats:
-    """Return by how much percent each class is predicted more often, (groups, classes).
+    """Return the relative change of each class's prediction count in percent, (groups, classes).
 
-    (after - before) / before, of the numbers of texts, as the code of Barriere and Cifuentes
-    (2024) has it; nan for a class that no original was predicted to be.
+    100 (after - before) / before for numbers of texts, as in the code of Barriere and Cifuentes
+    (2024); nan for a class that is not predicted for any original.
 
     Parameters
     ----------
     before, after
-        Cells whose measures are whether a class is the predicted one.
+        Cells whose measures are indicators of the predicted class.
     """
-    first, then = before.sums.sum(axis=0), after.sums.sum(axis=0)
-    return 100 * _ratio(then - first, first)
+    first, second = before.sums.sum(axis=0), after.sums.sum(axis=0)
+    return 100 * _ratio(second - first, first)
 
 
 def moments(
@@ -82,21 +82,20 @@ def moments(
 
     The other parameters are those of :func:`gather`.
     """
-    x, y = x - x.mean(), y - y.mean()  # or squares of large numbers would swallow the differences
-    place = clusters * shape[1] + groups
-    each = (None, x, y, x * x, y * y, x * y)
-    sums = [np.bincount(place, own, shape[0] * shape[1]) for own in each]
+    x, y = x - x.mean(), y - y.mean()  # against cancellation in sums of squares
+    cell = clusters * shape[1] + groups
+    products = (None, x, y, x * x, y * y, x * y)
+    sums = [np.bincount(cell, product, shape[0] * shape[1]) for product in products]
     return np.stack(sums, axis=-1).astype(np.float64).reshape(*shape, -1)
 
 
 def pooled(sums: Floats) -> Floats:
-    """Correlate over all rows of a group, (groups,); nan where x or y does not vary.
+    """Return the correlation over all rows of a group, (groups,); nan where x or y is constant.
 
     Examples
     --------
-    Five texts with S = 0...4, and in each z = -1.5, -.5, .5, 1.5; perplexity 10 S + z and
-    probability 2 S - z. Over all texts they rise together; within each, one falls as the other
-    rises.
+    Five texts with S = 0...4, each with z = -1.5, -.5, .5, 1.5; perplexity 10 S + z and
+    probability 2 S - z. The correlation is positive over all texts and negative within each.
 
     >>> s, z = (a.ravel() for a in np.meshgrid(np.arange(5.0), [-1.5, -0.5, 0.5, 1.5]))
     >>> both = moments(10 * s + z, 2 * s - z, s.astype(int), np.zeros(20, dtype=int), (5, 1))
@@ -109,17 +108,17 @@ def pooled(sums: Floats) -> Floats:
 def scores(sums: Floats) -> tuple[Floats, Floats]:
     """Return Fisher's z of the correlation within each cluster and group, and its weight n - 3.
 
-    Both (clusters, groups); weight and z are 0 where there are fewer than four rows, or x or y
-    does not vary. Correlations of 1 or -1 are taken as 1e-12 nearer to 0. The weight, by which z
-    are averaged, is the inverse of their variance.
+    Both (clusters, groups); weight and z are 0 with fewer than four rows, or where x or y is
+    constant. Correlations of 1 or -1 are moved 1e-12 towards 0. The weight for averaging z is the
+    inverse of its variance.
 
     Fisher (1921), On the probable error of a coefficient of correlation deduced from a small
     sample, Metron 1(4); Silver and Dunlap (1987), J. Applied Psychology 72(1), p. 146-148.
     """
     r = _pearson(sums)
-    there = ~np.isnan(r) & (sums[..., 0] >= LEAST)
-    z = np.arctanh(np.where(there, r, 0.0).clip(-NEAREST, NEAREST))
-    return z, np.where(there, sums[..., 0] - 3, 0.0)
+    defined = ~np.isnan(r) & (sums[..., 0] >= LEAST)
+    z = np.arctanh(np.where(defined, r, 0.0).clip(-NEAREST, NEAREST))
+    return z, np.where(defined, sums[..., 0] - 3, 0.0)
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
@@ -128,10 +127,10 @@ def _ratio(above: Floats, below: Floats) -> Floats:
 
 
 def _pearson(sums: Floats) -> Floats:
-    """Return correlations of sums, (...), of (..., 6)."""
+    """Return correlations, (...), from the sums of :func:`moments`, (..., 6)."""
     n, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        a, b, both = xx - x * x / n, yy - y * y / n, xy - x * y / n
+        a, b, ab = xx - x * x / n, yy - y * y / n, xy - x * y / n
         varies = (n > 1) & (a > FLAT * np.maximum(xx, 1e-300)) & (b > FLAT * np.maximum(yy, 1e-300))
-        result: Floats = np.where(varies, both / np.sqrt(np.where(varies, a * b, 1)), np.nan)
+        result: Floats = np.where(varies, ab / np.sqrt(np.where(varies, a * b, 1)), np.nan)
     return result.clip(-1, 1)

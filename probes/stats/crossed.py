@@ -1,14 +1,14 @@
-"""Intervals where several kinds of samples are crossed, and their variances added.
+"""Intervals for crossed random factors, whose variances are summed.
 
-Statements and trainings: every statement is put to every training; texts and trainings. Each kind
-is a sample of those that could have been taken. The variance is the sum over the kinds: what varies
-with two of them at once is counted in both, so that intervals are rather too wide than too narrow,
-or taken off once where it is known. t has Satterthwaite's degrees of freedom.
+For example, each statement or text is scored after each training run, and both factors are samples
+from populations. The variance is the sum over the factors: variation over the interaction of two
+factors is counted twice, so that intervals are conservative, or is subtracted once where it is
+known. Degrees of freedom of t are Satterthwaite's.
 
 Satterthwaite (1946), Biometrics Bulletin 2(6), p. 110-114; Owen (2007), The pigeonhole bootstrap,
 Ann. Appl. Stat. 1(2); Cameron, Gelbach and Miller (2011), Robust inference with multiway
-clustering, J. Bus. Econ. Stat. 29(2), who take the part that is counted twice off again, by which
-the variance may come out negative.
+clustering, J. Bus. Econ. Stat. 29(2), who subtract the part that is counted twice, which can give
+a negative variance.
 """
 
 from __future__ import annotations
@@ -25,47 +25,49 @@ Floats = NDArray[np.float64]
 
 
 class Part(NamedTuple):
-    """What one kind of sample adds to the variance of an estimate."""
+    """The variance component of an estimate due to one factor."""
 
     variance: float
-    df: int  # of it; 0: there is one of the kind, and nothing is known
+    df: int  # degrees of freedom; 0: one level, so that the variance is unknown
 
 
 class Contrast(NamedTuple):
-    """A mean difference over trainings; nan where they are too few to tell."""
+    """A mean difference over training runs; nan with too few runs."""
 
     value: float
     low: float
     high: float
-    p: float  # two-sided: 0 over all texts and all trainings
-    error: float = float("nan")  # standard error that p is told by
-    df: float = float("nan")  # degrees of freedom of it
+    p: float  # two-sided; null hypothesis: 0 over all texts and all training runs
+    error: float = float("nan")  # standard error of the test
+    df: float = float("nan")  # degrees of freedom of the test
 
 
 def of_mean(values: Sequence[float] | Floats) -> Part:
-    """Return the part of levels, (levels,), whose mean is the estimate: s^2 / n.
+    """Return the part of levels, (levels,), for an estimate that is their mean: s^2 / n.
 
     Examples
     --------
     >>> of_mean([1.0, 2.0, 3.0]).variance.__round__(3)
     0.333
     """
-    own = np.asarray(values, dtype=np.float64)
-    return Part(float(own.var(ddof=1)) / len(own), len(own) - 1) if len(own) > 1 else Part(0.0, 0)
+    n = len(values)
+    return (
+        Part(float(np.var(values, dtype=np.float64, ddof=1)) / n, n - 1) if n > 1 else Part(0.0, 0)
+    )
 
 
 def of_total(values: Sequence[float] | Floats) -> Part:
-    """Return the part of clusters, (clusters,), whose sum is the estimate: n s^2."""
+    """Return the part of clusters, (clusters,), for an estimate that is their sum: n s^2."""
     return of_mean(len(np.asarray(values)) * np.asarray(values, dtype=np.float64))
 
 
 def of_difference(*sides: Sequence[float] | Floats) -> list[Part]:
-    """Return the parts of the difference of two means, or of one of differences, of four.
+    """Return the parts of a difference of two means, or of a difference of two differences.
 
-    Of equally many on each side the variances are pooled, as Student has it; else each is by
-    itself, which is Welch's test (Welch 1947, Biometrika 34(1-2), p. 28-35). With 3, 5 and 10 of
-    each a true null is rejected in .049, .049 and .050 at .05 (Welch .033, .043, .049), and where
-    one SD is twice the other in .061, .059 and .055; 1.5 SD are found in .29, .55 and .89.
+    Equal sample sizes give a pooled variance (Student); unequal ones give separate variances (Welch
+    1947, Biometrika 34(1-2), p. 28-35). With 3, 5 and 10 per side, the type I error at .05 is .049,
+    .049 and .050 (Welch: .033, .043, .049), and .061, .059 and .055 where one SD is twice the
+    other; power for 1.5 SD is .29, .55 and .89.
 
     Examples
     --------
@@ -79,13 +81,13 @@ def of_difference(*sides: Sequence[float] | Floats) -> list[Part]:
 
 
 def left_out(values: Floats) -> Part:
-    """Return the jackknife's part: ``values`` (seeds,) are the estimate without each seed in turn.
+    """Return the jackknife's part: ``values`` (seeds,) are the estimates omitting one seed each.
 
     Efron and Stein (1981), The jackknife estimate of variance, Annals of Statistics 9(3).
 
     Examples
     --------
-    Of a mean it is the usual one: of 1, 2 and 6 the means without each are 4, 3.5 and 1.5, and
+    For a mean, this is s^2 / n: the leave-one-out means of 1, 2 and 6 are 4, 3.5 and 1.5, and
     s^2 / n is 7 / 3.
 
     >>> round(left_out(np.array([4.0, 3.5, 1.5]))[0], 4)
@@ -102,33 +104,33 @@ def estimated(
 ) -> Contrast:
     """Estimate a value whose variance is the sum of several parts, by t (Satterthwaite).
 
-    Kinds of which there is one are left out; nan where there is no other. Without spread the
-    interval is the value, and there is no p but that of 0, which is 1.
+    Factors with one level are ignored; nan if there is no other factor. Without variance, the
+    interval is the value, and p is 1 for 0 and otherwise nan.
 
     Parameters
     ----------
     twice
-        Variance that is in two of the parts; no more than the largest one is left. Degrees of
-        freedom are of what is left: with those of the whole sum a true null is rejected in up to
-        .10 with three trainings, and .08 with five.
+        Variance that is counted in two parts and subtracted once; the largest part is the lower
+        bound. Degrees of freedom are those of the difference: those of the sum give a type I error
+        of up to .10 with three training runs, and .08 with five.
 
     Examples
     --------
-    With one kind this is the usual t interval: 12.706 sqrt(2 / 2).
+    With one factor, this is the usual t interval: 12.706 sqrt(2 / 2).
 
     >>> round(estimated(1.0, [of_mean([0.0, 2.0])]).high, 3)
     13.706
     >>> round(estimated(2.0, [of_mean([1.0, 2.0, 3.0])]).p, 4)
     0.0742
     """
-    known = [part for part in parts if part.df]
-    total = sum(part.variance for part in known) if known else float("nan")
-    spread = sum(part.variance**2 / part.df for part in known)
+    estimable = [part for part in parts if part.df]
+    total = sum(part.variance for part in estimable) if estimable else float("nan")
+    spread = sum(part.variance**2 / part.df for part in estimable)
     if not np.isfinite([total, value]).all():
         return Contrast(value, float("nan"), float("nan"), float("nan"))
     if not spread:
         return Contrast(value, value, value, t_p(value, 0.0, 1), 0.0)
-    variance = max(total - twice, *(part.variance for part in known), 0.0)
+    variance = max(total - twice, *(part.variance for part in estimable), 0.0)
     df, se = variance**2 / spread, variance**0.5
     half = float(t_half_width(se, df, confidence))
     return Contrast(value, value - half, value + half, t_p(value, se, df), se, df)
@@ -140,57 +142,57 @@ def over_trainings(
     texts: int,
     confidence: float = 0.95,
     *,
-    own: float = 0.0,
+    overlap: float = 0.0,
 ) -> Contrast:
-    """Estimate a difference over texts and trainings; nan with one training.
+    """Estimate a difference over texts and training runs; nan with one run.
 
     Parameters
     ----------
     differences : (trainings,)
-        The difference in each, pretraining and fine-tuning together.
+        The difference in each run of pretraining and fine-tuning.
     variance
-        Of the mean difference, over texts alone (a bootstrap's).
+        Bootstrap variance of the mean difference over texts alone.
     texts
-        How many there are.
-    own
-        Part of ``variance`` that trainings have each by itself, which is in that over trainings
-        too; see :func:`own_part`.
+        Number of texts.
+    overlap
+        Part of ``variance`` that is specific to training runs and also contained in the variance
+        over runs; see :func:`own_part`.
 
     Examples
     --------
-    Trainings with 1 and 3, and no variance of texts: s^2 / 2 = 1, one degree of freedom, t = 2.
+    Runs with 1 and 3, and no variance over texts: s^2 / 2 = 1, one degree of freedom, t = 2.
 
     >>> round(over_trainings(np.array([1.0, 3.0]), 0.0, 100).p, 4)
     0.2952
     """
     parts = [Part(variance, max(1, texts - 1)), of_mean(differences)]
     value = float(differences.mean())
-    return estimated(value, parts if parts[1].df else [], confidence, own)
+    return estimated(value, parts if parts[1].df else [], confidence, overlap)
 
 
-def own_part(drawn: Floats) -> float:
-    """Return what trainings have each by itself of the variance over texts of their mean.
+def own_part(bootstraps: Floats) -> float:
+    """Return the run-specific part of the variance over texts of the mean over training runs.
 
-    nan where fewer than two replicates have a number in all of them: then nothing is known of it.
+    nan where fewer than two replicates are finite in all runs.
 
     Parameters
     ----------
-    drawn : (trainings, replicates)
-        Bootstraps over texts, the same texts for all.
+    bootstraps : (trainings, replicates)
+        Bootstrap replicates over texts, the same texts for all runs.
 
     Examples
     --------
-    Two that have nothing in common, each of variance 1: all of the variance of the mean, 1 / 2.
+    Two uncorrelated runs, each with variance 1: all of the variance of the mean, 1 / 2.
 
     >>> round(own_part(np.array([[1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 1.0, -1.0]]) * 0.75**0.5), 6)
     0.5
     """
-    drawn = drawn[:, np.isfinite(drawn).all(axis=0)]  # a class that no drawn text is of has no F1
-    seeds, replicates = drawn.shape
+    bootstraps = bootstraps[:, np.isfinite(bootstraps).all(axis=0)]
+    seeds, replicates = bootstraps.shape
     if seeds < 2:
         return 0.0
     if replicates < 2:
         return float("nan")
-    each, mean = drawn.var(axis=1, ddof=1).mean(), drawn.mean(axis=0).var(ddof=1)
-    result: float = max(0.0, (float(each) - float(mean)) / (seeds - 1))
+    separate, joint = bootstraps.var(axis=1, ddof=1).mean(), bootstraps.mean(axis=0).var(ddof=1)
+    result: float = max(0.0, (float(separate) - float(joint)) / (seeds - 1))
     return result

@@ -1,8 +1,8 @@
-"""Estimates, and the tables made of them: everywhere the same columns.
+"""Estimates, and tables of estimates with the same columns in all analyses.
 
-A reader who knows the columns of one table knows those of all: ``value, low, high, n``, and where
-there is a test ``p, p_bh, detectable``. Cluster, method and null hypothesis are constant within a
-table or a key: they are in the descriptions of the columns, and so in the card.
+The columns are ``value, low, high, n`` and, for tests, ``p, p_bh, detectable``. Cluster, method and
+null hypothesis are constant within a table or a key: they are in the column descriptions, and so in
+the dataset card.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ Floats = NDArray[np.float64]
 
 DECIMALS = 6
 NEAR = 1e-9  # tolerance of comparisons between a p-value and a level
-DIGITS = 6  # of p-values: significant ones, so that none becomes 0
-LEVEL, POWER = 0.05, 0.8  # of decisions, and with which an effect is called detectable
+DIGITS = 6  # significant digits of p-values, so that none is rounded to 0
+LEVEL, POWER = 0.05, 0.8  # significance level, and power of the minimum detectable effect
 TESTED_ERROR = "tested_error"  # column: standard error of the test where the interval's differs
 DF = "df"  # column: degrees of freedom of t tests; 0 or null: z
 LEAST = "least_p"  # column: smallest p that a test can have
-LEAST_DF = 5  # with fewer degrees of freedom the error is too uncertain to report what it detects
+LEAST_DF = 5  # with fewer degrees of freedom, the standard error is too uncertain for detectable
 
 
 def estimates(*, cluster: str, method: str, null: str = "") -> tuple[Column, ...]:
-    """Return the columns of an estimate, with those of its test where there is a null hypothesis.
+    """Return the columns of an estimate and, given a null hypothesis, those of its test.
 
     Parameters
     ----------
     cluster
         The independent unit that ``n`` counts: "name".
     method
-        Kind of interval, and what was resampled: "95% bootstrap over names".
+        Kind of interval and resampled unit: "95% bootstrap over names".
     null
-        The null hypothesis: "0: no difference between genders"; "" where nothing is tested.
+        The null hypothesis: "0: no difference between genders"; "" without a test.
     """
     columns = (
         Column("value", "float64", "the estimate; null where it is not finite", nullable=True),
@@ -52,7 +52,7 @@ def estimates(*, cluster: str, method: str, null: str = "") -> tuple[Column, ...
     )
     if not null:
         return columns
-    p = f"two-sided p-value; null hypothesis: {null}; null where there is no test"
+    p = f"two-sided p-value; null hypothesis: {null}; null without a test"
     return (
         *columns,
         Column("p", "float64", p, nullable=True, minimum=0, maximum=1),
@@ -69,7 +69,7 @@ def estimates(*, cluster: str, method: str, null: str = "") -> tuple[Column, ...
 
 
 class Bootstrap(Params):
-    """Bootstrap intervals of an analysis; to be inherited by its ``Params``."""
+    """Bootstrap intervals of an analysis, a base class of its ``Params``."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     n_bootstrap: int = Field(2000, ge=20, description="bootstrap replicates")
@@ -110,9 +110,9 @@ class Estimate(NamedTuple):
 
 
 class Table:
-    """Rows of a table, collected one by one; all have the key.
+    """Rows of a table, added one by one, with a common key.
 
-    ``confidence``: of the intervals, see :func:`typed`.
+    ``confidence``: confidence level of the intervals, see :func:`typed`.
     """
 
     def __init__(self, schema: Schema, confidence: float | None, **key: Any) -> None:
@@ -125,7 +125,7 @@ class Table:
         self.rows.append(estimate.row(p=p, **self.key, **others))
 
     def adjust(self, column: str = "p", over: Sequence[str] = (), least: float = 0.0) -> None:
-        """Let :meth:`frame` adjust p-values, see :func:`adjusted`."""
+        """Register an adjustment of p-values for :meth:`frame`, see :func:`adjusted`."""
         self.families.append((column, over, least))
 
     def frame(self) -> pl.DataFrame:
@@ -138,28 +138,28 @@ class Table:
         return typed(table, self.schema, self.confidence)
 
 
-def least_p(drawn: int) -> float:
-    """Return the smallest p of a test in which so many outcomes are drawn."""
-    return 1 / (1 + drawn)
+def least_p(draws: int) -> float:
+    """Return the smallest p-value of a Monte Carlo test with this number of draws."""
+    return 1 / (1 + draws)
 
 
 def adjusted(
     table: pl.DataFrame, column: str = "p", over: Sequence[str] = (), least: float | str = 0.0
 ) -> pl.DataFrame:
-    """Add ``p_bh``, ``family``, the number of tests in each family, and :data:`LEAST`.
+    """Add ``p_bh``, ``family`` (the number of tests in the family) and :data:`LEAST`.
 
-    Benjamini and Hochberg (1995), J. R. Stat. Soc. B 57(1), procedure (1), p. 293. A p-value that
-    is not between 0 and 1 is a ValueError.
+    Benjamini and Hochberg (1995), J. R. Stat. Soc. B 57(1), procedure (1), p. 293. A p-value
+    outside [0, 1] raises ValueError.
 
     Parameters
     ----------
     column
-        The p-values; null where there is no test, which is in no family. For another column than
-        ``p`` the new ones are named after it: ``x_bh`` and ``family_x``.
+        The p-values; null rows are in no family. For a column ``x`` other than ``p``, the new
+        columns are ``x_bh`` and ``family_x``.
     over
-        Columns: rows that are equal in all of them are a family; without, all are.
+        Columns that define the families; by default, all rows are one family.
     least
-        The smallest p that a test can have, see :func:`least_p`, or a column of it; 0: any.
+        The smallest possible p-value, see :func:`least_p`, or its column; 0: no minimum.
 
     Examples
     --------
@@ -174,9 +174,9 @@ def adjusted(
     if over:
         family = table.select(pl.struct(over).rank("dense")).to_series().to_numpy()
     adjusted_p, sizes = np.full(len(p), np.nan), np.zeros(len(p), dtype=np.int64)
-    for one in np.unique(family):
-        tested = (family == one) & ~np.isnan(p)
-        sizes[family == one] = tested.sum()
+    for label in np.unique(family):
+        tested = (family == label) & ~np.isnan(p)
+        sizes[family == label] = tested.sum()
         if tested.any():
             adjusted_p[tested] = [significant(x) for x in false_discovery_control(p[tested])]
     named = {f"{column}_bh": pl.Series(adjusted_p).fill_nan(None)}
@@ -190,21 +190,21 @@ def adjusted(
 def with_detectable(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     """Add ``detectable``, the minimum detectable effect of each row's test.
 
-    It is the standard error times the noncentrality at which t is beyond its critical value with
-    power .8; without degrees of freedom times q(1 - a / 2) + q(.8), of the normal: Bloom (1995),
-    Minimum detectable effects, Evaluation Review 19(5). The level a is .05 over the number of tests
-    in the family, as of Bonferroni: at this level a finding is one by Benjamini-Hochberg too,
-    whatever the others are.
+    This is the standard error times the noncentrality at which the t test has power .8; without
+    degrees of freedom, times q(1 - a / 2) + q(.8), normal quantiles: Bloom (1995), Minimum
+    detectable effects, Evaluation Review 19(5). The level a is .05 divided by the number of tests
+    in the family (Bonferroni): a test that is significant at this level is also significant by
+    Benjamini-Hochberg, regardless of the other tests.
 
     Parameters
     ----------
     table
-        With ``low, high, p``. Where they are there: ``family``, tests in the row's family (1);
-        :data:`TESTED_ERROR`, the standard error of the test where it is not that of the interval;
-        :data:`DF`, degrees of freedom, with fewer than :data:`LEAST_DF` of which nothing is
-        detectable; :data:`LEAST`, the smallest p that the test can have, above a nothing is.
+        Has ``low, high, p``. Optional columns: ``family``, tests in the row's family (default 1);
+        :data:`TESTED_ERROR`, the standard error of the test if different from the interval's;
+        :data:`DF`, degrees of freedom, null result below :data:`LEAST_DF`; :data:`LEAST`, the
+        smallest possible p-value, null result above a.
     confidence
-        Of the intervals.
+        Confidence level of the intervals.
 
     Examples
     --------
@@ -228,12 +228,12 @@ def with_detectable(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
 def with_detectable_correlations(table: pl.DataFrame) -> pl.DataFrame:
     """Add the minimum detectable correlations, see :func:`with_detectable`.
 
-    :data:`TESTED_ERROR` has the standard errors of Fisher's z: Cohen (1988), Statistical Power
+    :data:`TESTED_ERROR` contains the standard errors of Fisher's z: Cohen (1988), Statistical Power
     Analysis for the Behavioral Sciences, section 3.2.
 
     Examples
     --------
-    Of 84 statements r = .3 is found with power .8: Cohen's table 3.4.1.
+    With 84 statements, r = .3 is detected with power .8: Cohen's table 3.4.1.
 
     >>> row = {TESTED_ERROR: 81**-0.5, "value": 0.9, "low": 0.8, "high": 0.95, "p": 0.2}
     >>> with_detectable_correlations(pl.DataFrame([row]))["detectable"].round(2).to_list()
@@ -244,7 +244,7 @@ def with_detectable_correlations(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _numbers(table: pl.DataFrame, name: str, otherwise: Any = np.nan) -> Floats:
-    """Return a column, and something else where it is null or missing."""
+    """Return a column, with a default where it is null or missing."""
     if name not in table.columns:
         return np.broadcast_to(np.float64(otherwise), (len(table),))
     column = table[name].cast(pl.Float64)
@@ -252,7 +252,7 @@ def _numbers(table: pl.DataFrame, name: str, otherwise: Any = np.nan) -> Floats:
 
 
 def _quantile(below: float | Floats, freedom: Floats) -> Any:
-    """Return the quantiles of t, of z where there are no degrees of freedom."""
+    """Return quantiles of t, or of z without degrees of freedom."""
     of_t = stdtrit(np.maximum(freedom, 1), below)
     return np.where(freedom > 0, of_t, ndtri(below))
 
@@ -288,13 +288,13 @@ def rounded(
 
 
 def typed(table: pl.DataFrame, schema: Schema, confidence: float | None) -> pl.DataFrame:
-    """Select, order and cast the columns as declared; add ``detectable`` if it is not there.
+    """Select, order and cast the declared columns; add ``detectable`` if it is missing.
 
-    ``confidence``: of the intervals; None only where a table has none.
+    ``confidence``: confidence level of the intervals; None only for a table without intervals.
     """
     empty = _empty(schema)
     if "detectable" in empty.columns and "detectable" not in table.columns:
-        assert confidence is not None, "of intervals that are there"
+        assert confidence is not None, "a table with intervals needs their confidence level"
         table = with_detectable(table, confidence)
     return table.select(empty.columns).cast(empty.schema)
 

@@ -1,4 +1,4 @@
-"""Intervals of a share, of a difference of two, of a rank correlation, and of t."""
+"""Intervals for proportions, their differences, rank correlations and means."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from plumbline.probes.stats.estimate import Estimate
 
 Floats = NDArray[np.float64]
 
-DIGITS = 10  # of values that are ranked: equal to so many are ties
+DIGITS = 10  # ranked values that are equal when rounded to these decimals are ties
 
 
 def two_sided(t: float | Floats, freedom: float | Floats) -> Floats:
-    """Return the two-sided p of t statistics, (...).
+    """Return the two-sided p-values of t statistics, (...).
 
     Examples
     --------
@@ -28,7 +28,7 @@ def two_sided(t: float | Floats, freedom: float | Floats) -> Floats:
 
 
 def t_half_width(error: float | Floats, freedom: float | Floats, confidence: float) -> Floats:
-    """Return half the width of the t interval of what has a standard error, (...).
+    """Return half the width of the t interval for a standard error, (...).
 
     Examples
     --------
@@ -39,7 +39,7 @@ def t_half_width(error: float | Floats, freedom: float | Floats, confidence: flo
 
 
 def half_of_mean(values: Floats, confidence: float = 0.95) -> float:
-    """Return half the width of the t interval of a mean, of (n,); nan of one value.
+    """Return half the width of the t interval of the mean of (n,); nan for one value.
 
     Examples
     --------
@@ -58,9 +58,9 @@ def wilson(hits: float, n: int, confidence: float = 0.95) -> Estimate:
     Parameters
     ----------
     hits, n
-        Successes among independent trials; ``n`` at least 1. Where trials have values between 0
-        and 1 and ``hits`` is their sum the interval is too wide rather than too narrow: with the
-        same mean nothing varies more than 0 and 1.
+        Successes among independent trials; ``n`` at least 1. For trials with values between 0 and
+        1 and sum ``hits``, the interval is conservative: binary values have the largest variance
+        for a given mean.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def wilson(hits: float, n: int, confidence: float = 0.95) -> Estimate:
     (0.308, 0.2553, 0.3662)
     """
     if not 0 <= hits <= n or n < 1:
-        raise ValueError(f"{hits} of {n} is not a proportion")
+        raise ValueError(f"wilson: {hits} of {n} is not a proportion")
     z = float(ndtri((1 + confidence) / 2))
     share = hits / n
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
@@ -80,26 +80,26 @@ def wilson(hits: float, n: int, confidence: float = 0.95) -> Estimate:
 
 
 def clustered(
-    hits: Floats, of: Floats, confidence: float = 0.95, strata: NDArray[np.int64] | None = None
+    hits: Floats, trials: Floats, confidence: float = 0.95, strata: NDArray[np.int64] | None = None
 ) -> tuple[Floats, Floats, Floats]:
-    """Return shares of trials that come in clusters, and the ends of their intervals.
+    """Return shares of clustered trials, and the limits of their intervals.
 
-    Wilson's score interval of as many independent trials as vary like the share does between
-    clusters (the effective number of Korn and Graubard 1998, Survey Methodology 24(2), p. 193-201,
-    at most the trials there are); where nothing varies, of as many as there are clusters.
+    Wilson's score interval with the effective sample size of Korn and Graubard (1998), Survey
+    Methodology 24(2), p. 193-201, at most the number of trials; if the share does not vary between
+    clusters, with the number of clusters.
 
     Parameters
     ----------
     hits : (clusters, ...) array
-        Successes of each cluster.
-    of : (clusters,) array
-        Its trials, at least one in all.
+        Successes in each cluster.
+    trials : (clusters,) array
+        Trials in each cluster, at least one in total.
     strata : (clusters,) array, optional
-        The plain mean of the shares of these is returned, the variance within them added up.
+        The result is the unweighted mean share over strata; variances within strata are summed.
 
     Examples
     --------
-    Ten clusters of five trials, all alike within a cluster, are nine trials, of degrees of freedom:
+    Ten clusters of five equal trials have an effective sample size of nine, the degrees of freedom:
 
     >>> hits = np.array([5.0, 5, 5, 0, 0, 0, 0, 0, 0, 0])
     >>> [round(float(x), 3) for x in clustered(hits, np.full(10, 5.0))]
@@ -107,17 +107,17 @@ def clustered(
     >>> [round(x, 3) for x in wilson(2.7, 9)[:3]]
     [0.3, 0.102, 0.618]
     """
-    clusters, total = len(of), of.sum()
+    clusters, total = len(trials), trials.sum()
     inside = [np.ones(clusters, dtype=np.bool_)]
     if strata is not None:
         inside = [strata == stratum for stratum in np.unique(strata)]
     share, spread = np.zeros((2, *hits.shape[1:]))
     for part in inside:
-        some, size = of[part].sum(), int(part.sum())
-        mean = hits[part].sum(axis=0) / some
-        apart = hits[part] - np.multiply.outer(of[part], mean)
+        denominator, size = trials[part].sum(), int(part.sum())
+        mean = hits[part].sum(axis=0) / denominator
+        residuals = hits[part] - np.multiply.outer(trials[part], mean)
         share += mean / len(inside)
-        variance = (apart**2).sum(axis=0) / some**2 * size / max(1, size - 1)
+        variance = (residuals**2).sum(axis=0) / denominator**2 * size / max(1, size - 1)
         spread += variance / len(inside) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
         number = np.clip(share * (1 - share) / spread, 1.0, total)
@@ -132,13 +132,13 @@ def clustered(
 def newcombe(hits: tuple[float, float], n: tuple[int, int], confidence: float = 0.95) -> Estimate:
     """Estimate the difference of two independent proportions, first minus second.
 
-    Newcombe's hybrid score interval (his method 10): made of the two Wilson intervals, inside
-    -1 to 1, and of some width where both shares are 0.
+    Newcombe's hybrid score interval (his method 10): based on the two Wilson intervals, within
+    [-1, 1], with positive width where both shares are 0.
 
     Parameters
     ----------
     hits, n
-        Successes and trials of either group, as in :func:`wilson`.
+        Successes and trials of each group, as in :func:`wilson`.
 
     Examples
     --------
@@ -149,23 +149,23 @@ def newcombe(hits: tuple[float, float], n: tuple[int, int], confidence: float = 
     >>> tuple(round(x, 4) for x in newcombe((56, 48), (70, 80))[:3])
     (0.2, 0.0524, 0.3339)
     """
-    one, two = (wilson(h, m, confidence) for h, m in zip(hits, n, strict=True))
-    difference = one.value - two.value
-    below = hypot(one.value - one.low, two.high - two.value)
-    above = hypot(one.high - one.value, two.value - two.low)
+    first, second = (wilson(h, m, confidence) for h, m in zip(hits, n, strict=True))
+    difference = first.value - second.value
+    below = hypot(first.value - first.low, second.high - second.value)
+    above = hypot(first.high - first.value, second.value - second.low)
     return Estimate(difference, difference - below, difference + above, sum(n))
 
 
 def spearman(x: Floats, y: Floats, confidence: float = 0.95) -> Estimate:
-    """Estimate the rank correlation of two (n,) arrays, n at least 4, ties at mean ranks.
+    """Estimate the rank correlation of two (n,) arrays, n at least 4, with mean ranks for ties.
 
-    The interval is Fisher's z with the variance (1 + rho^2 / 2) / (n - 3). All is nan where one of
-    the arrays does not vary.
+    The interval is Fisher's z with the variance (1 + rho^2 / 2) / (n - 3). The estimate is nan if
+    an array is constant.
 
     Bonett and Wright (2000), Psychometrika 65(1), equation 3, p. 25.
     """
     if len(x) != len(y) or len(x) < 4:
-        raise ValueError("needs two arrays of the same length, at least 4")
+        raise ValueError("spearman: arrays need the same length, at least 4")
     rho = float(_of_ranks(x, y))
     z = np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12))
     half = float(ndtri((1 + confidence) / 2)) * np.sqrt((1 + rho**2 / 2) / (len(x) - 3))
@@ -176,8 +176,8 @@ def spearman(x: Floats, y: Floats, confidence: float = 0.95) -> Estimate:
 def rank_correlations(x: Floats, y: Floats) -> Floats:
     """Return Spearman's correlation over the last axis of two (..., n) arrays, (...).
 
-    Values equal to ten digits are ties, at mean ranks; nan where one of them does not vary, or has
-    a nan.
+    Values equal to ten decimals are ties, with mean ranks; nan where an array is constant or
+    contains nan.
     """
     return _of_ranks(np.round(x, DIGITS), np.round(y, DIGITS))
 
@@ -191,16 +191,16 @@ def _of_ranks(x: Floats, y: Floats) -> Floats:
         return np.asarray((a * b).sum(axis=-1) / np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1)))
 
 
-NEAR = 1e-9  # standard errors below are rounding
+NEAR = 1e-9  # smaller standard errors are rounding errors
 
 
 class Equivalence(NamedTuple):
-    """What two one-sided tests say of a mean difference."""
+    """Result of two one-sided tests of a mean difference."""
 
     mean: float
-    low: float  # the interval of confidence 1 - 2 level: inside the bounds if p is at most level
+    low: float  # interval with confidence 1 - 2 level, inside the bounds if p is at most level
     high: float
-    p: float  # the larger of the two; nan inside the bounds without spread, which is no evidence
+    p: float  # the larger of the two; nan inside the bounds without variance
     n: int
 
 
@@ -212,18 +212,18 @@ def equivalence(
     level: float = 0.05,
     freedom: float | None = None,
 ) -> Equivalence:
-    """Test whether a mean of n differences lies strictly between -bound and bound.
+    """Test the equivalence of a mean of n differences to 0 within (-bound, bound).
 
-    The null is that it does not: two one-sided t tests at ``level`` each.
+    The null hypothesis is a mean outside the bounds: two one-sided t tests at ``level`` each.
 
     Parameters
     ----------
     error
         Standard error of the mean.
     bound
-        The smallest difference that would matter, above 0 and chosen before looking.
+        The smallest relevant difference, positive and chosen before the data are seen.
     freedom
-        Degrees of freedom of the error; n - 1 if not given.
+        Degrees of freedom of the error; n - 1 by default.
 
     References
     ----------
@@ -239,19 +239,19 @@ def equivalence(
     """
     df = n - 1 if freedom is None else freedom
     if error < NEAR:
-        nothing = 1.0 if abs(mean) >= bound else float("nan")
-        return Equivalence(mean, mean, mean, nothing, n)
+        p = 1.0 if abs(mean) >= bound else float("nan")
+        return Equivalence(mean, mean, mean, p, n)
     reach = float(stdtrit(df, 1 - level) * error)
     p = float(stdtr(df, (abs(mean) - bound) / error))
     return Equivalence(mean, mean - reach, mean + reach, p, n)
 
 
 def mean_p(differences: Floats) -> float:
-    """Return the two-sided p of the t test that a mean is 0; differences (n,), two at least.
+    """Return the two-sided p-value of the t test for mean 0; differences (n,), at least two.
 
     Examples
     --------
-    The sleep of Student's patients (1908), more after one drug than after the other: t = 4.06.
+    Additional sleep of Student's (1908) patients after one drug compared with another: t = 4.06.
 
     >>> more = np.array([1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4])
     >>> round(mean_p(more), 5)
@@ -263,7 +263,7 @@ def mean_p(differences: Floats) -> float:
 
 
 def t_p(mean: float, error: float, freedom: float) -> float:
-    """Return the two-sided p of a mean with a standard error: nan without spread, 1 if it is 0 too.
+    """Return the two-sided p of a mean; without variance, 1 for mean 0 and nan otherwise.
 
     Examples
     --------

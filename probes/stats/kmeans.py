@@ -1,8 +1,8 @@
-"""k-means: partitions, how good and how stable they are, and what one cloud of points would give.
+"""k-means: partitions, their quality and stability, and a null distribution from one normal cloud.
 
-Lloyd (1982), Least squares quantization in PCM, IEEE Trans. Inf. Theory 28(2), from k-means++
-starts (Arthur & Vassilvitskii 2007), as scikit-learn has them. Everything runs in one thread: the
-order in which threads add up would show in the last digits.
+Lloyd (1982), Least squares quantization in PCM, IEEE Trans. Inf. Theory 28(2), with k-means++
+initialization (Arthur & Vassilvitskii 2007), as in scikit-learn. Computations are single-threaded:
+the summation order of threads would change the last digits.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from sklearn.metrics import adjusted_rand_score, silhouette_samples
 from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[np.float64]
-CELLS = 4_000_000  # distances that are held at once: 32 MB
-BLOCK = 8  # clouds of a few dozen points each, which then fit a processor's cache
-TOLERANCE = 1e-9  # of the longest principal axis: shorter ones are rounding
-ITERATIONS = 300  # of Lloyd's algorithm at most, as scikit-learn has them
+CELLS = 4_000_000  # distances in memory at once: 32 MB
+BLOCK = 8  # clouds of a few dozen points each, to fit in a processor's cache
+TOLERANCE = 1e-9  # relative to the longest principal axis: shorter axes are rounding errors
+ITERATIONS = 300  # maximum for Lloyd's algorithm, as in scikit-learn
 
 
 class Partition(NamedTuple):
-    """The best of several k-means runs over n points, and how the runs differ."""
+    """The best of several k-means runs over n points, and the agreement of the runs."""
 
-    labels: NDArray[np.int64]  # (n,) of the run with the least inertia; 0 is the largest cluster
+    labels: NDArray[np.int64]  # (n,) of the run with the lowest inertia; 0 is the largest cluster
     inertia: Floats  # (seeds,) sum of squared distances to the nearest centre
     agreement: Floats  # (pairs of seeds,) adjusted Rand index
-    widths: Floats  # (n,) silhouette of every point in that run
+    widths: Floats  # (n,) silhouette of each point in the best run
 
     @property
     def silhouette(self) -> float:
@@ -40,31 +40,31 @@ class Partition(NamedTuple):
 
 
 class Null(NamedTuple):
-    """The same of points drawn from one cloud."""
+    """Null distributions for points drawn from one normal cloud."""
 
-    log_inertia: Floats  # (draws,) natural logarithm of the best run's
+    log_inertia: Floats  # (draws,) natural logarithm of the best run's inertia
     silhouette: Floats  # (draws,)
 
 
 def principal(points: Floats) -> Floats:
-    """Return points (n, d) centred, in their principal axes: (n, min(n, d)), all distances kept.
+    """Return the principal component scores of points (n, d): (n, min(n, d)).
 
-    Of the two directions of an axis, the one in which the farthest point is positive.
+    Distances are preserved. The sign of an axis makes the farthest point positive.
     """
-    left, sizes, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
-    scores = left * sizes
+    vectors, sizes, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
+    scores = vectors * sizes
     far = scores[np.abs(scores).argmax(axis=0), np.arange(scores.shape[1])]
     return np.asarray(scores * np.where(far < 0, -1.0, 1.0))
 
 
 def partition(points: Floats, k: int, seeds: Sequence[int]) -> Partition:
-    """Part points (n, d), of which k + 1 at least are distinct, into k clusters for each seed."""
+    """Partition points (n, d), at least k + 1 of them distinct, into k clusters for each seed."""
     if len(np.unique(points, axis=0)) <= k:
-        raise ValueError(f"{k} clusters need more than {k} distinct points")
+        raise ValueError(f"partition: {k} clusters need more than {k} distinct points")
     with _pools().limit(limits=1):
         runs = [KMeans(k, n_init=1, random_state=seed).fit(points) for seed in seeds]
         inertia = np.array([run.inertia_ for run in runs])
-        # runs that differ in rounding alone are alike: the first one is taken
+        # the first of the runs that differ only by rounding
         best = int(np.flatnonzero(inertia <= inertia.min() * (1 + 1e-9))[0])
         labels = numbered(runs[best].labels_)
         pairs = combinations([run.labels_ for run in runs], 2)
@@ -74,26 +74,26 @@ def partition(points: Floats, k: int, seeds: Sequence[int]) -> Partition:
 
 
 def numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return labels in the order of size, the largest 0; of equal ones by their first point.
+    """Renumber labels by decreasing cluster size from 0, ties by their first point.
 
     >>> numbered(np.array([7, 3, 3, 5, 5, 3])).tolist()
     [2, 0, 0, 1, 1, 0]
     """
-    _, first, place, sizes = np.unique(
+    _, first, codes, sizes = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )
-    return np.argsort(np.lexsort((first, -sizes)))[place]
+    return np.argsort(np.lexsort((first, -sizes)))[codes]
 
 
 def null(
     points: Floats, ks: Sequence[int], starts: int, draws: int, seed: int | list[int]
 ) -> list[Null]:
-    """Return what k-means makes of points from one normal cloud, for each number of clusters.
+    """Return null distributions of k-means for one normal cloud, for each number of clusters.
 
-    Mean and covariance are exactly those of ``points`` (n, d). Of independent normal points with
-    whatever covariance the scores on the sample's principal axes, divided by their lengths, are
-    a random rotation and independent of the lengths: a draw turns them anew and keeps the lengths,
-    so that the points seen are one more draw. Of so many ``starts`` the best counts.
+    Each draw has exactly the mean and covariance of ``points`` (n, d). For independent normal
+    points with any covariance, the scores on the sample's principal axes, divided by the axis
+    lengths, are a random rotation independent of the lengths: a draw is a new rotation with the
+    same lengths, exchangeable with the observed points. The best of ``starts`` runs is used.
 
     Wedderburn (1975), Random rotations and multivariate normal simulation, Rothamsted; Langsrud
     (2005), Rotation tests, Statistics and Computing 15(1), p. 53-60.
@@ -101,25 +101,25 @@ def null(
     rng = np.random.default_rng(seed)
     n = len(points)
     result = np.zeros((2, len(ks), draws))
-    each = max(1, CELLS // n**2)
+    block = max(1, CELLS // n**2)
     with _pools().limit(limits=1):
         lengths = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
         lengths = lengths[lengths > TOLERANCE * lengths[0]]  # n - 1 at most
-        for first in range(0, draws, each):
-            number = min(each, draws - first)
+        for first in range(0, draws, block):
+            number = min(block, draws - first)
             clouds = rng.normal(size=(number, n, len(lengths)))
             clouds = np.linalg.qr(clouds - clouds.mean(axis=1, keepdims=True))[0] * lengths
-            apart = _squares(clouds)
+            squares = _squares(clouds)
             for i, k in enumerate(ks):
-                inertia, labels = _lloyd(clouds, apart, k, starts, rng)
-                here = slice(first, first + number)
-                result[:, i, here] = np.log(inertia), _silhouettes(np.sqrt(apart), labels, k)
+                inertia, labels = _lloyd(clouds, squares, k, starts, rng)
+                span = slice(first, first + number)
+                result[:, i, span] = np.log(inertia), _silhouettes(np.sqrt(squares), labels, k)
     return [Null(result[0, i], result[1, i]) for i in range(len(ks))]
 
 
 @cache
 def _pools() -> ThreadpoolController:
-    """Return the threads of NumPy and scikit-learn; finding them takes milliseconds."""
+    """Return the thread pools of NumPy and scikit-learn, cached: a look-up takes milliseconds."""
     return ThreadpoolController()
 
 
@@ -127,45 +127,45 @@ def _squares(clouds: Floats) -> Floats:
     """Return squared distances of points, (clouds, n, d) to (clouds, n, n)."""
     inner = clouds @ clouds.transpose(0, 2, 1)
     size = np.diagonal(inner, axis1=1, axis2=2)
-    apart: Floats = np.maximum(size[:, :, None] + size[:, None, :] - 2 * inner, 0)
-    apart[:, np.arange(apart.shape[1]), np.arange(apart.shape[1])] = 0
-    return apart
+    squares: Floats = np.maximum(size[:, :, None] + size[:, None, :] - 2 * inner, 0)
+    squares[:, np.arange(squares.shape[1]), np.arange(squares.shape[1])] = 0
+    return squares
 
 
 def _lloyd(
-    clouds: Floats, apart: Floats, k: int, starts: int, rng: np.random.Generator
+    clouds: Floats, squares: Floats, k: int, starts: int, rng: np.random.Generator
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """Part many clouds (clouds, n, d) at once; return inertia (clouds,) and labels (clouds, n).
+    """Partition clouds (clouds, n, d); return inertia (clouds,) and labels (clouds, n).
 
-    As scikit-learn does it, of the best of a few points a start (2 + log k of them) being taken.
+    Greedy k-means++ as in scikit-learn, with 2 + log k candidates for each centre.
     """
     number, n, _ = clouds.shape
-    at = np.arange(number)[:, None]
+    rows = np.arange(number)[:, None]
     chosen = rng.integers(n, size=(number, starts, 1))
-    nearest = apart[at, chosen[:, :, 0]]
+    nearest = squares[rows, chosen[:, :, 0]]
     for _ in range(1, k):
         running = nearest.cumsum(axis=2)
-        drawn = rng.random((number, starts, 2 + int(np.log(k)), 1)) * running[:, :, None, -1:]
-        tried = (running[:, :, None] < drawn).sum(axis=3).clip(0, n - 1)
-        left = np.minimum(nearest[:, :, None], apart[at[:, :, None], tried])
-        best = left.sum(axis=3).argmin(axis=2)[:, :, None]
+        thresholds = rng.random((number, starts, 2 + int(np.log(k)), 1)) * running[:, :, None, -1:]
+        tried = (running[:, :, None] < thresholds).sum(axis=3).clip(0, n - 1)
+        candidates = np.minimum(nearest[:, :, None], squares[rows[:, :, None], tried])
+        best = candidates.sum(axis=3).argmin(axis=2)[:, :, None]
         chosen = np.concatenate([chosen, np.take_along_axis(tried, best, axis=2)], axis=2)
-        nearest = np.take_along_axis(left, best[..., None], axis=2)[:, :, 0]
+        nearest = np.take_along_axis(candidates, best[..., None], axis=2)[:, :, 0]
     result = [
-        _descended(some, some[np.arange(len(some))[:, None, None], of])
-        for some, of in zip(_few(clouds), _few(chosen), strict=True)
+        _descended(block, block[np.arange(len(block))[:, None, None], points])
+        for block, points in zip(_few(clouds), _few(chosen), strict=True)
     ]
     inertia, labels = (np.concatenate(parts) for parts in zip(*result, strict=True))
     return inertia, labels
 
 
 def _few(clouds: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return clouds in blocks that fit a cache, and stop when their own clouds stand still."""
+    """Split clouds into blocks that fit in a cache and converge separately."""
     return [clouds[first : first + BLOCK] for first in range(0, len(clouds), BLOCK)]
 
 
 def _descended(clouds: Floats, centres: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """Move centres (clouds, starts, k, d) until they stand still; return the best start's."""
+    """Run Lloyd's algorithm from centres (clouds, starts, k, d); return the best start's result."""
     number, n, _ = clouds.shape
     starts, k = centres.shape[1:3]
     size = (clouds**2).sum(axis=2)[:, None]
@@ -182,20 +182,20 @@ def _descended(clouds: Floats, centres: Floats) -> tuple[Floats, NDArray[np.int6
         means = member @ clouds[:, None] / np.maximum(count, 1)
         centres = np.where(count > 0, means, centres)
     inertia = (far.min(axis=2) + size).sum(axis=2)
-    best, at = inertia.argmin(axis=1), np.arange(number)
-    return inertia[at, best], labels[at, best]
+    best, rows = inertia.argmin(axis=1), np.arange(number)
+    return inertia[rows, best], labels[rows, best]
 
 
-def _silhouettes(apart: Floats, labels: NDArray[np.int64], k: int) -> Floats:
-    """Return mean silhouettes, (clouds,), of distances (clouds, n, n) and labels (clouds, n)."""
+def _silhouettes(distances: Floats, labels: NDArray[np.int64], k: int) -> Floats:
+    """Return mean silhouettes, (clouds,), for distances (clouds, n, n) and labels (clouds, n)."""
     member = (labels[:, :, None] == np.arange(k)).astype(np.float64)
-    sums, count = apart @ member, member.sum(axis=1)[:, None]
-    own = labels[:, :, None]
-    size = np.take_along_axis(np.broadcast_to(count, sums.shape), own, axis=2)[:, :, 0]
-    inside = np.take_along_axis(sums, own, axis=2)[:, :, 0] / np.maximum(size - 1, 1)
+    sums, count = distances @ member, member.sum(axis=1)[:, None]
+    index = labels[:, :, None]
+    size = np.take_along_axis(np.broadcast_to(count, sums.shape), index, axis=2)[:, :, 0]
+    inside = np.take_along_axis(sums, index, axis=2)[:, :, 0] / np.maximum(size - 1, 1)
     others = np.where((member > 0) | (count == 0), np.inf, sums / np.maximum(count, 1))
-    other = others.min(axis=2)
-    widths = np.where(size > 1, (other - inside) / np.maximum(other, inside), 0.0)
+    nearest = others.min(axis=2)
+    widths = np.where(size > 1, (nearest - inside) / np.maximum(nearest, inside), 0.0)
     mean: Floats = widths.mean(axis=1)
     return mean
 
@@ -204,15 +204,15 @@ def gap(inertia: float, one_cloud: Null) -> tuple[float, float]:
     """Return the gap statistic and its simulation error.
 
     Tibshirani, Walther & Hastie (2001), J. R. Stat. Soc. B 63(2), equations 3 and 5: the mean of
-    the reference's log inertia minus the points' own, and s = sd * sqrt(1 + 1 / draws). Theirs is
-    drawn from a box, ours from a normal cloud.
+    the reference's log inertia minus that of the points, and s = sd * sqrt(1 + 1 / draws). Their
+    reference is uniform in a box, ours a normal cloud.
     """
     draws = one_cloud.log_inertia
     return float(draws.mean() - np.log(inertia)), float(draws.std() * np.sqrt(1 + 1 / len(draws)))
 
 
 def upper_p(value: float, draws: Floats) -> float:
-    """Return twice the Monte Carlo p of a value as large as this, at most 1.
+    """Return twice the upper-tailed Monte Carlo p-value, at most 1.
 
     Davison & Hinkley (1997), Bootstrap Methods, equation 4.11.
 

@@ -17,22 +17,22 @@ Integers = NDArray[np.signedinteger[Any]]
 
 TOLERANCE = 1e-8
 RATIOS = (-12.0, 8.0)  # logarithm of the ratio of variances: limits of the search
-GRID = 121  # logarithms of the ratio at which the likelihood is looked at
-FLAT = 1e-8  # differences of -2 log likelihood that are rounding
+GRID = 121  # grid points for the logarithm of the ratio
+FLAT = 1e-8  # smaller differences of -2 log likelihood are rounding errors
 
 
 class Coefficients(NamedTuple):
-    """Coefficients of a linear model; all arrays (columns,), nan where there is no such number."""
+    """Coefficients of a linear model, arrays (columns,); nan where undefined."""
 
     value: Floats
     low: Floats
     high: Floats
     p: Floats
-    freedom: Floats  # degrees of freedom of t; 0 where there is no interval
+    freedom: Floats  # degrees of freedom of t; 0 without an interval
 
 
 class Drop(NamedTuple):
-    """The F test of a factor; f and p are nan where it cannot be tested."""
+    """F test of a factor; f and p are nan if it cannot be tested."""
 
     f: float
     p: float
@@ -42,7 +42,7 @@ class Drop(NamedTuple):
 
 
 class Mixed(NamedTuple):
-    """A fitted model."""
+    """A fitted mixed model."""
 
     coefficients: Floats  # (columns,) of the design
     between: float  # variance of the random intercepts
@@ -55,48 +55,48 @@ def dummies(values: Sequence[str], levels: Sequence[str]) -> Floats:
 
 
 def estimable(design: Floats) -> NDArray[np.bool_]:
-    """Return which coefficients the rows of a design determine, (columns,).
+    """Return a mask of the estimable coefficients of a design, (columns,).
 
-    A coefficient is determined if its unit vector is a combination of rows.
+    A coefficient is estimable if its unit vector is a linear combination of rows.
     """
     projector = np.linalg.pinv(design) @ design if len(design) else np.zeros(design.shape[1:] * 2)
     return np.isclose(np.diag(projector), 1, atol=TOLERANCE)
 
 
 def least_squares(response: Floats, design: Floats, confidence: float = 0.95) -> Coefficients:
-    """Fit by ordinary least squares, with intervals that hold for independent, equal errors.
+    """Fit by ordinary least squares, with intervals for independent, homoscedastic errors.
 
-    Without residual degrees of freedom there are values, but neither intervals nor p. A design
-    (rows, columns) may have columns that the others determine: their coefficients are nan.
+    Without residual degrees of freedom, intervals and p are nan. Columns of a design (rows,
+    columns) may be linearly dependent: coefficients that are not estimable are nan.
     """
-    fitted, kept = _fitted(response, design)
+    fitted, spanning = _fitted(response, design)
     value, se = np.full((2, design.shape[1]), np.nan)
-    value[kept] = fitted.params
+    value[spanning] = fitted.params
     value[~estimable(design)] = np.nan
     if freedom := int(fitted.df_resid):
-        se[kept] = fitted.bse
+        se[spanning] = fitted.bse
     return _limits(value, se, np.where(np.isnan(se), 0.0, freedom), confidence)
 
 
 def jackknife(
     response: Floats, design: Floats, clusters: Sequence[str], confidence: float = 0.95
 ) -> Coefficients:
-    """Fit by least squares, with intervals by leaving out one cluster after the other.
+    """Fit by least squares, with intervals from the leave-one-cluster-out jackknife.
 
-    The variance is the sum of the squared changes of a coefficient (CR3; HC3 where each cluster is
-    one row), which holds for errors that are unequal, and alike within a cluster. For independent
-    equal errors that sum is too large by a factor that follows from the design, and is divided by
-    it: the difference of the means of two groups of one size then has Welch's variance; of two
-    sizes the part of the smaller is a little larger than Welch's. The degrees of freedom of t are
-    those of this sum of squares, few for a coefficient that hangs on few clusters, however many
-    others there are. A coefficient that rests on one cluster has no interval.
+    The variance is the sum of the squared changes of a coefficient (CR3; HC3 if each cluster is one
+    row), valid for heteroscedastic errors and correlation within clusters. It is divided by its
+    bias for independent homoscedastic errors, a function of the design: a difference of two group
+    means then has Welch's variance for equal group sizes, and otherwise a slightly larger variance
+    component in the smaller group. The degrees of freedom of t are those of this sum of squares,
+    few for a coefficient that depends on few clusters, regardless of the number of others. A
+    coefficient that depends on one cluster has no interval.
 
     MacKinnon and White (1985), Journal of Econometrics 29(3), p. 305-325; Bell and McCaffrey
     (2002), Survey Methodology 28(2), p. 169-181, equation 4.
     """
 
     def weights(rows: NDArray[np.bool_]) -> Floats:
-        """Return by what the responses of all rows are weighted, (columns, rows)."""
+        """Return the weights of all responses in the coefficients, (columns, rows)."""
         part = design[rows]
         result = np.zeros(design.T.shape)
         result[:, rows] = np.linalg.pinv(part)
@@ -104,19 +104,19 @@ def jackknife(
         return result
 
     labels = np.asarray(clusters)
-    every = weights(np.ones(len(labels), dtype=np.bool_))
-    each = np.array([weights(labels != label) for label in np.unique(labels)])
-    moved = (each - every).transpose(1, 0, 2)  # (columns, clusters, rows)
+    full = weights(np.ones(len(labels), dtype=np.bool_))
+    reduced = np.array([weights(labels != label) for label in np.unique(labels)])
+    moved = (reduced - full).transpose(1, 0, 2)  # (columns, clusters, rows)
     variance = ((moved @ response) ** 2).sum(axis=1)
     spread = moved @ moved.transpose(0, 2, 1)
     size = np.trace(spread, axis1=1, axis2=2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = size**2 / (spread**2).sum(axis=(1, 2))  # Satterthwaite, errors independent
-        variance *= (every**2).sum(axis=1) / size
+        freedom = size**2 / (spread**2).sum(axis=(1, 2))  # Satterthwaite, for independent errors
+        variance *= (full**2).sum(axis=1) / size
     if len(response) == np.linalg.matrix_rank(design):
         freedom[:] = np.nan
     freedom = np.where(np.isnan(variance), np.nan, freedom)
-    return _limits(every @ response, np.sqrt(variance), freedom, confidence)
+    return _limits(full @ response, np.sqrt(variance), freedom, confidence)
 
 
 def drop(
@@ -126,18 +126,18 @@ def drop(
     sizes: Floats | None = None,
     within: float = 0.0,
 ) -> Drop:
-    """Test the columns of a factor given all others: without interactions, type II.
+    """Test the columns of a factor given all others: type II without interactions.
 
     Parameters
     ----------
     sizes : (rows,) array
-        How many observations each response is the mean of; None: each is one.
+        Number of observations averaged in each response; None: one each.
     within
-        Sum of the squares of observations about the mean of their row.
+        Sum of squares of observations about the mean of their row.
 
     Examples
     --------
-    Four rows 1, 2, 3, 6 of two groups: means 1.5 and 4.5, F = 9 / 2.5 on 1 and 2 degrees.
+    Four rows 1, 2, 3, 6 in two groups: means 1.5 and 4.5, F = 9 / 2.5 with 1 and 2 df.
 
     >>> design = np.array([[1.0, 0], [1, 0], [1, 1], [1, 1]])
     >>> [round(x, 4) for x in drop(np.array([1.0, 2, 3, 6]), design, np.array([1]))]
@@ -147,49 +147,49 @@ def drop(
     root = np.sqrt(sizes)
     scaled, parts = response * root, design * root[:, None]
     full, rank = _left(scaled, parts)
-    lesser, rest = _left(scaled, np.delete(parts, columns, axis=1))
-    spent, residual = rank - rest, int(sizes.sum()) - rank
+    reduced, reduced_rank = _left(scaled, np.delete(parts, columns, axis=1))
+    spent, residual = rank - reduced_rank, int(sizes.sum()) - rank
     squares = full + within
     if residual < 1 or not spent or squares <= TOLERANCE**2:
         return Drop(math.nan, math.nan, spent, residual, math.nan)
-    f = max(lesser - full, 0.0) / spent / (squares / residual)
+    f = max(reduced - full, 0.0) / spent / (squares / residual)
     return Drop(f, float(fdtrc(spent, residual, f)), spent, residual, math.sqrt(squares / residual))
 
 
 def _left(response: Floats, design: Floats) -> tuple[float, int]:
-    """Return the sum of squares that a design leaves, and its rank."""
+    """Return the residual sum of squares of a design, and its rank."""
     result, _, rank, _ = np.linalg.lstsq(design, response)
     return float(((response - design @ result) ** 2).sum()), int(rank)
 
 
 def _fitted(response: Floats, design: Floats) -> tuple[Any, list[int]]:
-    """Fit the columns that span the design, each independent of those before it; return both."""
+    """Fit linearly independent columns that span the design; return the fit and the columns."""
     from statsmodels.regression.linear_model import OLS  # seconds to import
 
-    kept: list[int] = []
+    spanning: list[int] = []
     for column in range(design.shape[1]):
-        if np.linalg.matrix_rank(design[:, [*kept, column]]) > len(kept):
-            kept.append(column)
-    return OLS(response, design[:, kept]).fit(), kept
+        if np.linalg.matrix_rank(design[:, [*spanning, column]]) > len(spanning):
+            spanning.append(column)
+    return OLS(response, design[:, spanning]).fit(), spanning
 
 
 def _limits(value: Floats, se: Floats, freedom: Floats, confidence: float) -> Coefficients:
     freedom = np.where(np.isnan(freedom) | np.isnan(se), 0.0, freedom)
-    there = np.where(freedom > 0, freedom, np.nan)
-    half = t_half_width(se, there, confidence)
+    defined = np.where(freedom > 0, freedom, np.nan)
+    half = t_half_width(se, defined, confidence)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(se > TOLERANCE, value / se, np.nan)
-    return Coefficients(value, value - half, value + half, two_sided(ratio, there), freedom)
+    return Coefficients(value, value - half, value + half, two_sided(ratio, defined), freedom)
 
 
 def sum_groups(values: Floats, groups: Integers) -> Floats:
-    """Add up the rows of each group, (rows, columns) to (groups, columns)."""
+    """Sum the rows of each group, (rows, columns) to (groups, columns)."""
     length = int(groups.max()) + 1
-    return np.stack([np.bincount(groups, each, length) for each in values.T], axis=1)
+    return np.stack([np.bincount(groups, column, length) for column in values.T], axis=1)
 
 
 def centred(values: Floats, groups: Integers) -> Floats:
-    """Take the mean of its group off each row, (rows, ...): what groups have in common is gone.
+    """Subtract the group mean from each row, (rows, ...), which removes group effects.
 
     Examples
     --------
@@ -203,11 +203,11 @@ def centred(values: Floats, groups: Integers) -> Floats:
 
 
 def mixed(sums: Floats, squares: Floats, sizes: Floats, absorbed: int = 0) -> Mixed:
-    """Fit response = design times coefficients + an intercept of each group + error, by REML.
+    """Fit response = design times coefficients + a random group intercept + error, by REML.
 
-    Of sums over rows, which may be too many to be held at once. The intercepts are drawn from a
-    normal distribution with mean 0. The design (rows, columns) is of full rank, with a column of
-    ones where there is to be a common intercept.
+    The inputs are sums over rows, which may be too many for memory. The random intercepts are
+    normal with mean 0. The design (rows, columns) has full rank, with a column of ones for a
+    common intercept.
 
     Patterson and Thompson (1971), Biometrika 58(3), p. 545-554; Laird and Ware (1982), Biometrics
     38(4), p. 963-974.
@@ -215,13 +215,13 @@ def mixed(sums: Floats, squares: Floats, sizes: Floats, absorbed: int = 0) -> Mi
     Parameters
     ----------
     sums : (groups, columns + 1) array
-        Of the design and the response behind it, of each group.
+        Sums of the design and, last, the response, for each group.
     squares : (columns + 1, columns + 1) array
-        Of products of these.
+        Sums of their products.
     sizes : (groups,) array
-        Rows of each group.
+        Rows in each group.
     absorbed
-        Degrees of freedom that were taken off before, such as the means of texts.
+        Degrees of freedom already removed, for example by subtracting text means.
     """
     from scipy.optimize import brentq
 
@@ -235,36 +235,36 @@ def mixed(sums: Floats, squares: Floats, sizes: Floats, absorbed: int = 0) -> Mi
         return inside, result, float(shrunk[columns, columns] - result @ right)
 
     def loss(log: float) -> float:
-        """Return -2 log of the restricted likelihood, up to a constant."""
+        """Return -2 log restricted likelihood, up to a constant."""
         ratio = float(np.exp(log))
-        inside, _, rest = parts(ratio)
+        inside, _, rss = parts(ratio)
         spent = float(np.log1p(ratio * sizes).sum() + np.linalg.slogdet(inside)[1])
-        result: float = freedom * math.log(max(rest, 1e-300)) + spent
+        result: float = freedom * math.log(max(rss, 1e-300)) + spent
         return result
 
     def slope(log: float) -> float:
-        """Return how -2 log of the restricted likelihood changes with the logarithm of the ratio.
+        """Return the derivative of -2 log restricted likelihood by the logarithm of the ratio.
 
-        Its root is known to the last digit; where the likelihood is largest itself, to the square
-        root of that, which differs between processors.
+        Its root is accurate to machine precision; the maximum of the likelihood itself only to the
+        square root of that, which differs between processors.
         """
         ratio = float(np.exp(log))
-        inside, result, rest = parts(ratio)
+        inside, result, rss = parts(ratio)
         moved = -((sums / (1 + ratio * sizes)[:, None] ** 2).T @ sums)
         effect = np.append(-result, 1.0)
         spent = float((sizes / (1 + ratio * sizes)).sum())
         trace = float(np.trace(np.linalg.solve(inside, moved[:columns, :columns])))
-        change: float = freedom * float(effect @ moved @ effect) / max(rest, 1e-300)
+        change: float = freedom * float(effect @ moved @ effect) / max(rss, 1e-300)
         return ratio * (change + spent + trace)
 
-    # Of few, unequal groups the likelihood may have two maxima: the grid says which is the larger,
-    # and of a likelihood that is flat, as that of a single group, the least ratio is taken.
+    # With few, unequal groups the likelihood may have two maxima: the grid selects the larger one
+    # and, for a flat likelihood such as that of a single group, the smallest ratio.
     logs = np.linspace(*RATIOS, GRID)
     losses = np.array([loss(log) for log in logs])
     best = int(np.argmax(losses <= losses.min() + FLAT))
     low, high = logs[max(best - 1, 0)], logs[min(best + 1, GRID - 1)]
     inner = slope(low) < 0 < slope(high)
     ratio = float(np.exp(brentq(slope, low, high, xtol=1e-13) if inner else logs[best]))
-    _, result, rest = parts(ratio)
-    residual = max(rest, 0.0) / freedom
+    _, result, rss = parts(ratio)
+    residual = max(rss, 0.0) / freedom
     return Mixed(result, ratio * residual, residual)

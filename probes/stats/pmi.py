@@ -1,7 +1,7 @@
 """Pointwise mutual information of words and groups, with intervals.
 
-The data are the words that a model ranked highest for each name: a matrix of names by words with
-a 1 where the word is in the name's list.
+The data are the words that a model ranked highest for each name: a matrix (names, words) with 1
+where a word is in a name's list.
 """
 
 from __future__ import annotations
@@ -16,25 +16,24 @@ from plumbline.probes.stats.bootstrap import Limits, percentiles
 
 Floats = NDArray[np.float64]
 
-EXACT = 2**24  # whole numbers below it are exact in single precision
-BLOCK = 64  # words whose replicates are held at once beside the draws
+EXACT = 2**24  # smaller integers are exact in single precision
+BLOCK = 64  # words whose replicates are in memory at once, in addition to the draws
 
 
 def pmi(counts: Floats, smoothing: float = 0.0, merged: int = 0) -> Floats:
-    """Pointwise mutual information in nats, (..., words, groups).
+    """Return pointwise mutual information in nats, (..., words, groups).
 
-    PMI(w, g) = log p(w, g) / (p(w) p(g)), equation 1 of Stańczak et al. (2023); with ``smoothing``
-    added to every cell first (Lidstone). -inf where a word was never generated for a group and
-    nothing was added, nan where the word or the group has no count at all. Without smoothing,
-    sum over g of p(g) exp(PMI(w, g)) is 1 for every word.
+    PMI(w, g) = log p(w, g) / (p(w) p(g)), equation 1 of Stańczak et al. (2023), after ``smoothing``
+    is added to each cell (Lidstone). Without smoothing, it is -inf for a word never generated for a
+    group, and nan for a word or group without counts; the sum over g of p(g) exp(PMI(w, g)) is 1
+    for every word.
 
     Parameters
     ----------
     counts : (..., words, groups) array
-        How often a word was generated for a group.
+        Number of times a word was generated for a group.
     merged
-        The last row stands for so many words together, 0 for one word as all others.
-
+        Number of words merged in the last row; 0: the last row is one word.
     """
     cells = np.asarray(counts, dtype=np.float64) + smoothing
     if merged:
@@ -49,23 +48,23 @@ def pmi(counts: Floats, smoothing: float = 0.0, merged: int = 0) -> Floats:
 def weighted(
     lists: csr_array, groups: NDArray[np.int64], size: int, weights: NDArray[np.float32]
 ) -> Floats:
-    """Count words by group, (words, groups, replicates), each person with weights.
+    """Count words by group, (words, groups, replicates), weighting each person.
 
-    Weights are whole numbers, so that sums are exact: the same whatever the order of the people,
-    and in whatever pieces they are added up.
+    Weights are integers, so that sums are exact and independent of the order and the partition of
+    the people.
 
     Parameters
     ----------
     lists : (people, words) sparse array
-        1 where a person's list has the word.
+        1 where a person's list contains the word.
     groups : (people,) array
         The group of each person, below ``size``.
     weights : (people, replicates) array
     """
     words = lists.shape[1]
     cells = lists.tocoo()
-    at = (cells.col.astype(np.int64) * size + groups[cells.row], cells.row)
-    table = csr_array((cells.data.astype(np.float32), at), shape=(words * size, len(groups)))
+    indices = (cells.col.astype(np.int64) * size + groups[cells.row], cells.row)
+    table = csr_array((cells.data.astype(np.float32), indices), shape=(words * size, len(groups)))
     result = table @ weights
     if result.size and result.max() >= EXACT:
         result = table.astype(np.float64) @ weights.astype(np.float64)
@@ -79,27 +78,26 @@ def intervals(
     confidence: float = 0.95,
     merged: int = 0,
 ) -> Limits:
-    """Percentile intervals of :func:`pmi` from counts with bootstrap weights for whole clusters.
+    """Return percentile intervals of :func:`pmi` from counts with cluster bootstrap weights.
 
-    Without smoothing this is the ordinary bootstrap, with Poisson weights. It gives a word that a
-    group never got no width at all, and covers the truth too rarely where counts are small. With
-    smoothing it is the Bayesian bootstrap (Rubin 1981): each cluster has a standard exponential
-    weight, and what is added to a cell is as uncertain as if it had been counted, Gamma(smoothing)
-    instead of the constant.
+    Without smoothing, this is the ordinary bootstrap, with Poisson weights. Its interval has no
+    width for a word never generated for a group, and its coverage is too low for small counts. With
+    smoothing, it is the Bayesian bootstrap (Rubin 1981): each cluster has a standard exponential
+    weight, and Gamma(smoothing) replaces the constant added to a cell, as for a counted word.
 
     Davison and Hinkley (1997), Bootstrap Methods and their Application, sections 2.4 and 5.3.
 
     Parameters
     ----------
     draws : (words, groups, replicates) array
-        Counts with weights, from :func:`weighted`.
+        Weighted counts, from :func:`weighted`.
     smoothing
-        See :func:`pmi`; 0 can give limits of -inf. Replicates in which a word or a group was not
-        drawn at all have no PMI and are left out.
+        See :func:`pmi`; 0 can give limits of -inf. Replicates without a word or a group have no PMI
+        and are ignored.
     seed
-        Of the Gamma.
+        Seed of the Gamma draws.
     merged
-        The last row stands for so many words together, 0 for one word as all others.
+        Number of words merged in the last row; 0: the last row is one word.
     """
     cells = smoothed(draws, smoothing, seed, merged) if smoothing else draws
     by_group = cells.sum(axis=0)

@@ -1,7 +1,7 @@
 """Reliability of an instrument: consistency and agreement.
 
-Cases are what is told apart (statements, models), items or raters what it is told apart by (other
-statements, templates, seeds). No score is imputed: rows that lack one are left out whole.
+Cases are the objects of measurement (statements, models); items or raters are the measurements
+(other statements, templates, seeds). Scores are not imputed: incomplete rows are excluded.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from plumbline.probes.stats.estimate import Estimate
 
 Floats = NDArray[np.float64]
 
-LEAST = 3  # levels of a facet with which something is told of it
-FLAT = 1e-12  # errors so small beside the scores are rounding
+LEAST = 3  # minimum number of levels of a facet
+FLAT = 1e-12  # smaller errors relative to the scores are rounding errors
 FORMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
 
 
 def complete(scores: Floats) -> Floats:
-    """Return the rows of (cases, items) that lack no score."""
+    """Return the rows of (cases, items) without missing scores."""
     return np.asarray(scores[np.isfinite(scores).all(axis=1)], dtype=np.float64)
 
 
 def icc(ratings: Floats, confidence: float = 0.95) -> dict[str, Estimate]:
-    """Return the six intraclass correlations by the names of :data:`FORMS`.
+    """Return the six intraclass correlations, keyed by :data:`FORMS`.
 
-    (1, .): each target has raters of its own; (2, .): the same raters, a sample, rate all; (3, .):
-    these raters alone matter. (., 1): of one rating; (., k): of the mean of all. Intervals are of F
-    distributions, as Shrout and Fleiss have them. Where what a form divides by is not above 0, as
-    of targets with the same mean, it has no value: nan.
+    (1, .): each target has different raters; (2, .): all targets have the same random raters;
+    (3, .): all targets have the same fixed raters. (., 1): reliability of one rating; (., k): of
+    the mean rating. Intervals are based on F distributions, as in Shrout and Fleiss. A form is nan
+    where its denominator is not positive, as for targets with equal means.
 
     Parameters
     ----------
     ratings : (targets, raters) array
-        Two of each at least, none missing.
+        At least two of each, none missing.
 
     References
     ----------
@@ -53,42 +53,42 @@ def icc(ratings: Floats, confidence: float = 0.95) -> dict[str, Estimate]:
     """
     n, k = ratings.shape
     if min(n, k) < 2 or not np.isfinite(ratings).all():
-        raise ValueError("needs two targets and two raters, and every rating")
+        raise ValueError("icc: ratings need two targets, two raters and no missing values")
     mean = ratings.mean()
     targets, raters = (ratings.mean(axis=axis) - mean for axis in (1, 0))
     bms, jms = k * (targets**2).sum() / (n - 1), n * (raters**2).sum() / (k - 1)
     within = ((ratings - mean - targets[:, None]) ** 2).sum()
     wms = within / (n * (k - 1))
-    left = ratings - mean - targets[:, None] - raters
-    ems = (left**2).sum() / ((n - 1) * (k - 1))
-    least = (FLAT * float(np.abs(ratings).max())) ** 2  # what is left of rounding
+    residuals = ratings - mean - targets[:, None] - raters
+    ems = (residuals**2).sum() / ((n - 1) * (k - 1))
+    least = (FLAT * float(np.abs(ratings).max())) ** 2  # rounding error
     bms, jms, wms, ems = (0.0 if x <= least else x for x in (bms, jms, wms, ems))
     upper = (1 + confidence) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        one = _ratio(bms / np.float64(wms), (n - 1, n * (k - 1)), k, upper)
-        three = _ratio(bms / np.float64(ems), (n - 1, (n - 1) * (k - 1)), k, upper)
-        own = _over(bms - ems, bms + (k - 1) * ems + k * (jms - ems) / n)
-        two = (own, *_limits(bms, jms, ems, (n, k), own, upper))
+        icc1 = _ratio(bms / np.float64(wms), (n - 1, n * (k - 1)), k, upper)
+        icc3 = _ratio(bms / np.float64(ems), (n - 1, (n - 1) * (k - 1)), k, upper)
+        rho = _over(bms - ems, bms + (k - 1) * ems + k * (jms - ems) / n)
+        icc2 = (rho, *_limits(bms, jms, ems, (n, k), rho, upper))
     single = [
-        Estimate(float(value), float(low), float(high), n) for value, low, high in (one, two, three)
+        Estimate(float(rho), float(low), float(high), n) for rho, low, high in (icc1, icc2, icc3)
     ]
-    several = [spearman_brown(form, k) for form in single]
-    several[1] = several[1]._replace(value=_over(bms - ems, bms + (jms - ems) / n))
-    return dict(zip(FORMS, [*single, *several], strict=True))
+    averaged = [spearman_brown(form, k) for form in single]
+    averaged[1] = averaged[1]._replace(value=_over(bms - ems, bms + (jms - ems) / n))
+    return dict(zip(FORMS, [*single, *averaged], strict=True))
 
 
-def _over(part: float, whole: float) -> float:
-    """Return a part of a whole, nan where that is not above 0."""
-    return float(part / whole) if whole > 0 else float("nan")
+def _over(part: float, total: float) -> float:
+    """Return part / total, or nan if the total is not positive."""
+    return float(part / total) if total > 0 else float("nan")
 
 
 def _ratio(
     f: np.float64, df: tuple[int, int], k: int, upper: float
 ) -> tuple[np.float64, np.float64, np.float64]:
-    """Return (F - 1) / (F + k - 1) and its limits, of a ratio of mean squares; 1 where none is."""
+    """Return (F - 1) / (F + k - 1) and its limits for a ratio of mean squares; 1 if F is inf."""
     ends = (f, f / fdtri(*df, upper), f * fdtri(*df[::-1], upper))
-    one, low, high = (np.where(np.isinf(end), 1.0, (end - 1) / (end + k - 1)) for end in ends)
-    return np.float64(one), np.float64(low), np.float64(high)
+    value, low, high = (np.where(np.isinf(end), 1.0, (end - 1) / (end + k - 1)) for end in ends)
+    return np.float64(value), np.float64(low), np.float64(high)
 
 
 def _limits(
@@ -98,35 +98,35 @@ def _limits(
     n, k = shape
     if not ems or not np.isfinite(rho):
         return float("nan"), float("nan")
-    f, other = jms / ems, n * (1 + (k - 1) * rho) - k * rho
-    v = (k - 1) * (n - 1) * (k * rho * f + other) ** 2
-    v /= (n - 1) * (k * rho * f) ** 2 + other**2
+    f, offset = jms / ems, n * (1 + (k - 1) * rho) - k * rho
+    v = (k - 1) * (n - 1) * (k * rho * f + offset) ** 2
+    v /= (n - 1) * (k * rho * f) ** 2 + offset**2
     over, under = fdtri(n - 1, v, upper), fdtri(v, n - 1, upper)
     spread = k * jms + (k * n - k - n) * ems
     low = n * (bms - over * ems) / (over * spread + n * bms)
     return low, n * (under * bms - ems) / (spread + n * under * bms)
 
 
-def spearman_brown(one: Estimate, times: float) -> Estimate:
-    """Return the reliability of a test that is ``times`` as long; nan of one that is opposites.
+def spearman_brown(single: Estimate, times: float) -> Estimate:
+    """Return the reliability of a test ``times`` as long; nan if the denominator is not positive.
 
     Spearman (1910) and Brown (1910), British Journal of Psychology 3.
     """
-    below = (1 + (times - 1) * end for end in one[:3])
+    below = (1 + (times - 1) * end for end in single[:3])
     value, low, high = (
-        _over(times * end, x if x > FLAT else 0.0) for end, x in zip(one[:3], below, strict=True)
+        _over(times * end, x if x > FLAT else 0.0) for end, x in zip(single[:3], below, strict=True)
     )
-    return one._replace(value=value, low=low, high=high)
+    return single._replace(value=value, low=low, high=high)
 
 
 def alpha(scores: Floats, confidence: float = 0.95) -> Estimate:
-    """Return Cronbach's alpha of (cases, items), which is ICC(3,k), with Feldt's interval.
+    """Return Cronbach's alpha of (cases, items), equal to ICC(3,k), with Feldt's interval.
 
     Cronbach (1951), Psychometrika 16(3), p. 299; Feldt (1965), Psychometrika 30(3).
 
     Examples
     --------
-    Three items that rank three cases alike, but for a constant.
+    Three items that differ by constants.
 
     >>> alpha(np.array([[1.0, 2.0, 3.0], [2.0, 3.0, 4.0], [4.0, 5.0, 6.0]])).value
     1.0

@@ -1,7 +1,7 @@
-"""Shares of classes among the words that deviate most towards each of several groups.
+"""Shares of classes among the words most associated with each of several groups.
 
-The data are lists of words, one a name: a matrix of names by words with a 1 where the word is in
-the name's list. Words are ranked for each group by their smoothed pointwise mutual information.
+The data are lists of words, one per name: a matrix (names, words) with 1 where a word is in a
+name's list. Words are ranked for each group by their smoothed pointwise mutual information.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 OVER_NAMES = "symmetric Bayesian bootstrap over names"  # method of :func:`symmetric`
-WEIGHTS = 4_000_000  # weights of names that are held at once: 32 MB
+WEIGHTS = 4_000_000  # weights of names in memory at once: 32 MB
 
 
 def largest(deviations: Floats, size: int) -> Integers:
-    """Return the places of the ``size`` largest values along the last axis, largest first.
+    """Return the indices of the ``size`` largest values along the last axis, largest first.
 
-    Of equal values the one that stands first is taken.
+    Ties keep their order.
     """
     if not 1 <= size <= deviations.shape[-1]:
-        raise ValueError(f"{size} largest of {deviations.shape[-1]}")
+        raise ValueError(f"largest: size {size} is not in 1 to {deviations.shape[-1]}")
     return np.argsort(-deviations, axis=-1, kind="stable")[..., :size]
 
 
 def shares(deviations: Floats, classes: Integers, size: int, number: int) -> Floats:
-    """Return how the ``size`` words with the largest deviations are divided into classes.
+    """Return the shares of classes among the ``size`` words with the largest deviations.
 
     Parameters
     ----------
     deviations : (..., words) array
         The result, (..., number), sums to 1 along the last axis.
     classes : (words,) array
-        From 0 to ``number`` - 1.
+        Codes from 0 to ``number`` - 1.
 
     Examples
     --------
@@ -57,17 +57,17 @@ def shares(deviations: Floats, classes: Integers, size: int, number: int) -> Flo
 
 
 class NameShares(NamedTuple):
-    """Shares of classes among the words that deviate most to each group, by smoothed PMI."""
+    """Shares of classes among the words most associated with each group, by smoothed PMI."""
 
     lists: csr_array  # (names, words): 0 and 1
-    groups: Integers  # (names,): from 0 on; each with at least one name
-    classes: Integers  # (words,): from 0 to ``number`` - 1
-    size: int  # words taken for each group
+    groups: Integers  # (names,): codes from 0; each with at least one name
+    classes: Integers  # (words,): codes from 0 to ``number`` - 1
+    size: int  # words selected for each group
     number: int
     smoothing: float
 
     def seen(self) -> Floats:
-        """Return the shares for each group, an array (groups, classes)."""
+        """Return the observed shares for each group, (groups, classes)."""
         result: Floats = self._shares(self._counts(self._members()[:, :, None]), self.smoothing)[0]
         return result
 
@@ -78,19 +78,17 @@ class NameShares(NamedTuple):
         among: tuple[int, int] = (0, 1),
         strata: Integers | None = None,
     ) -> Floats:
-        """Return shares with the labels of two groups permuted over their names.
+        """Return shares under permutations of two groups' labels over their names.
 
-        The null: which of the two groups a name is of has nothing to do with its list. Everything
-        that is computed from the lists (the ranking of words, the selection of the largest) is done
-        anew: (permutations, groups, number).
+        The null hypothesis is that a name's list is independent of its group. Words are ranked and
+        selected again for each permutation: (permutations, groups, number).
 
-        ``strata``, (names,): labels are permuted among names of one stratum alone, as names that
-        were matched have to be: the null is that lists hang on the group no more than the stratum
-        says.
+        ``strata``, (names,): labels are permuted only within strata, as required for matched names:
+        the null hypothesis is independence of list and group within strata.
         """
         rng = np.random.default_rng(seed)
         pool = np.flatnonzero(np.isin(self.groups, among))
-        every = np.arange(int(self.groups.max()) + 1)[:, None, None]
+        codes = np.arange(int(self.groups.max()) + 1)[:, None, None]
         if strata is not None:
             pool = pool[np.argsort(strata[pool], kind="stable")]
 
@@ -102,15 +100,15 @@ class NameShares(NamedTuple):
                 else:
                     order = np.lexsort((rng.random(len(pool)), strata[pool]))
                     labels[pool, column] = self.groups[pool[order]]
-            return self._shares(self._counts((labels == every).astype(np.float64)), self.smoothing)
+            return self._shares(self._counts((labels == codes).astype(np.float64)), self.smoothing)
 
         return self._in_blocks(n_permutations, block)
 
     def resampled(self, n_bootstrap: int, seed: int) -> Floats:
-        """Return replicates of the shares, (replicates, groups, number), names resampled.
+        """Return bootstrap replicates of the shares over names, (replicates, groups, number).
 
-        The Bayesian bootstrap: each name has a standard exponential weight, and what is added to a
-        cell is Gamma(smoothing), as in :func:`plumbline.probes.stats.pmi.intervals`.
+        Bayesian bootstrap: each name has a standard exponential weight, and Gamma(smoothing) is
+        added to each cell, as in :func:`plumbline.probes.stats.pmi.intervals`.
         """
         rng = np.random.default_rng(seed)
         members = self._members()[:, :, None]
@@ -135,76 +133,75 @@ class NameShares(NamedTuple):
         return np.stack([(by_word @ part).T for part in weights], axis=-1)
 
     def _shares(self, counts: Floats, smoothing: float) -> Floats:
-        """Return shares (block, groups, classes); deviations equal to ten digits are ties."""
+        """Return shares (block, groups, classes); deviations equal to ten decimals are ties."""
         deviations = np.round(np.swapaxes(pmi(counts, smoothing), -1, -2), 10)
         return shares(deviations, self.classes, self.size, self.number)
 
 
-def symmetric(drawn: Floats, value: float, confidence: float, least: float) -> tuple[float, float]:
-    """Return the symmetric bootstrap interval, cut at ``least`` and 1.
+def symmetric(draws: Floats, value: float, confidence: float, least: float) -> tuple[float, float]:
+    """Return the symmetric bootstrap interval, truncated to [``least``, 1].
 
-    A replicate ranks the words anew, with more noise than the estimate, and so is drawn towards the
-    share among all candidates, as the estimate itself is from the truth: percentiles would move
-    away from the truth twice. docs/studies/politicians.md has the coverage of both.
+    Replicates rank words with more noise than the estimate, and so are biased towards the share
+    among all candidates, as the estimate is relative to the true share: percentile limits would
+    have this bias twice. docs/studies/politicians.md reports the coverage of both.
 
     Hall (1988), On symmetric bootstrap confidence intervals, J. R. Stat. Soc. B 50(1), p. 35-45.
 
     Parameters
     ----------
-    drawn : (replicates,) array
+    draws : (replicates,) array
 
     Examples
     --------
     >>> symmetric(np.array([0.1, 0.2, 0.3]), 0.3, 0.5, 0.0)
     (0.2, 0.4)
     """
-    half = float(np.quantile(np.abs(drawn - value), confidence))
+    half = float(np.quantile(np.abs(draws - value), confidence))
     low, high = max(least, value - half), min(1.0, value + half)
     return round(low, 12), round(high, 12)
 
 
 class Comparison(NamedTuple):
-    """One class: its share in either list, their difference, and the test of it."""
+    """The share of one class in each of two lists, the difference and its test."""
 
     first: Estimate
     second: Estimate
     difference: Estimate
     p: float
     exact: bool
-    least_p: float  # that the test can have
+    least_p: float  # smallest possible p-value
 
 
 def leading(values: Floats, number: int) -> Integers:
-    """Return where the largest values above 0 are, largest first.
+    """Return the indices of the largest positive values, largest first.
 
     Parameters
     ----------
     values : (words,) array
-        Deviations towards a group. A word at or below 0, or without a value (nan), does not go
-        with the group and is never among them, so that there may be fewer than ``number``.
-        Equal values keep their order: sort the words before.
+        Association of words with a group. Words at or below 0, or nan, are excluded, so that there
+        may be fewer than ``number``. Ties keep their order: sort the words first.
     """
-    order = np.argsort(-np.asarray(values, dtype=np.float64), kind="stable")  # nan goes last
+    order = np.argsort(-np.asarray(values, dtype=np.float64), kind="stable")  # nan sorts last
     return order[values[order] > 0][:number]
 
 
 def leading_shares(values: NDArray[np.floating[Any]], parts: Floats, number: int) -> Floats:
-    """Return the share of each class among the largest values above 0, (replicates, classes).
+    """Return the share of each class among the largest positive values, (replicates, classes).
 
     Parameters
     ----------
     values : (replicates, words) array
-        As in :func:`leading`, which chooses the words of each replicate; without a value above 0
+        As in :func:`leading`, which selects the words of each replicate; without a positive value,
         all shares are 0.
     parts : (words, classes) array
-        Share of a word in each class; a row sums to 1.
+        Share of a word in each class; each row sums to 1.
 
     Examples
     --------
     >>> leading_shares(np.array([[3.0, 2.0, 1.0], [-1.0, 2.0, -1.0]]), np.eye(3), 2).tolist()
     [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]
     """
-    order = np.argsort(-values, axis=1, kind="stable")[:, :number]  # nan goes last
+    order = np.argsort(-values, axis=1, kind="stable")[:, :number]  # nan sorts last
     taken = np.take_along_axis(values, order, axis=1) > 0
     result = np.zeros((len(values), parts.shape[1]))
     for rank in range(order.shape[1]):
@@ -215,16 +212,15 @@ def leading_shares(values: NDArray[np.floating[Any]], parts: Floats, number: int
 def compare(
     first: Floats, second: Floats, n_permutations: int, seed: int, confidence: float = 0.95
 ) -> list[Comparison]:
-    """Compare the share of every class in two lists of words.
+    """Compare the share of each class between two lists of words.
 
-    The unit is the word: the intervals and the test are those of words drawn at random for each
-    list, and know nothing of how uncertain it is which words are in the lists. The null of the
-    test is that the words of both lists are one population, relabelled. A word in both lists is
-    in both groups, which adds nothing to the difference: it makes the test a little cautious.
+    The unit is the word: intervals and test assume words sampled at random for each list, and
+    ignore the uncertainty of the selection of words. The null hypothesis is that list labels are
+    exchangeable over words. A word in both lists is in both groups and adds nothing to the
+    difference, which makes the test slightly conservative.
 
-    Shares have Wilson's interval, their difference (first minus second) has Newcombe's; with words
-    in parts they are too wide rather than too narrow. p-values are raw: adjust them over the
-    family.
+    Shares have Wilson's interval, their difference (first minus second) Newcombe's; both are
+    conservative for words with fractional classes. p-values are not adjusted.
 
     Stańczak et al. (2023), PLoS ONE 18(11): e0277640, the analysis of supersenses; Hoyle et al.
     (2019), Unsupervised discovery of gendered language through latent-variable modeling, ACL.
@@ -234,20 +230,20 @@ def compare(
     first, second : (n, classes) and (m, classes) arrays
         Share of each word in each class.
     n_permutations, seed
-        Of the permutation test where it is not exact.
+        For the permutation test if it is not exact.
     """
     test = permutation_test(first, second, n_permutations, seed)
     size = (len(first), len(second))
-    # sums of parts such as thirds may pass the whole by a rounding error
+    # sums of fractions such as thirds may exceed the total by rounding
     hits = np.minimum(np.stack([first.sum(axis=0), second.sum(axis=0)], axis=1), size).tolist()
     return [
         Comparison(
-            wilson(one, size[0], confidence),
-            wilson(two, size[1], confidence),
-            newcombe((one, two), size, confidence),
+            wilson(first_hits, size[0], confidence),
+            wilson(second_hits, size[1], confidence),
+            newcombe((first_hits, second_hits), size, confidence),
             float(test.p[c]),
             bool(test.exact[c]),
             float(test.least_p[c]),
         )
-        for c, (one, two) in enumerate(hits)
+        for c, (first_hits, second_hits) in enumerate(hits)
     ]

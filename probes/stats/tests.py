@@ -1,9 +1,9 @@
-"""Permutation tests, of groups, pairs and classifiers.
+"""Permutation tests for groups, pairs and classifiers.
 
-All are two-sided. Where outcomes are drawn the one seen is one of them, p = (1 + hits) / (1 +
-drawn), which is never 0: Phipson and Smyth (2010), Permutation p-values should never be zero, Stat.
-Appl. Genet. Mol. Biol. 9(1), 39, equation 2. Good (2005), Permutation, Parametric and Bootstrap
-Tests of Hypotheses, has the others.
+All are two-sided. Monte Carlo tests include the observed outcome, p = (1 + hits) / (1 + draws),
+which is never 0: Phipson and Smyth (2010), Permutation p-values should never be zero, Stat. Appl.
+Genet. Mol. Biol. 9(1), 39, equation 2. For exact tests see Good (2005), Permutation, Parametric and
+Bootstrap Tests of Hypotheses.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-NEAR = 1e-9  # values as large as each other up to rounding count as equally large
-TOLERANCE = 1e-7  # two tables as likely as each other up to rounding count as equally likely
-LEAST = 1e-60  # outcomes that are less likely are left out of a distribution of sums
-EXACT = 20_000  # up to so many relabellings all are gone through
+NEAR = 1e-9  # tolerance for ties of values
+TOLERANCE = 1e-7  # relative tolerance for ties of probabilities
+LEAST = 1e-60  # less likely outcomes are dropped from a distribution of sums
+EXACT = 20_000  # maximum number of permutations that are enumerated
 
 
 class Permutation(NamedTuple):
@@ -35,58 +35,57 @@ class Permutation(NamedTuple):
     difference: Floats
     p: Floats
     exact: Bools
-    least_p: Floats  # that the test can have
+    least_p: Floats  # smallest possible p-value
 
 
 def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) -> Permutation:
-    """Unpaired permutation test of mean(first) - mean(second).
+    """Test mean(first) - mean(second) by an unpaired permutation test.
 
-    The null is that the two groups are one: every way to split all units into groups of these
-    sizes is as likely as the other. The p-value is the share of splits whose difference of means
-    is at least as far from 0 as the one seen. All splits are counted (``exact``) where the values
-    are 0 and 1, so that the number of ones in a group is hypergeometric, and where there are no
-    more than ``EXACT`` splits; elsewhere splits are drawn.
+    The null hypothesis is that group labels are exchangeable: all splits of the units into groups
+    of these sizes are equally likely. The p-value is the share of splits whose difference of means
+    is at least as far from 0 as the observed one. The test is exact (``exact``) for values 0 and 1,
+    where the number of ones in a group is hypergeometric, and with at most ``EXACT`` splits;
+    otherwise splits are sampled.
 
-    Fisher's exact test sums the outcomes that are no more likely than the one seen. In groups of
-    one size these are the differences at least as large, and both are twice the smaller tail; in
-    groups of different sizes the three differ, and this is the second.
+    Fisher's exact test sums the outcomes no more likely than the observed one. For groups of equal
+    size, it equals this test and twice the smaller tail; for unequal sizes, the three differ.
 
     Parameters
     ----------
     first, second : (n, outcomes) and (m, outcomes) arrays
-        A row a unit (the thing that is relabelled), a column an outcome; each is tested alone.
+        One row per unit, one column per outcome; outcomes are tested separately.
     replicates, seed
-        Of the Monte Carlo test, where there is one.
+        For the Monte Carlo test.
 
     Examples
     --------
-    Fisher's tea (Agresti 2002, Categorical Data Analysis, Table 3.8): 3 of 4 cups against 1 of 4.
+    Fisher's tea (Agresti 2002, Categorical Data Analysis, Table 3.8): 3 of 4 cups versus 1 of 4.
 
     >>> tea = permutation_test(np.array([[1, 1, 1, 0]]).T, np.array([[1, 0, 0, 0]]).T, 1, 1)
     >>> tea.p.round(4).tolist()
     [0.4857]
     """
-    one, two = (np.asarray(group, dtype=np.float64) for group in (first, second))
-    if one.ndim != 2 or two.ndim != 2 or one.shape[1] != two.shape[1]:
-        raise ValueError("two arrays (units, outcomes) with the same outcomes are needed")
-    if not len(one) or not len(two):
-        raise ValueError("a group is empty")
-    pooled = np.concatenate([one, two])
+    first, second = (np.asarray(group, dtype=np.float64) for group in (first, second))
+    if first.ndim != 2 or second.ndim != 2 or first.shape[1] != second.shape[1]:
+        raise ValueError("permutation_test: arrays (units, outcomes) must have equal outcomes")
+    if not len(first) or not len(second):
+        raise ValueError("permutation_test: a group is empty")
+    pooled = np.concatenate([first, second])
     if not np.isfinite(pooled).all():
-        raise ValueError("a value is not finite")
-    n, m, total = len(one), len(two), len(pooled)
-    difference: Floats = one.mean(axis=0) - two.mean(axis=0)
+        raise ValueError("permutation_test: a value is not finite")
+    n, m, total = len(first), len(second), len(pooled)
+    difference: Floats = first.mean(axis=0) - second.mean(axis=0)
     p, least = np.ones((2, pooled.shape[1]))
     binary = ((pooled == 0) | (pooled == 1)).all(axis=0)
     for column in np.flatnonzero(binary):
-        ones, seen = int(pooled[:, column].sum()), int(one[:, column].sum())
+        ones, seen = int(pooled[:, column].sum()), int(first[:, column].sum())
         support, mass = _hypergeometric(total, ones, n)
         mass = mass / mass.sum()
-        apart = np.abs(support * m - (ones - support) * n)  # of the two shares, times n m
-        p[column] = mass[apart >= abs(seen * m - (ones - seen) * n)].sum()
-        least[column] = mass[apart == apart.max()].sum()
+        distances = np.abs(support * m - (ones - support) * n)  # difference of shares times n m
+        p[column] = mass[distances >= abs(seen * m - (ones - seen) * n)].sum()
+        least[column] = mass[distances == distances.max()].sum()
     few = comb(total, n) <= EXACT
-    if (rest := ~binary).any():
+    if (other_columns := ~binary).any():
         if few:
             chosen = np.array(list(combinations(range(total), n)))
             splits = np.zeros((len(chosen), total))
@@ -94,46 +93,46 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
         else:
             labels = np.tile(np.arange(total) < n, (replicates, 1)).astype(np.float64)
             splits = np.random.default_rng(seed).permuted(labels, axis=1)
-        values = pooled[:, rest]
-        seen_there = np.abs(difference[rest]) - NEAR * np.abs(values).max(axis=0)
+        values = pooled[:, other_columns]
+        observed = np.abs(difference[other_columns]) - NEAR * np.abs(values).max(axis=0)
         centred = (values - values.mean(axis=0)) * (total / (n * m))
         null = np.abs(splits @ centred)
-        hits, drawn = (null >= seen_there).sum(axis=0), int(not few)  # the one seen is a draw
-        p[rest] = (hits + drawn) / (len(null) + drawn)
+        hits, sampled = (null >= observed).sum(axis=0), int(not few)  # with the observed split
+        p[other_columns] = (hits + sampled) / (len(null) + sampled)
         furthest = (null >= null.max(axis=0) - NEAR).sum(axis=0)
-        least[rest] = furthest / len(null) if few else 1 / (1 + len(null))
+        least[other_columns] = furthest / len(null) if few else 1 / (1 + len(null))
     return Permutation(difference, p, binary | few, least)
 
 
 @lru_cache(maxsize=4_096)
 def _hypergeometric(total: int, ones: int, n: int) -> tuple[Integers, Floats]:
-    """Return how many ones ``n`` of ``total`` units may have, and the probabilities."""
+    """Return the support of the number of ones among ``n`` of ``total`` units, and its pmf."""
     from scipy.stats import hypergeom  # half a second to import
 
     support = np.arange(max(0, ones + n - total), min(ones, n) + 1)
     mass: Floats = hypergeom.pmf(support, total, ones, n)
-    for kept in (support, mass):  # of all who ask
-        kept.setflags(write=False)
+    for array in (support, mass):  # shared by all callers
+        array.setflags(write=False)
     return support, mass
 
 
 def fisher_p(with_word: Integers, group_sizes: Integers) -> Floats:
-    """Exact p-values under permutation of the group labels over the names.
+    """Return exact p-values under permutation of group labels over names, (words, groups).
 
-    All names have lists of one length, so permuting labels leaves everything fixed but how many
-    names with the word fall into the group: hypergeometric. The p-value is the probability of
-    all outcomes no more likely than the one seen; the same as Fisher's exact test.
+    All lists have one length, so that the number of names in a group with a word is hypergeometric.
+    The p-value is the probability of all outcomes no more likely than the observed one, as in
+    Fisher's exact test.
 
     Parameters
     ----------
     with_word : (words, groups) array
-        Names whose list has the word.
+        Number of names whose list contains the word.
     group_sizes : (groups,) array
-        Names in each group.
+        Number of names in each group.
 
     Examples
     --------
-    Fisher's tea (The Design of Experiments, 1935; Agresti 2002, Table 3.8): 3 of 4 guessed right.
+    Fisher's tea (The Design of Experiments, 1935; Agresti 2002, Table 3.8): 3 of 4 correct.
 
     >>> fisher_p(np.array([[3, 1]]), np.array([4, 4])).round(4).tolist()
     [[0.4857, 0.4857]]
@@ -154,32 +153,32 @@ def fisher_p(with_word: Integers, group_sizes: Integers) -> Floats:
 
 
 def permutation_p(seen: ArrayLike, null: Floats, *, relative: bool = False) -> Floats:
-    """Return the share of outcomes as far from 0 as those seen, or more, (...).
+    """Return Monte Carlo p-values: shares of outcomes at least as far from 0 as observed, (...).
 
     Parameters
     ----------
     seen : (...) array
     null : (..., draws) array
-        The other outcomes.
+        Outcomes under the null hypothesis.
     relative
-        Whether ``NEAR`` is a share of the one seen, not a distance.
+        If True, the tolerance ``NEAR`` is relative to the observed outcome.
 
     Examples
     --------
     >>> float(permutation_p(0.2, np.array([0.1, -0.2, 0.0])))
     0.5
     """
-    apart = np.abs(seen)
-    least = apart * (1 - NEAR) if relative else apart - NEAR
+    distance = np.abs(seen)
+    least = distance * (1 - NEAR) if relative else distance - NEAR
     hits = (np.abs(null) >= np.asarray(least)[..., None]).sum(axis=-1)
     return np.asarray((1 + hits) / (1 + null.shape[-1]))
 
 
 def possible_p(seen: ArrayLike, null: Floats) -> Floats:
-    """Return :func:`permutation_p` where there is a test, (...); nan elsewhere.
+    """Return :func:`permutation_p`, or nan where no outcome can be significant, (...).
 
-    There is none where not even the outcome that is furthest from 0, of those drawn and the one
-    seen, has a p of at most ``LEVEL``: where all are the same, or groups are two or three.
+    The result is nan where the outcome furthest from 0 has a p-value above ``LEVEL``: for constant
+    outcomes, or two or three groups.
 
     Examples
     --------
@@ -194,25 +193,25 @@ def possible_p(seen: ArrayLike, null: Floats) -> Floats:
 def permuted_sums_p(
     times: Integers, sums: Integers, sizes: Integers, permutations: int, seed: int
 ) -> Floats:
-    """P-values under permutation of the group labels over the units of a stratum, (words, groups).
+    """Return p-values under permutation of group labels within strata of units, (words, groups).
 
-    A unit (a name) has a word in 0, 1, 2, ... lists, one of each model; the statistic is the sum
-    over the units of a group. Permuting labels moves all lists of a unit together: how many units
-    of a stratum with 0, 1, 2, ... lists fall into a group is multivariate hypergeometric. If no
-    unit has more than one list the distribution of the sum over strata is computed, and the p-value
-    is the probability of all outcomes no more likely than the one seen (of one stratum
-    :func:`fisher_p`), at least ``LEAST``. Otherwise ``permutations`` outcomes are drawn, and the
-    p-value is the share of outcomes, the one seen included, at least as far from the mean as the
-    one seen. nan: there is one outcome.
+    A unit (a name) has a word in 0, 1, 2, ... lists, one per model; the statistic is the sum over
+    the units of a group. Permuting labels moves all lists of a unit together: the numbers of units
+    of a stratum in a group with 0, 1, 2, ... lists are multivariate hypergeometric. If no unit has
+    more than one list, the distribution of the sum over strata is exact, and the p-value is the
+    probability of all outcomes no more likely than the observed one (for one stratum,
+    :func:`fisher_p`), at least ``LEAST``. Otherwise ``permutations`` outcomes are sampled, and the
+    p-value is the share of outcomes, including the observed one, at least as far from the mean.
+    The p-value is nan if only one outcome is possible.
 
     Parameters
     ----------
     times : (words, strata, m + 1) array
-        How many units have the word in 0, 1, ... m lists.
+        Number of units with the word in 0, 1, ... m lists.
     sums : (words, groups) array
-        Lists of a group's units that have the word.
+        Number of lists of a group's units that contain the word.
     sizes : (strata, groups) array
-        Units in each group.
+        Number of units in each group.
     """
     rng = np.random.default_rng(seed)
     exact, number = not times[:, :, 2:].any(), np.arange(times.shape[2])
@@ -220,38 +219,38 @@ def permuted_sums_p(
     means = times @ number / totals
     result = np.full(sums.shape, np.nan)
     for w, g in product(range(len(times)), range(groups)):
-        own, seen = sizes[:, g], int(sums[w, g])
+        group_size, seen = sizes[:, g], int(sums[w, g])
         if groups == 2 and g:
-            result[w, g] = result[w, 0]  # what one group does not get the other one does
+            result[w, g] = result[w, 0]  # the sums of two groups are complementary
         elif exact:
-            result[w, g] = _p_of_sum(seen, times[w, :, -1], own, totals)
+            result[w, g] = _p_of_sum(seen, times[w, :, -1], group_size, totals)
         else:
-            drawn = np.zeros(permutations)
-            for s in np.flatnonzero((own > 0) & (own < totals)):
-                there = np.flatnonzero(times[w, s])
-                if len(there) > 1:
+            null = np.zeros(permutations)
+            for s in np.flatnonzero((group_size > 0) & (group_size < totals)):
+                present = np.flatnonzero(times[w, s])
+                if len(present) > 1:
                     units = rng.multivariate_hypergeometric(
-                        times[w, s, there], own[s], permutations, method="marginals"
+                        times[w, s, present], group_size[s], permutations, method="marginals"
                     )
-                    drawn += units @ number[there] - own[s] * means[w, s]
-            if np.ptp(drawn):
-                result[w, g] = permutation_p(seen - own @ means[w], drawn)
+                    null += units @ number[present] - group_size[s] * means[w, s]
+            if np.ptp(null):
+                result[w, g] = permutation_p(seen - group_size @ means[w], null)
     return result
 
 
 def _p_of_sum(seen: int, ones: Integers, sizes: Integers, totals: Integers) -> float:
-    """Return the p-value of a sum of hypergeometric numbers, arrays (strata,); nan of a constant.
+    """Return the p-value of a sum of hypergeometric numbers, arrays (strata,); nan if constant.
 
-    ``seen``: of the ``ones`` of all strata those among the ``sizes`` units of a group.
+    ``seen``: number of the ``ones`` in all strata among the ``sizes`` units of a group.
     """
     first, mass = 0, np.ones(1)
     for stratum in zip(totals.tolist(), ones.tolist(), sizes.tolist(), strict=True):
-        support, own = _hypergeometric(*stratum)
-        if len(own) > 1 < len(mass):
-            (kept,), (other,) = np.nonzero(mass > LEAST), np.nonzero(own > LEAST)
-            first, mass = first + int(kept[0]), mass[kept[0] : kept[-1] + 1]
-            support, own = support[other[0] :], own[other[0] : other[-1] + 1]
-        first, mass = first + int(support[0]), np.convolve(mass, own)
+        support, added = _hypergeometric(*stratum)
+        if len(added) > 1 < len(mass):
+            (old,), (new,) = np.nonzero(mass > LEAST), np.nonzero(added > LEAST)
+            first, mass = first + int(old[0]), mass[old[0] : old[-1] + 1]
+            support, added = support[new[0] :], added[new[0] : new[-1] + 1]
+        first, mass = first + int(support[0]), np.convolve(mass, added)
     if len(mass) == 1:
         return float("nan")
     likely = mass[seen - first] if 0 <= seen - first < len(mass) else 0.0
@@ -261,22 +260,21 @@ def _p_of_sum(seen: int, ones: Integers, sizes: Integers, totals: Integers) -> f
 def chance_p(
     true: Bools, predicted: Bools, draws: int, seed: int, clusters: Integers | None = None
 ) -> Floats:
-    """Test whether classifiers do as well as if predictions had been dealt out at random, (6,).
+    """Test the performance of classifiers against random predictions, (6,).
 
-    p is twice the smaller tail, the order seen counted among the ``draws`` + 1, in the order of
-    ``classification.METRICS``, and nan where a measure is. The null is that texts of both classes
-    get the same predictions: the classes are permuted among the texts (or clusters of texts), the
-    predictions of all runs staying together. The statistic is the mean over runs.
+    p is twice the smaller tail of ``draws`` + 1 permutations, including the observed order, in the
+    order of ``classification.METRICS``; nan for an undefined metric. The null hypothesis is that
+    predictions are independent of the classes: classes are permuted over texts (or clusters of
+    texts), jointly for all runs. The statistic is the mean over runs.
 
     Parameters
     ----------
     true : (texts,)
-        Whether each is of the positive class.
+        True for texts of the positive class.
     predicted : (runs, texts)
-        Whether each run calls it so.
+        True for texts predicted as positive by a run.
     clusters : (texts,), optional
-        Number of the cluster that each text is of, from 0, all of one class; each is its own
-        without.
+        Cluster number of each text, from 0; a cluster has one class. By default, each text is one.
     """
     classes = dealt(true, np.ones_like(true), draws, seed, clusters)
     hits = predicted.astype(np.float64) @ classes  # (runs, draws)
@@ -286,25 +284,24 @@ def chance_p(
 
 
 def of_members(true: Bools, predicted: Bools, members: Floats) -> Floats:
-    """Return the mean over runs of each measure on a group of texts, the one seen first.
+    """Return the mean over runs of each metric on a group of texts, the observed one first.
 
-    For :func:`two_tailed`: whether classifiers do otherwise on the group than on all texts. The
-    null is that, of texts of one class, those of the group get the same predictions as the others:
-    who is of the group is permuted within each class, so that a group with other shares of the
-    classes is not for this alone another one.
+    Input of :func:`two_tailed`, a test of equal performance on the group and on all texts. The null
+    hypothesis is that predictions are independent of group membership within a class: membership is
+    permuted within classes, so that different class shares alone do not make a difference.
 
     Parameters
     ----------
     true : (texts,)
-        Whether each is of the positive class.
+        True for texts of the positive class.
     predicted : (runs, texts)
-        Whether each run calls it so.
+        True for texts predicted as positive by a run.
     members : (texts, 1 + draws)
-        Of :func:`dealt`, with the classes as strata; the same may serve many runs.
+        From :func:`dealt`, with the classes as strata.
 
     Returns
     -------
-    (1 + draws, 6), in the order of ``classification.METRICS``; nan where a measure is.
+    (1 + draws, 6), in the order of ``classification.METRICS``; nan for an undefined metric.
     """
     result: Floats = metrics(cells(true, predicted, members)).mean(axis=0)
     return result
@@ -313,9 +310,9 @@ def of_members(true: Bools, predicted: Bools, members: Floats) -> Floats:
 def dealt(
     marked: Bools, stratum: Bools, draws: int, seed: int, clusters: Integers | None = None
 ) -> Floats:
-    """Return marks as they are and permuted within two strata, (texts, 1 + draws).
+    """Return observed marks and their permutations within two strata, (texts, 1 + draws).
 
-    ``clusters``: number of the cluster of each text; clusters are permuted whole.
+    ``clusters``: cluster number of each text; clusters are permuted as units.
 
     Raises ValueError if texts of one cluster differ.
     """
@@ -324,16 +321,16 @@ def dealt(
     marks, strata = np.zeros((2, unit.max() + 1), dtype=np.bool_)
     marks[unit], strata[unit] = marked, stratum
     if (marks[unit] != marked).any() or (strata[unit] != stratum).any():
-        raise ValueError("texts of a cluster must be of one class, and in the group or not")
+        raise ValueError("dealt: texts of a cluster must be of one class, all in the group or none")
     result = np.zeros((len(marks), draws + 1))
     result[marks, 0] = 1
-    for own in (np.flatnonzero(strata), np.flatnonzero(~strata)):
-        places = rng.permuted(np.tile(own, (draws, 1)), axis=1)[:, : int(marks[own].sum())]
+    for units in (np.flatnonzero(strata), np.flatnonzero(~strata)):
+        places = rng.permuted(np.tile(units, (draws, 1)), axis=1)[:, : int(marks[units].sum())]
         np.put_along_axis(result[:, 1:], places.T, 1, axis=0)
     return result[unit]
 
 
 def two_tailed(values: Floats) -> Floats:
-    """Return twice the smaller tail of the first of several values, (draws + 1, measures)."""
+    """Return twice the smaller tail of the first of the values (draws + 1, metrics), (metrics,)."""
     tails = [(side >= side[0] - NEAR).mean(axis=0) for side in (values, -values)]
     return np.where(np.isnan(values[0]), np.nan, np.minimum(1, 2 * np.minimum(*tails)))

@@ -1,7 +1,7 @@
-"""Parts of the variance of a score: facets crossed with each other, and their interactions.
+"""Variance components of a score: crossed facets and their interactions.
 
-A score is a mean and a random effect of each level of each facet (statement, template, seed), of
-each pair of levels of two facets, and a rest. All facets are crossed; some scores may be missing.
+A score is the sum of a mean, random effects of the levels of each facet (statement, template, seed)
+and of pairs of levels of two facets, and a residual. Facets are crossed; scores may be missing.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from scipy.special import chdtri
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-REST: tuple[str, ...] = ()  # name of the term of what is left
+REST: tuple[str, ...] = ()  # name of the residual term
 ANOVA = "ANOVA (Henderson I, III), generalized pivotal quantities"
-WIDEST, SMALL = 2000, 1e-9  # cells that are fitted at once, and a root of theirs that is none
-STEPS, NEAR = 100, 1e-9  # of the search of REML, and the change of its likelihood that ends it
+WIDEST, SMALL = 2000, 1e-9  # maximum cells of a fit, relative tolerance of zero eigenvalues
+STEPS, NEAR = 100, 1e-9  # maximum iterations of REML, convergence tolerance of its likelihood
 
 
 class Parts(NamedTuple):
-    """Parts of variance, one of each term; the last is the rest."""
+    """Variance components, one per term; the last is the residual."""
 
-    terms: tuple[tuple[str, ...], ...]  # the facets of each
-    value: Floats  # (terms,) unbiased, so that one of nothing may be below 0
-    draws: Floats  # (draws, terms) of the generalized pivotal quantities
+    terms: tuple[tuple[str, ...], ...]  # facets of each term
+    value: Floats  # (terms,) unbiased estimates, which may be negative
+    draws: Floats  # (draws, terms) generalized pivotal quantities
     levels: NDArray[np.int64]  # (terms,)
-    n: int  # scores
+    n: int  # number of scores
 
     def interval(self, weights: Floats, confidence: float) -> tuple[float, float, float]:
-        """Return a weighted sum of parts with its interval, all 0 at least."""
+        """Return a weighted sum of components with its interval, truncated at zero."""
         tails = (1 - confidence) / 2, (1 + confidence) / 2
         ends = np.quantile(self.draws @ weights, tails)
         value, low, high = (max(0.0, float(x)) for x in (self.value @ weights, *ends))
@@ -41,7 +41,7 @@ class Parts(NamedTuple):
 
 
 def terms_of(facets: Sequence[str], order: int = 2) -> tuple[tuple[str, ...], ...]:
-    """Return facets, and their interactions up to an order; that of all is the rest.
+    """Return facets and their interactions up to an order; the highest is the residual.
 
     Examples
     --------
@@ -60,22 +60,22 @@ def parts_of(
     draws: int = 1000,
     seed: int = 1,
 ) -> Parts:
-    """Estimate parts of variance by ANOVA, with generalized pivotal quantities for intervals.
+    """Estimate variance components by ANOVA, with intervals from generalized pivotal quantities.
 
-    Sums of squares are those of Henderson's method I, which of complete data are the usual ones of
-    ANOVA; where some are missing, those of the rest and of interactions are of his method III.
-    Parts are where they equal what is expected of them. The quantities are the same equations
-    solved with each sum of squares over a draw of chi squared, instead of its degrees of freedom;
-    their quantiles are the interval: exact for the rest, near to the nominal coverage for others.
+    Sums of squares are those of Henderson's method I, equal to ANOVA's for complete data; with
+    missing scores, the residual and interactions use method III. Components equate the sums of
+    squares to their expectations. The pivotal quantities solve the same equations with each sum of
+    squares divided by a chi-squared draw instead of its degrees of freedom; their quantiles are the
+    interval: exact for the residual, close to the nominal coverage for other terms.
 
     Parameters
     ----------
     scores : (n,) array
-        None missing.
+        Without missing values.
     facets
-        Codes of the levels by name, (n,) each, two levels at least.
+        Codes of the levels by name, (n,) each, at least two levels.
     order
-        Interactions up to that of so many facets; higher ones are in the rest.
+        Highest order of interaction; higher ones are in the residual.
 
     References
     ----------
@@ -95,95 +95,95 @@ def parts_of(
     cells = [_cells(facets, term) for term in terms[:-1]]
     n = len(scores)
     centred = np.asarray(scores, dtype=np.float64) - np.mean(scores)
-    # uncorrected sums of squares of each term; that of the mean is 0
-    raw = [(np.bincount(own, centred) ** 2 / np.bincount(own)).sum() for own in cells]
+    # uncorrected sums of squares of the terms; that of the mean is 0
+    raw = [(np.bincount(codes, centred) ** 2 / np.bincount(codes)).sum() for codes in cells]
     raw.append((centred**2).sum())
-    shared = np.empty((len(cells) + 2, len(cells) + 1))  # coefficients, of the mean last
-    for a, one in enumerate(cells):
-        for b, other in enumerate(cells):
-            shared[a, b] = _coefficient(one, other)
-        shared[a, -1] = one.max() + 1
-        shared[-1, a] = (np.bincount(one).astype(np.float64) ** 2).sum() / n
+    shared = np.empty((len(cells) + 2, len(cells) + 1))  # coefficients, those of the mean last
+    for a, row_codes in enumerate(cells):
+        for b, column_codes in enumerate(cells):
+            shared[a, b] = _coefficient(row_codes, column_codes)
+        shared[a, -1] = row_codes.max() + 1
+        shared[-1, a] = (np.bincount(row_codes).astype(np.float64) ** 2).sum() / n
     shared[-2], shared[-1, -1] = n, 1
     contrast = _contrasts(terms)
     squares, expected = contrast[:, :-1] @ np.array(raw), contrast @ shared
-    if not _whole(facets) and sum(own.max() + 1 for own in cells) <= WIDEST:
-        for place, square, own_part, free in _adjusted(centred, cells, terms):
-            squares[place], expected[place] = square, 0
-            expected[place, place] = own_part
-            expected[place, -1] = free
+    if not _whole(facets) and sum(codes.max() + 1 for codes in cells) <= WIDEST:
+        for index, square, coefficient, free in _adjusted(centred, cells, terms):
+            squares[index], expected[index] = square, 0
+            expected[index, index] = coefficient
+            expected[index, -1] = free
     df = expected[:, -1].copy()
     if (df < 1 - 1e-9).any():
-        raise ValueError("too few scores to tell so many terms apart")
-    solve = np.linalg.pinv(expected)  # of sums of squares, not of means
+        raise ValueError("too few scores to separate the terms")
+    solve = np.linalg.pinv(expected)  # for sums of squares, not mean squares
     rng = np.random.default_rng(seed)
-    # a Latin hypercube: every quantile of each comes once, so that few draws are enough
+    # a Latin hypercube, which needs few draws: each quantile of each term occurs once
     places = rng.permuted(np.tile(np.arange(draws) + 0.5, (len(df), 1)), axis=1).T / draws
     pivots = np.maximum(squares, 0) / chdtri(df, places) * df
-    levels = np.array([*(own.max() + 1 for own in cells), n], dtype=np.int64)
+    levels = np.array([*(codes.max() + 1 for codes in cells), n], dtype=np.int64)
     return Parts(terms, solve @ squares, pivots @ solve.T, levels, n)
 
 
 def _cells(facets: Mapping[str, Codes], term: Iterable[str]) -> Codes:
-    """Return codes of the cells of a term from 0 on, (n,)."""
+    """Return codes of the cells of a term, (n,), from 0."""
     joint = np.zeros_like(next(iter(facets.values())))
-    for own in (facets[name] for name in term):
-        joint = np.unique(joint * (int(own.max()) + 1) + own, return_inverse=True)[1]
+    for codes in (facets[name] for name in term):
+        joint = np.unique(joint * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
     return joint
 
 
 def _whole(facets: Mapping[str, Codes]) -> bool:
-    """Tell whether every combination of levels has as many scores."""
+    """Return True if all combinations of levels have equally many scores."""
     count = np.bincount(_cells(facets, facets))
-    all_ = np.prod([int(own.max()) + 1 for own in facets.values()])
+    all_ = np.prod([int(codes.max()) + 1 for codes in facets.values()])
     return len(count) == all_ and bool((count == count[0]).all())
 
 
 def _adjusted(
     values: Floats, cells: Sequence[Codes], terms: Sequence[tuple[str, ...]]
 ) -> Iterator[tuple[int, float, float, int]]:
-    """Yield place, sum of squares, coefficient of the own part and df of the rest and interactions.
+    """Yield index, sum of squares, coefficient and df of the residual and of each interaction.
 
-    Of the rest it is what a least-squares fit of all cells leaves, of an interaction what it adds
-    to the fit of all others (Henderson's method III).
+    The sum of squares is the residual one of a least-squares fit of all cells, or the reduction of
+    it by an interaction given all other terms (Henderson's method III).
     """
     from scipy.sparse import csr_array, hstack
 
     n = len(values)
-    each = [csr_array((np.ones(n), (np.arange(n), own))) for own in cells]
+    designs = [csr_array((np.ones(n), (np.arange(n), codes))) for codes in cells]
 
-    def fit(kept: Sequence[int]) -> tuple[float, int, Floats]:
-        design = hstack([csr_array(np.ones((n, 1))), *(each[place] for place in kept)]).tocsr()
+    def fit(chosen: Sequence[int]) -> tuple[float, int, Floats]:
+        design = hstack([csr_array(np.ones((n, 1))), *(designs[index] for index in chosen)]).tocsr()
         roots, vectors = np.linalg.eigh((design.T @ design).toarray())
-        own = roots > SMALL * roots[-1]
-        basis = design @ (vectors[:, own] / np.sqrt(roots[own]))
-        return float(values @ values - ((basis.T @ values) ** 2).sum()), int(own.sum()), basis
+        positive = roots > SMALL * roots[-1]
+        basis = design @ (vectors[:, positive] / np.sqrt(roots[positive]))
+        return float(values @ values - ((basis.T @ values) ** 2).sum()), int(positive.sum()), basis
 
-    every = range(len(each))
-    left, rank, _ = fit(every)
-    yield -1, left, 0.0, n - rank
-    for place in every:
-        if len(terms[place]) > 1:
-            without, fewer, basis = fit([other for other in every if other != place])
-            inside = float(((each[place].T @ basis) ** 2).sum())
-            yield place, without - left, n - inside, rank - fewer
+    indices = range(len(designs))
+    residual, rank, _ = fit(indices)
+    yield -1, residual, 0.0, n - rank
+    for index in indices:
+        if len(terms[index]) > 1:
+            without, fewer, basis = fit([i for i in indices if i != index])
+            inside = float(((designs[index].T @ basis) ** 2).sum())
+            yield index, without - residual, n - inside, rank - fewer
 
 
-def _coefficient(one: Codes, other: Codes) -> float:
-    """Return how much a part of ``other`` adds to the sum of squares of ``one``, over cells."""
-    key = one * (int(other.max()) + 1) + other
-    _, place, count = np.unique(key, return_index=True, return_counts=True)
-    return float((count.astype(np.float64) ** 2 / np.bincount(one)[one[place]]).sum())
+def _coefficient(target: Codes, source: Codes) -> float:
+    """Return the coefficient of the component of ``source`` in the sum of squares of ``target``."""
+    key = target * (int(source.max()) + 1) + source
+    _, first, count = np.unique(key, return_index=True, return_counts=True)
+    return float((count.astype(np.float64) ** 2 / np.bincount(target)[target[first]]).sum())
 
 
 def _contrasts(terms: tuple[tuple[str, ...], ...]) -> Floats:
-    """Return corrected sums of squares as sums of uncorrected ones, those of the mean last."""
+    """Return corrected sums of squares as contrasts of uncorrected ones, the mean last."""
     number = len(terms)
     result = np.zeros((number, number + 1))
     for row, term in enumerate(terms[:-1]):
-        for column, other in enumerate(terms[:-1]):
-            if set(other) <= set(term):
-                result[row, column] = (-1) ** (len(term) - len(other))
+        for column, part in enumerate(terms[:-1]):
+            if set(part) <= set(term):
+                result[row, column] = (-1) ** (len(term) - len(part))
         result[row, -1] = (-1) ** len(term)
     result[-1, -2] = 1
     result[-1, -1] = -1
@@ -192,19 +192,20 @@ def _contrasts(terms: tuple[tuple[str, ...], ...]) -> Floats:
 
 
 def reml(scores: Floats, facets: Mapping[str, Codes], *, order: int = 2) -> Floats:
-    """Estimate the same parts by restricted maximum likelihood, (terms,), 0 at least.
+    """Estimate the components by restricted maximum likelihood, (terms,), non-negative.
 
-    Fisher scoring on the whole covariance matrix of the scores: for some thousand scores at most.
+    Fisher scoring with the full covariance matrix of the scores: for at most a few thousand scores.
+    For complete data and positive components, the estimates equal those of ANOVA.
 
     Patterson and Thompson (1971), Biometrika 58(3), p. 545-554; Searle, Casella and McCulloch
-    (1992), Variance Components, section 6.6. Of complete data, ANOVA's where all are positive.
+    (1992), Variance Components, section 6.6.
     """
     from scipy.sparse import csr_array
 
     terms = terms_of(list(facets), order)
     n = len(scores)
     cells = [*(_cells(facets, term) for term in terms[:-1]), np.arange(n)]
-    designs = [csr_array((np.ones(n), (np.arange(n), own))) for own in cells]
+    designs = [csr_array((np.ones(n), (np.arange(n), codes))) for codes in cells]
     values = np.asarray(scores, dtype=np.float64)
     spread = float(values.var()) or 1.0
     theta = np.maximum(parts_of(values, facets, order=order, draws=2).value, 0.02 * spread)
@@ -229,7 +230,7 @@ def reml(scores: Floats, facets: Mapping[str, Codes], *, order: int = 2) -> Floa
 
 
 def _restricted(theta: Floats, designs: Sequence[object], values: Floats) -> tuple[float, Floats]:
-    """Return the restricted log-likelihood, and P, (n, n)."""
+    """Return the restricted log-likelihood, and the projection P, (n, n)."""
     n = len(values)
     covariance = np.zeros((n, n))
     for part, design in zip(theta[:-1], designs[:-1], strict=True):
@@ -246,13 +247,13 @@ def _restricted(theta: Floats, designs: Sequence[object], values: Floats) -> tup
 
 
 def _slopes(projection: Floats, moved: Floats, designs: Sequence[object]) -> tuple[Floats, Floats]:
-    """Return the first derivatives by each part, and the expected information."""
+    """Return the score vector of the components, and the expected information."""
     sided = [design.T @ projection for design in designs]  # type: ignore[attr-defined]
     number = len(designs)
     score, information = np.empty(number), np.empty((number, number))
-    for a, own in enumerate(sided):
+    for a, product in enumerate(sided):
         for b in range(a, number):
-            block = own @ designs[b]
+            block = product @ designs[b]
             information[a, b] = information[b, a] = (block**2).sum() / 2
             if a == b:
                 trace = np.trace(block)

@@ -62,14 +62,14 @@ def test_estimated_without_spread():
 def test_over_trainings_worked_by_hand():
     # 1, 2 and 3: s^2 / 3 = 1 / 3; texts 0.5, of which 0.2 is in that already
     for own in (0.0, 0.2):
-        found = over_trainings(np.array([1.0, 2.0, 3.0]), 0.5, 51, own=own)
+        found = over_trainings(np.array([1.0, 2.0, 3.0]), 0.5, 51, overlap=own)
         total = 1 / 3 + 0.5 - own
         df = total**2 / ((1 / 3) ** 2 / 2 + 0.5**2 / 50)
         assert found.value == 2
         assert found.p == pytest.approx(2 * student.sf(2 / total**0.5, df))
         assert found.high - 2 == pytest.approx(student.ppf(0.975, df) * total**0.5)
     # never less than the largest part
-    found = over_trainings(np.array([1.0, 2.0, 3.0]), 0.5, 51, own=9.0)
+    found = over_trainings(np.array([1.0, 2.0, 3.0]), 0.5, 51, overlap=9.0)
     df = 0.5**2 / ((1 / 3) ** 2 / 2 + 0.5**2 / 50)
     assert found.high - 2 == pytest.approx(student.ppf(0.975, df) * 0.5**0.5)
 
