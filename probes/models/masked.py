@@ -129,7 +129,7 @@ class Masked(Reader):
         self,
         prompts: list[str],
         language: str,
-        known: Candidates | None = None,
+        candidates: Candidates | None = None,
         *,
         together: bool = False,
     ) -> Prompts:
@@ -144,8 +144,8 @@ class Masked(Reader):
         encoded = self.encode(written, language)
         masks = [[i for i, token in enumerate(ids) if token == self.mask_id] for ids in encoded]
         for text, places in zip(written, masks, strict=True):
-            if not places or (known is not None and len(places) > 1):
-                wrong = "no mask" if known is None else "not exactly one mask"
+            if not places or (candidates is not None and len(places) > 1):
+                wrong = "no mask" if candidates is None else "not exactly one mask"
                 raise UserError(f"models.{self.name}: {wrong} in {text!r}")
 
         def score(rows: list[int]) -> torch.Tensor:
@@ -153,7 +153,7 @@ class Masked(Reader):
             last = [places[-1] for places in hidden]
             return self.nats(self.at([encoded[i] for i in rows], last, language, hidden))
 
-        tails = [tail for tail in (known or {}).values() if len(tail) > 1]
+        tails = [tail for tail in (candidates or {}).values() if len(tail) > 1]
         sums = partial(self._sums, encoded, masks, tails, language, together)
         return Prompts(written, encoded, score, sums)
 
@@ -285,11 +285,11 @@ class Masked(Reader):
 
         lengths = [len(ids) for ids, *_ in new]
         scores = self.batches.each(lengths, lengths, launch)
-        known = self.scored | dict(zip(new, scores, strict=True))
-        self.scored = {copy: known[copy] for copy in copies}  # keep only the current block
+        results = self.scored | dict(zip(new, scores, strict=True))
+        self.scored = {copy: results[copy] for copy in copies}  # keep only the current block
         starts = np.cumsum([0, *(len(masked) for masked in hidden[:-1])])
-        every = np.array([known[copy] for copy in copies])
-        return np.stack([np.add.reduceat(part, starts) for part in (every.real, every.imag)], 1)
+        values = np.array([results[copy] for copy in copies])
+        return np.stack([np.add.reduceat(part, starts) for part in (values.real, values.imag)], 1)
 
     def _unmasked(
         self, encoded: list[list[int]], counted: list[list[int]], language: str, *, weighted: bool
@@ -302,10 +302,10 @@ class Masked(Reader):
             chosen = self.chosen(logits, ids)
             if attention is not None:
                 chosen[..., 0] *= attention.double()
-            own = torch.zeros_like(chosen)
+            weights = torch.zeros_like(chosen)
             for n, i in enumerate(rows):
-                own[n, counted[i]] = 1
-            return (chosen * own).sum(1)
+                weights[n, counted[i]] = 1
+            return (chosen * weights).sum(1)
 
         lengths = [len(ids) for ids in encoded]
         # eager attention differs in its last digits with the position of a text in its batch

@@ -146,14 +146,14 @@ def _world(manifest: Path) -> Model:
 
 def model(name: str, data: Path = DATA) -> Model:
     """Return one model's params; no such model or world, or a wrong entry, is a UserError."""
-    known = read().get("models") or {}
+    entries = read().get("models") or {}
     file = pointer(name, data)
     if NAME.fullmatch(name) and file.name == MANIFEST:
-        if name in known:
+        if name in entries:
             raise UserError(f"params.yaml: models.{name}: {file.parent} has this name; change it")
         return _world(file)
-    if name not in known or not NAME.fullmatch(name):
-        names = ", ".join([*known, *worlds()]) or "none"
+    if name not in entries or not NAME.fullmatch(name):
+        names = ", ".join([*entries, *worlds()]) or "none"
         raise UserError(
             f"params.yaml: no model {name!r} under models, nor a world; there are: {names}"
         )

@@ -219,14 +219,14 @@ def connect(endpoint: Endpoint) -> OpenAI:
 
 
 def request(
-    client: OpenAI, what: str, path: str, body: dict[str, Any] | None = None
+    client: OpenAI, name: str, path: str, body: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return the JSON object at a path of a server, or its response to a body.
 
     Raises
     ------
     UserError
-        If the server refuses or fails, or the response is no JSON object; ``what`` begins it.
+        If the server refuses or fails, or the response is no JSON object; ``name`` begins it.
     """
     import openai
 
@@ -237,15 +237,15 @@ def request(
             response = client.post(path, cast_to=object, body=body)
         if isinstance(response, dict) and not response.get("error"):
             return response
-        failure = UserError(f"{what}: {_message(response)}")
+        failure = UserError(f"{name}: {_message(response)}")
     except openai.APIStatusError as error:
         status, reason = error.status_code, _message(error.body or error.response.text)
         advice = "check the key" if status in (401, 403) else "check url, model and api"
-        failure = Refused(f"{what}: HTTP {status}, {advice} of endpoint: {reason}", status, reason)
+        failure = Refused(f"{name}: HTTP {status}, {advice} of endpoint: {reason}", status, reason)
     except openai.APIConnectionError as error:
-        failure = UserError(f"{what}: no response ({type(error.__cause__ or error).__name__})")
+        failure = UserError(f"{name}: no response ({type(error.__cause__ or error).__name__})")
     except ValueError:
-        failure = UserError(f"{what}: the response is not JSON; check endpoint.url")
+        failure = UserError(f"{name}: the response is not JSON; check endpoint.url")
     raise failure  # outside of the handler: the client's errors hold the request with the key
 
 
@@ -301,11 +301,11 @@ def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> li
     request. A UserError if the prompt or its log-probabilities are missing, the tokens do not add
     up to the text, the prefix does not end where a token does, or a value is missing or impossible.
     """
-    whole, logprobs = prefix + text, choice.get("logprobs")
-    if not isinstance(logprobs, dict) or not str(choice.get("text")).startswith(whole):
+    prompt, logprobs = prefix + text, choice.get("logprobs")
+    if not isinstance(logprobs, dict) or not str(choice.get("text")).startswith(prompt):
         raise _no_scores(row)
     tokens, values = (list(logprobs.get(name) or ()) for name in ("tokens", "token_logprobs"))
-    starts = token_starts(tokens, whole)
+    starts = token_starts(tokens, prompt)
     if len(tokens) != len(values) or starts is None:
         raise UserError(f"{row}: the server's tokens do not add up to the text")
     first = [token for start, token in zip(starts, tokens, strict=True) if start == len(prefix)]
@@ -313,14 +313,14 @@ def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> li
     if not text or not first or (len(first) > 1 and first[-1].isascii()):
         raise UserError(f"{row}: no token begins at the end of the prefix ({prefix!r})")
     scored = [value for start, value in zip(starts, values, strict=True) if start >= len(prefix)]
-    scored = scored[: sum(len(prefix) <= start < len(whole) for start in starts)]
+    scored = scored[: sum(len(prefix) <= start < len(prompt) for start in starts)]
     for value in scored:
         if not isinstance(value, float | int) or not LEAST < value <= ROUNDING:
             raise UserError(f"{row}: {value!r} as the log-probability of a token")
     return [float(value) for value in scored]
 
 
-def token_starts(tokens: list[Any], whole: str) -> list[int] | None:
+def token_starts(tokens: list[Any], text: str) -> list[int] | None:
     """Return the character of a text at which each token begins, or None if they do not add up.
 
     Tokens before the text begin at -1. SentencePiece may put a space before the text.
@@ -329,9 +329,9 @@ def token_starts(tokens: list[Any], whole: str) -> list[int] | None:
         return None
     for first in range(len(tokens)):
         behind = "".join(tokens[first:])
-        space = not behind.startswith(whole) and behind.startswith(f" {whole}")
-        if space or behind.startswith(whole):
+        space = not behind.startswith(text) and behind.startswith(f" {text}")
+        if space or behind.startswith(text):
             ends = accumulate(map(len, tokens[first:]), initial=-space)
             starts = [-1] * first + [max(start, 0) for start in ends][:-1]
-            return starts if len(whole) in (*starts, len(behind) - space) else None
+            return starts if len(text) in (*starts, len(behind) - space) else None
     return None

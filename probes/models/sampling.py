@@ -98,10 +98,10 @@ class Writer(Adapter):
 
     def _decoded(self, ids: list[int], new: list[int]) -> str:
         """Return the new text with the spaces that stand between it and the prompt."""
-        before, whole, alone = self.tokens.tokenizer.batch_decode(
+        before, joined, alone = self.tokens.tokenizer.batch_decode(
             [ids, [*ids, *new], new], skip_special_tokens=True
         )
-        return str(whole[len(before) :] if whole.startswith(before) else alone)
+        return str(joined[len(before) :] if joined.startswith(before) else alone)
 
 
 def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.Tensor:
@@ -121,8 +121,8 @@ def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.
     cut[:, 0] = False  # the best stays, however little is asked for
     up_to = torch.where(cut, 0, ordered).cumsum(1)
     target = (luck * up_to[:, -1]).unsqueeze(1)
-    place = torch.searchsorted(up_to, target, right=True).clamp(max=logits.shape[1] - 1)
-    return best.indices.gather(1, place).squeeze(1)
+    index = torch.searchsorted(up_to, target, right=True).clamp(max=logits.shape[1] - 1)
+    return best.indices.gather(1, index).squeeze(1)
 
 
 def _luck(prompt: str, seed: int, tokens: int) -> np.ndarray:

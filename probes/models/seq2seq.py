@@ -36,7 +36,7 @@ class Seq2Seq(Filler, Writer):
         self.mask_token = GAP if self.gap is not None else ""
 
     def prepare(
-        self, prompts: list[str], language: str, known: Candidates | None = None
+        self, prompts: list[str], language: str, candidates: Candidates | None = None
     ) -> Prompts:
         """Return prompts for the words in the one gap of each.
 
@@ -62,7 +62,7 @@ class Seq2Seq(Filler, Writer):
             out = self.model(input_ids=ids, decoder_input_ids=start)
             return self.nats(out.logits[: len(rows), -1])
 
-        tails = [list(tail) for tail in (known or {}).values() if len(tail) > 1]
+        tails = [list(tail) for tail in (candidates or {}).values() if len(tail) > 1]
 
         def sums() -> NDArray[np.float64]:
             rows = [(i, [gap], tail) for i in range(len(prompts)) for tail in tails]
@@ -80,16 +80,16 @@ class Seq2Seq(Filler, Writer):
         """
         for block in blocks(pairs):
             prefixes, encoded = self._inputs([prefix for prefix, _ in block], language)
-            rests = [rest for _, rest in block]
-            tails = self.tokens.encode(rests, language, special=False)
-            for rest, prefix, tail in zip(rests, prefixes, tails, strict=True):
-                self.tokens.fits(rest, len(self.opening) - 1 + len(tail), self.longest)
+            continuations = [continuation for _, continuation in block]
+            tails = self.tokens.encode(continuations, language, special=False)
+            for text, prefix, tail in zip(continuations, prefixes, tails, strict=True):
+                self.tokens.fits(text, len(self.opening) - 1 + len(tail), self.longest)
                 if not tail:
                     raise UserError(
-                        f"models.{self.name}: no token to score in {rest!r} after {prefix!r}"
+                        f"models.{self.name}: no token to score in {text!r} after {prefix!r}"
                     )
             sums = self._sums(encoded, [(i, [], tail) for i, tail in enumerate(tails)])
-            texts = map("\t".join, zip(prefixes, rests, strict=True))
+            texts = map("\t".join, zip(prefixes, continuations, strict=True))
             yield from self.scores(texts, sums[:, 0], tails, sums[:, 1])
 
     def _sums(
@@ -103,12 +103,12 @@ class Seq2Seq(Filler, Writer):
         def launch(chosen: list[int]) -> torch.Tensor:
             inputs, written, scored = zip(*(rows[r] for r in chosen), strict=True)
             ids = self.batches.move([encoded[i] for i in inputs])
-            both = zip(written, scored, strict=True)
-            given = self.batches.move([[*self.opening, *before, *tail] for before, tail in both])
-            each = min(ids.shape[1], given.shape[1] - 1)
-            read, after = self.enough(ids, each), self.enough(given[:, :-1], each)
+            pairs = zip(written, scored, strict=True)
+            targets = self.batches.move([[*self.opening, *before, *tail] for before, tail in pairs])
+            length = min(ids.shape[1], targets.shape[1] - 1)
+            read, after = self.enough(ids, length), self.enough(targets[:, :-1], length)
             logits = self.model(input_ids=read, decoder_input_ids=after).logits[: len(chosen)]
-            values = self.chosen(logits, given[:, 1:])
+            values = self.chosen(logits, targets[:, 1:])
             return values[:, len(self.opening) - 1 + len(written[0]) :].sum(1)
 
         shapes = [(len(encoded[i]), len(before), len(tail)) for i, before, tail in rows]

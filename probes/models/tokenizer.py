@@ -75,8 +75,8 @@ class Tokens:
         from tokenizers import AddedToken
 
         mask = str(self.tokenizer.mask_token)
-        head, both = self.encode([HEAD, f"{HEAD} {mask}"], special=False)
-        if both != [*head, self.mask_id]:
+        head, pair = self.encode([HEAD, f"{HEAD} {mask}"], special=False)
+        if pair != [*head, self.mask_id]:
             token = AddedToken(mask, lstrip=True, special=True)
             self.tokenizer.add_tokens(token, special_tokens=True)
 
@@ -102,9 +102,9 @@ class Tokens:
     def _set_language(self, language: str) -> None:
         """Set the language of the next texts, if the tokenizer has one."""
         if self.moses:
-            known = self.tokenizer.lang2id
-            if language and known and language not in known:
-                raise self.foreign(language, known)
+            languages = self.tokenizer.lang2id
+            if language and languages and language not in languages:
+                raise self.foreign(language, languages)
             # `lang=` is dropped on its way through transformers 5, and all would pass for English
             split = partial(type(self.tokenizer)._tokenize, self.tokenizer)  # noqa: SLF001
             self.tokenizer._tokenize = partial(split, lang=language or "en")  # noqa: SLF001
@@ -116,11 +116,11 @@ class Tokens:
         if not language and hasattr(self.tokenizer, "src_lang"):
             raise UserError(f"models.{self.name}: needs the language of its texts")
 
-    def foreign(self, language: str, known: Iterable[str]) -> UserError:
+    def foreign(self, language: str, languages: Iterable[str]) -> UserError:
         """Return the problem of a language that is not among those known."""
         return UserError(
-            f"models.{self.name}: knows no language {language!r}, only {', '.join(sorted(known))}; "
-            "set languages"
+            f"models.{self.name}: knows no language {language!r}, only "
+            f"{', '.join(sorted(languages))}; set languages"
         )
 
     def code(self, language: str) -> str:
@@ -128,10 +128,10 @@ class Tokens:
 
         A UserError if the model was not trained on the language, or on two that begin so.
         """
-        known = [token for token in self.tokenizer.get_added_vocab() if "_" in token]
-        codes = [token for token in known if token.split("_")[0] == language]
+        tokens = [token for token in self.tokenizer.get_added_vocab() if "_" in token]
+        codes = [token for token in tokens if token.split("_")[0] == language]
         if len(codes) != 1:
-            raise self.foreign(language, known)
+            raise self.foreign(language, tokens)
         return str(codes[0])
 
     def counted(self, ids: Sequence[int]) -> list[int]:
@@ -153,8 +153,8 @@ class Tokens:
         start = next(i for i in range(len(ids)) if list(ids[i : i + len(inner)]) == inner)
         ends = any(piece.endswith("</w>") for piece in pieces)
         numbers, word = [None] * len(ids), 0
-        for place, piece in enumerate(pieces, start):
-            numbers[place] = word
+        for position, piece in enumerate(pieces, start):
+            numbers[position] = word
             word += piece.endswith("</w>") if ends else not piece.endswith("@@")
         return numbers
 
@@ -215,12 +215,12 @@ class Tokens:
             # a word after another one becomes this token alone, or the token is another word
             alone = self.candidates(list(dict.fromkeys(filter(None, words))), language)
             first = {word: tail[0] for word, tail in alone.items() if len(tail) == 1}
-            known = self.tokenizer.get_vocab()
+            vocabulary = self.tokenizer.get_vocab()
             self._pieces[language] = Pieces(
                 self.tokenizer.convert_ids_to_tokens(list(ids)),
                 words,
                 np.array([first.get(word) == i for i, word in enumerate(words)]),
-                np.array([known.get(word, -1) for word in words], np.int32),
+                np.array([vocabulary.get(word, -1) for word in words], np.int32),
                 -1 if self.unknown_id is None else self.unknown_id,
             )
         return self._pieces[language]
@@ -238,9 +238,9 @@ class Tokens:
 
     def opening(self) -> list[int]:
         """Return the special tokens that the tokenizer puts before a text."""
-        (whole,), (bare,) = self.encode([HEAD]), self.encode([HEAD], special=False)
-        starts = (n for n in range(len(whole)) if whole[n : n + len(bare)] == bare)
-        return whole[: next(starts, 0)]
+        (encoded,), (bare,) = self.encode([HEAD]), self.encode([HEAD], special=False)
+        starts = (n for n in range(len(encoded)) if encoded[n : n + len(bare)] == bare)
+        return encoded[: next(starts, 0)]
 
     def unknown(self, ids: Sequence[int]) -> int:
         """Return the number of tokens for something that the model has no symbol for."""

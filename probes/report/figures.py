@@ -65,7 +65,7 @@ class Points(NamedTuple):
     """Points of one look in a plane, each (x, y), with whiskers (low, high) along both axes."""
 
     label: str
-    at: Sequence[Ends]
+    positions: Sequence[Ends]
     mark: Mark
     across: Sequence[Ends | None] = ()
     along: Sequence[Ends | None] = ()
@@ -84,7 +84,7 @@ class Panel:
     xticks: Sequence[tuple[float, str]] | None = None  # round numbers
     yticks: Sequence[tuple[float, str]] | None = None
     slanted: bool = False  # names of ticks below
-    drawn: list[str] = field(default_factory=list)
+    elements: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Put ticks where none are given."""
@@ -99,11 +99,11 @@ class Panel:
         """Return the distance of a value from the top, in pixels."""
         return (1 - (value - self.y[0]) / (self.y[1] - self.y[0])) * self.size[1]
 
-    def draw(self, name: str, look: str = "", text: str = "", **at: str | float) -> None:
+    def draw(self, name: str, look: str = "", text: str = "", **attributes: str | float) -> None:
         """Add an element, its attributes text or lengths."""
-        places = (f'{k}="{v if isinstance(v, str) else length(v)}"' for k, v in at.items())
+        places = (f'{k}="{v if isinstance(v, str) else length(v)}"' for k, v in attributes.items())
         inner = f">{escape(text)}</{name}>" if text else "/>"
-        self.drawn.append(" ".join([f"<{name}", *places, *([look] if look else [])]) + inner)
+        self.elements.append(" ".join([f"<{name}", *places, *([look] if look else [])]) + inner)
 
     def path(self, points: Iterable[Ends], look: str) -> None:
         """Draw a line through points, or with ``fill`` in its look a face."""
@@ -115,28 +115,28 @@ class Panel:
     ) -> None:
         """Draw level lines (low, high, height), or upright ones (low, high, from the left)."""
         d = ""
-        for low, high, at in ends:
-            (x, y), end = ((at, low), high) if upright else ((low, at), high)
+        for low, high, level in ends:
+            (x, y), end = ((level, low), high) if upright else ((low, level), high)
             to = f"V{length(self.down(end))}" if upright else f"H{length(self.across(end))}"
             d += f"M{length(self.across(x))} {length(self.down(y))}{to}"
         if d:
             self.draw("path", d=d, stroke=stroke)
 
-    def marks(self, at: Iterable[Ends], mark: Mark, size: float = 4) -> None:
+    def marks(self, points: Iterable[Ends], mark: Mark, size: float = 4) -> None:
         """Draw dots of one look."""
-        d = "".join(_shape(mark.shape, self.across(x), self.down(y), size) for x, y in at)
+        d = "".join(_shape(mark.shape, self.across(x), self.down(y), size) for x, y in points)
         if d:
             self.draw("path", d=d, fill=mark.face, stroke=mark.edge)
 
-    def words(self, at: Ends, text: str, look: str = "", move: Ends = (0, 0)) -> None:
+    def words(self, point: Ends, text: str, look: str = "", move: Ends = (0, 0)) -> None:
         """Write text, moved by some pixels."""
-        x, y = self.across(at[0]) + move[0], self.down(at[1]) + move[1]
+        x, y = self.across(point[0]) + move[0], self.down(point[1]) + move[1]
         self.draw("text", look, text, x=x, y=y)
 
-    def ellipse(self, at: Ends, radii: Ends, face: str) -> None:
+    def ellipse(self, center: Ends, radii: Ends, face: str) -> None:
         """Fill an ellipse."""
-        x, y = self.across(at[0]), self.down(at[1])
-        rx, ry = self.across(at[0] + radii[0]) - x, y - self.down(at[1] + radii[1])
+        x, y = self.across(center[0]), self.down(center[1])
+        rx, ry = self.across(center[0] + radii[0]) - x, y - self.down(center[1] + radii[1])
         self.draw("ellipse", cx=x, cy=y, rx=rx, ry=ry, fill=face, stroke="none")
 
     def margins(self) -> tuple[float, float, float]:
@@ -196,12 +196,12 @@ def forest(
     zero = dict.fromkeys(panels, 0.0) if zero is None else zero
     numbers = [row[end] for row in rows for end in ("value", "low", "high")]
     ends = limits or _around([*numbers, *zero.values()])
-    several = len(panels) > 1
-    size = (190.0 if several else 420.0, min(44.0, 5 + 13.0 * most) * len(lines) + 6)
+    multiple = len(panels) > 1
+    size = (190.0 if multiple else 420.0, min(44.0, 5 + 13.0 * most) * len(lines) + 6)
     yticks = list(enumerate(reversed(lines)))
     plots = []
     for name in panels:
-        reach, label = (-0.6, len(lines) - 0.4), ("" if several else unit, "")
+        reach, label = (-0.6, len(lines) - 0.4), ("" if multiple else unit, "")
         plot = Panel(ends, reach, size, name, label, yticks=yticks if name == panels[0] else ())
         if name in zero:
             plot.spans([(*plot.y, zero[name])], "#bbb", upright=True)
@@ -209,25 +209,25 @@ def forest(
         for height, text in yticks:
             cell = cells.get((name if panel else "", text), [])
             for n, row in enumerate(cell):
-                place = n if alone else used.index(row[series])
-                step = 0.7 * (place + 0.5) / len(cell if alone else used)
+                index = n if alone else used.index(row[series])
+                step = 0.7 * (index + 0.5) / len(cell if alone else used)
                 dots.append((height + 0.35 - step, row))
-        for called, mark in marks.items():
-            same = [(y, row) for y, row in dots if not series or row[series] == called]
-            _dots(plot, same, mark, filled)
+        for entry, mark in marks.items():
+            series_dots = [(y, row) for y, row in dots if not series or row[series] == entry]
+            _dots(plot, series_dots, mark, filled)
         plots.append(plot)
     values = [row["value"] for row in rows]
     shows = [
         f"{title or unit}. Dots with intervals: {unit}",
         f"Lines: {', '.join(lines)}",
-        f"Panels: {', '.join(panels)}" if several else "",
+        f"Panels: {', '.join(panels)}" if multiple else "",
         f"Marks: {', '.join(used)}" if len(used) > 1 else "",
         f"From {min(values):.2f} to {max(values):.2f}" if values else "",
         f"{sum(bool(row[filled]) for row in rows)} filled" if filled else "",
     ]
     entries = [(key(marks[n], marks[n].edge), n or "none") for n in used] if len(used) > 1 else []
     text = ". ".join(filter(None, shows)) + "."
-    return _assemble([plots], text, title, entries, below=unit if several else "")
+    return _assemble([plots], text, title, entries, below=unit if multiple else "")
 
 
 def _dots(plot: Panel, dots: Sequence[tuple[float, Row]], mark: Mark, filled: str) -> None:
@@ -236,8 +236,8 @@ def _dots(plot: Panel, dots: Sequence[tuple[float, Row]], mark: Mark, filled: st
     low, high = plot.x
     plot.spans([(max(low, a), min(high, b), y) for a, b, y in spans], mark.edge)
     for full in (True, False):
-        at = [(r["value"], y) for y, r in dots if (not filled or bool(r[filled])) == full]
-        plot.marks(at, mark if full else mark._replace(face=HOLLOW))
+        points = [(r["value"], y) for y, r in dots if (not filled or bool(r[filled])) == full]
+        plot.marks(points, mark if full else mark._replace(face=HOLLOW))
 
 
 def curves(
@@ -249,8 +249,8 @@ def curves(
 ) -> str:
     """Draw lines, a panel for each name; without ``limits`` each has its own vertical axis."""
     plots: list[Panel] = []
-    every = [curve for lines in panels.values() for curve in lines]
-    across = _around(x for curve in every for x in curve.xs)
+    all_curves = [curve for lines in panels.values() for curve in lines]
+    across = _around(x for curve in all_curves for x in curve.xs)
     for name, lines in panels.items():
         reach = [v for curve in lines for v in (*curve.ys, *curve.lows, *curve.highs)]
         names = (labels[0], labels[1] if len(plots) % COLUMNS == 0 else "")
@@ -261,11 +261,11 @@ def curves(
             if band:
                 edge = [(x, low) for x, low, _ in band] + [(x, high) for x, _, high in band[::-1]]
                 plot.path(edge, f'fill="{FAINT}"')  # type: ignore[arg-type]
-            at = [(x, y) for x, y in zip(curve.xs, curve.ys, strict=True) if y is not None]
-            if at:
-                plot.path(at, f'stroke="{curve.stroke}" stroke-dasharray="{curve.dash}"')
+            points = [(x, y) for x, y in zip(curve.xs, curve.ys, strict=True) if y is not None]
+            if points:
+                plot.path(points, f'stroke="{curve.stroke}" stroke-dasharray="{curve.dash}"')
         plots.append(plot)
-    entries = {c.label: (key(None, c.stroke, c.dash), c.label) for c in every if c.label}
+    entries = {c.label: (key(None, c.stroke, c.dash), c.label) for c in all_curves if c.label}
     grid = [plots[i : i + COLUMNS] for i in range(0, len(plots), COLUMNS)]
     shows = (
         f"{title}. Curves of {labels[1]} against {labels[0]}, a panel for each of "
@@ -289,11 +289,11 @@ def scatter(
     ``under``: draws what lies under the points.
     ``reach``: further points that must be inside of the panels.
     """
-    every = [points for groups in panels.values() for points in groups]
+    all_points = [points for groups in panels.values() for points in groups]
     xs, ys = [p[0] for p in reach], [p[1] for p in reach]
-    for points in every:
-        xs += [p[0] for p in points.at] + [v for ends in points.across if ends for v in ends]
-        ys += [p[1] for p in points.at] + [v for ends in points.along if ends for v in ends]
+    for points in all_points:
+        xs += [p[0] for p in points.positions] + [v for ends in points.across if ends for v in ends]
+        ys += [p[1] for p in points.positions] + [v for ends in points.along if ends for v in ends]
     plots: list[Panel] = []
     for name, groups in panels.items():
         sides = (labels[0], labels[1] if not plots else "")
@@ -301,16 +301,16 @@ def scatter(
         if under:
             under(plot)
         for points in groups:
-            ends = zip(points.at, points.across, strict=False)
-            plot.spans([(*e, at[1]) for at, e in ends if e], points.mark.edge)
-            ends = zip(points.at, points.along, strict=False)
-            plot.spans([(*e, at[0]) for at, e in ends if e], points.mark.edge, upright=True)
-            plot.marks(points.at, points.mark, points.size)
+            ends = zip(points.positions, points.across, strict=False)
+            plot.spans([(*e, center[1]) for center, e in ends if e], points.mark.edge)
+            ends = zip(points.positions, points.along, strict=False)
+            plot.spans([(*e, center[0]) for center, e in ends if e], points.mark.edge, upright=True)
+            plot.marks(points.positions, points.mark, points.size)
         plots.append(plot)
-    entries = {points.label: (key(points.mark), points.label) for points in every}
+    entries = {points.label: (key(points.mark), points.label) for points in all_points}
     shows = (
-        f"{title or 'Scatter plot'}. {sum(len(points.at) for points in every)} points: {labels[0]} "
-        f"from left to right, {labels[1]} upwards. Marks: {', '.join(entries)}."
+        f"{title or 'Scatter plot'}. {sum(len(p.positions) for p in all_points)} points: "
+        f"{labels[0]} from left to right, {labels[1]} upwards. Marks: {', '.join(entries)}."
     )
     return _assemble([plots], shows, title, [*entries.values(), *legend])
 
@@ -390,8 +390,8 @@ def _ticks(ends: Ends) -> list[tuple[float, str]]:
 
 def _around(values: Iterable[float | None]) -> Ends:
     """Return ends with some room around values."""
-    known = [value for value in values if value is not None]
-    low, high = min(known, default=0.0), max(known, default=1.0)
+    numbers = [value for value in values if value is not None]
+    low, high = min(numbers, default=0.0), max(numbers, default=1.0)
     room = 0.05 * (high - low) or 0.5
     return low - room, high + room
 
@@ -438,11 +438,11 @@ def _assemble(
     label = (width / 2, top + 8, below)
     top += 18 if below else 0
     x, entries = 8.0, list[tuple[float, float, str, str]]()
-    for drawn, name in legend:
+    for symbol, name in legend:
         needed = 42 + _width(name)
         if entries and x + needed > width:
             x, top = 8.0, top + 18
-        entries.append((x, top, drawn, name))
+        entries.append((x, top, symbol, name))
         x += needed
         width = max(width, x)
     top += 20 if legend else 0

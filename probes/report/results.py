@@ -154,14 +154,15 @@ def forest(
 
 def sortable(frame: pl.DataFrame, labels: Sequence[str], facets: Sequence[str], most: int) -> Table:
     """Return the first rows of a table: their labels, the estimate, and some further columns."""
-    known = {*labels, *facets, *ENDS, *NUMBERS}
-    rest = [c for c in frame.columns if c not in known and frame[c].n_unique() > 1]
-    own = {name: name.replace("_", " ") for name in rest[: OWN if "value" in frame.columns else 8]}
-    numeric = frame.select(*own).select(cs.numeric()).columns
-    words = {name: name for name in labels} | {n: h for n, h in own.items() if n not in numeric}
+    excluded = {*labels, *facets, *ENDS, *NUMBERS}
+    extra = [c for c in frame.columns if c not in excluded and frame[c].n_unique() > 1]
+    most_extra = OWN if "value" in frame.columns else 8
+    heads = {name: name.replace("_", " ") for name in extra[:most_extra]}
+    numeric = frame.select(*heads).select(cs.numeric()).columns
+    words = {name: name for name in labels} | {n: h for n, h in heads.items() if n not in numeric}
     columns = {*frame.columns} | ({"interval"} if "low" in frame.columns else set())
     numbers = {name: head for name, head in NUMBERS.items() if name in columns}
-    numbers |= {name: own[name] for name in numeric}
+    numbers |= {name: heads[name] for name in numeric}
     rows: list[Row] = _by_p(frame).head(most).with_columns(cs.enum().cast(pl.String)).to_dicts()
     if not words:
         rows, words = [row | {"row": str(i)} for i, row in enumerate(rows, 1)], {"row": "row"}

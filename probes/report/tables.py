@@ -81,8 +81,8 @@ def labelled(frame: Frame, codes: Mapping[str, tuple[str, ...]]) -> Frame:
 def kept(frame: pl.DataFrame, where: Mapping[str, Any]) -> pl.DataFrame:
     """Return the rows with some values: one, one of several, or with ``*`` any but none."""
     for name, value in where.items() if len(frame) else ():
-        column, several = pl.col(name), isinstance(value, list | tuple)
-        among = column.is_in(value) if several else column == value
+        column, is_list = pl.col(name), isinstance(value, list | tuple)
+        among = column.is_in(value) if is_list else column == value
         frame = frame.filter(column.is_not_null() if value == "*" else among)
     return frame
 

@@ -107,8 +107,8 @@ def write() -> Path:
     page("datasets", [datasets, last], title=LAST.title, about=LAST.about)
     for study in STUDIES:
         first = headlines.section(rows, checks, [study], "headlines")
-        own = [validated[name] for name in study.datasets if name in validated]
-        made = [_datasets(own), _models(tables, study.probes, tree), packages]
+        inputs = [validated[name] for name in study.datasets if name in validated]
+        made = [_datasets(inputs), _models(tables, study.probes, tree), packages]
         sections = [
             *(s for s in (first, controls.section(checks, [study])) if s.groups),
             *(analysis_section(study, name, tables) for name in study.analyses),
@@ -203,7 +203,7 @@ def _datasets(rows: Iterable[Row]) -> Table:
 
 def _dataset_group(dataset: Row) -> Group:
     """Return counts, rejects and validation of a dataset."""
-    tests = [(t, e) for t, own in dataset["report"]["tables"].items() for e in own["expectations"]]
+    tests = [(t, e) for t, r in dataset["report"]["tables"].items() for e in r["expectations"]]
     warned = [
         f"{table}: {e['expectation_type']} {e['kwargs'].get('column', '')}"
         for table, e in tests
@@ -236,7 +236,7 @@ def _models(tables: Tables, probes: Iterable[str], tree: dict[str, Any]) -> Tabl
         rows.append(
             {"model": name, "kind": entry.get("kind", "masked"), "id": facts.get("id", "")}
             | {"revision": str(facts.get("revision") or entry.get("revision") or "")}
-            | {"probes": ", ".join(probe for probe, own in by_probe.items() if name in own)}
+            | {"probes": ", ".join(probe for probe, models in by_probe.items() if name in models)}
         )
     words = {name: name for name in ("model", "kind", "id", "revision", "probes")}
     return listed(rows, words, caption="Models")

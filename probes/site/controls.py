@@ -55,11 +55,11 @@ def checks(tables: Tables) -> list[Row]:
 
 def judged(analysis: str, row: Row) -> Row:
     """Return a row of recovery with its question and verdict; empty where it answers none."""
-    asked = measures.question(row["measure"], row["world"])
-    if not asked:
+    question = measures.question(row["measure"], row["world"])
+    if not question:
         return {}
     result = measures.verdict(row["measure"], row["world"], row["value"], row["low"], row["high"])
-    return row | {"analysis": analysis, "question": asked, "verdict": result}
+    return row | {"analysis": analysis, "question": question, "verdict": result}
 
 
 def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
@@ -72,9 +72,9 @@ def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
     if not rows:
         return Section(NAME, TITLE, NOTE, [], "recovery")
     counts = Counter(row["verdict"] for row in rows)
-    here = len(studies) == 1
+    full = len(studies) == 1
     failed = [
-        row | {"limit": explained(row, by_analysis[row["analysis"]], here=here)}
+        row | {"limit": explained(row, by_analysis[row["analysis"]], full=full)}
         for row in rows
         if row["verdict"] == measures.NO
     ]
@@ -93,8 +93,8 @@ def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
         Part(tables=(listed(glance, heads, caption="Controls by question"),), open=True),
         Part(figure=figure(rows), caption="Filled: passes; hollow: unclear; cross: fails."),
     ]
-    every = ROW | {"question": "question", "world": "world", "verdict": "passes"}
-    numbers = listed(rows, every, NUMBERS, "Controls, number by number")
+    columns = ROW | {"question": "question", "world": "world", "verdict": "passes"}
+    numbers = listed(rows, columns, NUMBERS, "Controls, number by number")
     names = sorted({row["measure"] for row in rows})
     about = listed(
         [measures.MEASURES[name]._asdict() | {"name": name} for name in names],
@@ -112,25 +112,25 @@ def _passed(rows: Sequence[Row], analysis: str, question: str) -> str:
     verdicts = Counter(
         row["verdict"] for row in rows if (row["analysis"], row["question"]) == (analysis, question)
     )
-    rest = [
+    others = [
         f"{verdicts[verdict]} {verdict}"
         for verdict in (measures.UNCLEAR, measures.NO)
         if verdicts[verdict]
     ]
     total = verdicts.total()
-    return "; ".join([f"{verdicts[measures.YES]} of {total}", *rest]) if total else "no measure"
+    return "; ".join([f"{verdicts[measures.YES]} of {total}", *others]) if total else "no measure"
 
 
-def explained(check: Row, study: Study, *, here: bool) -> str:
+def explained(check: Row, study: Study, *, full: bool) -> str:
     """Return the known limit behind a number that fails, or "not explained".
 
-    A limit is declared in ``page.yaml``: values of columns of recovery, and ``about``. ``here``:
+    A limit is declared in ``page.yaml``: values of columns of recovery, and ``about``. ``full``:
     whether it is spelled out, not linked.
     """
     for limit in study.limits:
         where = {name: values for name, values in limit.items() if name != "about"}
         if all(check[name] in values for name, values in where.items()):
-            return limit["about"] if here else link(f"{study.name}.html#{NAME}", "a known limit")
+            return limit["about"] if full else link(f"{study.name}.html#{NAME}", "a known limit")
     return "not explained"
 
 
@@ -204,8 +204,8 @@ def metrics(rows: Sequence[Row]) -> dict[str, Any]:
     """
     values: dict[tuple[str, str, str], list[float]] = {}
     for row in rows:
-        at = (row["analysis"], row["reading"] or "all", _metric(row))
-        values.setdefault(at, []).append(row["value"])
+        group = (row["analysis"], row["reading"] or "all", _metric(row))
+        values.setdefault(group, []).append(row["value"])
     means: dict[str, Any] = {}
     for (analysis, reading, name), numbers in values.items():
         mean = round(fmean(numbers), DIGITS)

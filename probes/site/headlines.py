@@ -86,7 +86,7 @@ class Headline(NamedTuple):
 
 
 def headline(
-    rows: pl.DataFrame, what: Sequence[str], null: float | str, unit: str, *families: str
+    rows: pl.DataFrame, names: Sequence[str], null: float | str, unit: str, *families: str
 ) -> pl.DataFrame:
     """Return the rows of a table as a headline, the surest first.
 
@@ -94,7 +94,7 @@ def headline(
 
     Parameters
     ----------
-    what
+    names
         Columns that together name a row.
     null, unit
         Of the values, or a column that has them.
@@ -106,7 +106,7 @@ def headline(
         steps = pl.col("p") * pl.count("p") / pl.int_range(1, pl.len() + 1)  # Benjamini-Hochberg
         rows = rows.sort("p", nulls_last=True).with_columns(p_bh=steps.cum_min(reverse=True))
     rows = rows.with_columns(
-        what=pl.concat_str([pl.col(name).cast(pl.String) for name in what], separator=", "),
+        what=pl.concat_str([pl.col(name).cast(pl.String) for name in names], separator=", "),
         null=pl.col(null) if isinstance(null, str) else pl.lit(float(null)),
         unit=pl.col(unit).cast(pl.String) if unit in rows.columns else pl.lit(unit),
         void=pl.col("void") if "void" in rows.columns else pl.lit(""),
@@ -126,8 +126,8 @@ def _several(rows: pl.DataFrame, name: str) -> list[str]:
 
 def _where(frame: pl.DataFrame, values: Mapping[str, Any]) -> pl.DataFrame:
     """Return the rows of a table with some values, whatever columns it lacks."""
-    wanted = [pl.col(name) == value for name, value in values.items() if name in frame.columns]
-    return frame.filter(wanted) if wanted else frame
+    conditions = [pl.col(name) == value for name, value in values.items() if name in frame.columns]
+    return frame.filter(conditions) if conditions else frame
 
 
 def _voided(
@@ -157,8 +157,8 @@ def _words(tables: Frames) -> pl.DataFrame:
     rows = rows.with_columns(who=side + pl.col("gender").cast(pl.String))
     lists = {"lists": tables.get("lists", pl.DataFrame())}
     rows = _voided(rows, lists, void_lists, "language")
-    what = ("word", "who", *_several(rows, "language"))
-    return headline(rows, what, 0, "nats of pointwise mutual information")
+    names = ("word", "who", *_several(rows, "language"))
+    return headline(rows, names, 0, "nats of pointwise mutual information")
 
 
 def _recalled(tables: Frames) -> pl.DataFrame:
@@ -178,8 +178,8 @@ def _values(tables: Frames) -> pl.DataFrame:
     rows = rows.drop_nulls("p")
     rows = rows.unique(["language", "scale", "axis"], keep="first", maintain_order=True)
     rows = _voided(rows, {"calibration": tables["calibration"]}, void_agreement, "language")
-    what = ("axis", *_several(rows, "scale"), "language")
-    return headline(rows, what, 3, "of 1 to 5", "language", "scale")
+    names = ("axis", *_several(rows, "scale"), "language")
+    return headline(rows, names, 3, "of 1 to 5", "language", "scale")
 
 
 def _countries(tables: Frames) -> pl.DataFrame:
@@ -189,23 +189,23 @@ def _countries(tables: Frames) -> pl.DataFrame:
     )
     names = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
     rows = rows.drop(names.values()).rename(names)
-    what = ("country", *_several(rows, "targets"))
-    return headline(rows, what, 0, "points, positive less negative", "targets")
+    labels = ("country", *_several(rows, "targets"))
+    return headline(rows, labels, 0, "points, positive less negative", "targets")
 
 
 def _axes(tables: Frames) -> pl.DataFrame:
     """Return a row for each axis, questionnaire and format, tested against random responses."""
-    place, axis = ("questionnaire", "response_format"), ["questionnaire", "axis"]
+    columns, axis = ("questionnaire", "response_format"), ["questionnaire", "axis"]
     rank = pl.col("reading").cast(pl.String).replace_strict(CHOSEN, default=None)
     rows = tables["coordinates"].filter(pl.col("corpus") == "", rank.is_not_null())
     rows = rows.drop("null", strict=False)
     random = tables["baselines"].filter(baseline="random answers", constants="corrected")
     nulls = random.select(*axis, null="value")
-    rows = rows.filter(rank == rank.min().over(place)).join(nulls, axis, maintain_order="left")
+    rows = rows.filter(rank == rank.min().over(columns)).join(nulls, axis, maintain_order="left")
     listed = tables["answered"].filter(reading="faithful").drop("reading")
-    rows = _voided(rows, {**tables, "listed": listed}, void_stances, "corpus", *place, "reading")
-    what = ("axis", "questionnaire", *_several(rows, "response_format"))
-    return headline(rows, what, "null", "unit", *place)
+    rows = _voided(rows, {**tables, "listed": listed}, void_stances, "corpus", *columns, "reading")
+    names = ("axis", "questionnaire", *_several(rows, "response_format"))
+    return headline(rows, names, "null", "unit", *columns)
 
 
 def lists(tables: Tables) -> pl.DataFrame:
