@@ -1,7 +1,7 @@
-"""Figures in four shapes: forest, curves, scatter and heat map, as SVG that is readable in grey.
+"""Figures of four types: forest, curves, scatter and heat map, as SVG readable in greyscale.
 
-Text stays text, and the same numbers give the same bytes. Lengths are pixels; the width of text is
-estimated, so that nothing has to be drawn to be measured.
+Text remains text, and equal numbers give equal bytes. Lengths are in pixels; the width of text is
+estimated, so no rendering is needed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 FONT = 11
 FAINT, HOLLOW = "#ddd", "#fff"
-TICKS = 5  # of an axis, about
-SLOPE = 0.6  # of slanted names: sine of their angle
+TICKS = 5  # approximate number per axis
+SLOPE = 0.6  # sine of the angle of slanted names
 COLUMNS = 3  # of panels with curves
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent),
@@ -50,7 +50,7 @@ class Mark(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Numbers along an axis; intervals are a band."""
+    """A curve with an optional band of intervals."""
 
     label: str
     xs: Sequence[float]
@@ -62,7 +62,7 @@ class Curve(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Points of one look in a plane, each (x, y), with whiskers (low, high) along both axes."""
+    """Points (x, y) with one mark, with whiskers (low, high) along both axes."""
 
     label: str
     positions: Sequence[Ends]
@@ -74,7 +74,7 @@ class Points(NamedTuple):
 
 @dataclass
 class Panel:
-    """A plane with axes; lengths of its elements are in units of the data."""
+    """A plane with axes; positions of its elements are in units of the data."""
 
     x: Ends
     y: Ends
@@ -83,11 +83,11 @@ class Panel:
     labels: tuple[str, str] = ("", "")
     xticks: Sequence[tuple[float, str]] | None = None  # round numbers
     yticks: Sequence[tuple[float, str]] | None = None
-    slanted: bool = False  # names of ticks below
+    slanted: bool = False  # slanted tick labels of the x axis
     elements: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Put ticks where none are given."""
+        """Set default ticks."""
         self.xticks = _ticks(self.x) if self.xticks is None else self.xticks
         self.yticks = _ticks(self.y) if self.yticks is None else self.yticks
 
@@ -100,20 +100,20 @@ class Panel:
         return (1 - (value - self.y[0]) / (self.y[1] - self.y[0])) * self.size[1]
 
     def draw(self, name: str, look: str = "", text: str = "", **attributes: str | float) -> None:
-        """Add an element, its attributes text or lengths."""
+        """Add an element with attributes: text or lengths."""
         places = (f'{k}="{v if isinstance(v, str) else length(v)}"' for k, v in attributes.items())
         inner = f">{escape(text)}</{name}>" if text else "/>"
         self.elements.append(" ".join([f"<{name}", *places, *([look] if look else [])]) + inner)
 
     def path(self, points: Iterable[Ends], look: str) -> None:
-        """Draw a line through points, or with ``fill`` in its look a face."""
+        """Draw a line through points, or an area if the style has ``fill``."""
         steps = [f"{length(self.across(x))} {length(self.down(y))}" for x, y in points]
         self.draw("path", look, d=f"M{'L'.join(steps)}")
 
     def spans(
         self, ends: Iterable[tuple[float, float, float]], stroke: str, *, upright: bool = False
     ) -> None:
-        """Draw level lines (low, high, height), or upright ones (low, high, from the left)."""
+        """Draw horizontal lines (low, high, y), or vertical ones (low, high, x)."""
         d = ""
         for low, high, level in ends:
             (x, y), end = ((level, low), high) if upright else ((low, level), high)
@@ -123,13 +123,13 @@ class Panel:
             self.draw("path", d=d, stroke=stroke)
 
     def marks(self, points: Iterable[Ends], mark: Mark, size: float = 4) -> None:
-        """Draw dots of one look."""
+        """Draw points with one mark."""
         d = "".join(_shape(mark.shape, self.across(x), self.down(y), size) for x, y in points)
         if d:
             self.draw("path", d=d, fill=mark.face, stroke=mark.edge)
 
     def words(self, point: Ends, text: str, look: str = "", move: Ends = (0, 0)) -> None:
-        """Write text, moved by some pixels."""
+        """Write text at a point, with an offset in pixels."""
         x, y = self.across(point[0]) + move[0], self.down(point[1]) + move[1]
         self.draw("text", look, text, x=x, y=y)
 
@@ -140,7 +140,7 @@ class Panel:
         self.draw("ellipse", cx=x, cy=y, rx=rx, ry=ry, fill=face, stroke="none")
 
     def margins(self) -> tuple[float, float, float]:
-        """Return the space that text takes to the left, above and below."""
+        """Return the space for text to the left, above and below."""
         across, down = (
             [_width(text) for _, text in ticks or ()] for ticks in (self.xticks, self.yticks)
         )
@@ -167,22 +167,22 @@ def forest(
     zero: Mapping[str, float] | None = None,
     spread: bool = False,
 ) -> str:
-    """Draw estimates with intervals, a line for each name, the first on top.
+    """Draw estimates with intervals, one line per name, the first at the top.
 
     Parameters
     ----------
     rows
-        Keys value, low and high, and those that are named here.
+        Keys value, low and high, and the keys named below.
     series, marks
-        Key of what is drawn one under the other on a line, and its marks.
+        Key of the series within a line, and their marks.
     panel, panels
-        Key of what is drawn side by side, and its order.
+        Key of the panels, and their order.
     filled
-        Key that says whether the mark is full.
+        Key of the boolean that fills the mark.
     zero
         The grey line of each panel: the null hypothesis, 0 unless given.
     spread
-        Whether all that is on a line has a height of its same.
+        Whether every estimate of a line has its own height.
     """
     rows = [row for row in rows if row["value"] is not None]
     marks = marks or {"": Mark()}
@@ -231,7 +231,7 @@ def forest(
 
 
 def _dots(plot: Panel, dots: Sequence[tuple[float, Row]], mark: Mark, filled: str) -> None:
-    """Draw the dots of one mark: intervals, full dots, then hollow ones."""
+    """Draw the points of one mark: intervals, filled points, then hollow ones."""
     spans = [(r["low"], r["high"], y) for y, r in dots if None not in (r["low"], r["high"])]
     low, high = plot.x
     plot.spans([(max(low, a), min(high, b), y) for a, b, y in spans], mark.edge)
@@ -247,7 +247,7 @@ def curves(
     title: str = "",
     limits: Ends | None = None,
 ) -> str:
-    """Draw lines, a panel for each name; without ``limits`` each has its own vertical axis."""
+    """Draw curves, one panel per name; without ``limits`` each has its own vertical axis."""
     plots: list[Panel] = []
     all_curves = [curve for lines in panels.values() for curve in lines]
     across = _around(x for curve in all_curves for x in curve.xs)
@@ -284,10 +284,10 @@ def scatter(
     legend: Sequence[tuple[str, str]] = (),
     size: tuple[float, float] = (360.0, 260.0),
 ) -> str:
-    """Draw points in a plane, a panel for each name.
+    """Draw points in a plane, one panel per name.
 
-    ``under``: draws what lies under the points.
-    ``reach``: further points that must be inside of the panels.
+    ``under``: draws the background of the points.
+    ``reach``: additional points that the axes must include.
     """
     all_points = [points for groups in panels.values() for points in groups]
     xs, ys = [p[0] for p in reach], [p[1] for p in reach]
@@ -323,7 +323,7 @@ def heat(
     ends: Ends,
     title: str = "",
 ) -> str:
-    """Draw numbers in shades, darker the larger, white where there is none."""
+    """Draw a heat map: larger numbers are darker, missing ones white."""
     size = (46.0 * len(columns), 30.0 * len(rows))
     across = [(c + 0.5, name) for c, name in enumerate(columns)]
     downwards = [(len(rows) - r - 0.5, name) for r, name in enumerate(rows)]
@@ -349,7 +349,7 @@ def heat(
 
 
 def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:
-    """Return the drawing of an entry of a legend."""
+    """Return the symbol of a legend entry."""
     line = f'<path d="M0 6H24" stroke="{stroke}" stroke-dasharray="{dash}"/>' if stroke else ""
     if mark is None:
         return line
@@ -359,7 +359,7 @@ def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:
 
 
 def box(face: str) -> str:
-    """Return the drawing of a legend's entry of a face."""
+    """Return the symbol of a legend entry for a fill colour."""
     return f'<rect width="24" height="12" fill="{face}"/>'
 
 
@@ -374,7 +374,7 @@ def _width(text: str) -> float:
 
 
 def _ticks(ends: Ends) -> list[tuple[float, str]]:
-    """Return round numbers inside of an interval, about :data:`TICKS`, and their texts.
+    """Return about :data:`TICKS` round numbers inside an interval, and their labels.
 
     Examples
     --------
@@ -389,7 +389,7 @@ def _ticks(ends: Ends) -> list[tuple[float, str]]:
 
 
 def _around(values: Iterable[float | None]) -> Ends:
-    """Return ends with some room around values."""
+    """Return the range of values with a margin."""
     numbers = [value for value in values if value is not None]
     low, high = min(numbers, default=0.0), max(numbers, default=1.0)
     room = 0.05 * (high - low) or 0.5
@@ -397,7 +397,7 @@ def _around(values: Iterable[float | None]) -> Ends:
 
 
 def _shape(name: str, x: float, y: float, r: float) -> str:
-    """Return the path of a mark around a place."""
+    """Return the path of a mark centred at a point."""
 
     def at(dx: float, dy: float) -> str:
         return f"{length(x + dx)} {length(y + dy)}"
@@ -417,10 +417,10 @@ def _assemble(
     legend: Sequence[tuple[str, str]] = (),
     below: str = "",
 ) -> str:
-    """Put panels, equal in size, into a grid and return the figure.
+    """Arrange panels of equal size in a grid and return the figure.
 
-    ``shows``: a description in words, for a reader who does not see the figure.
-    ``legend``: the drawing of each entry (24 by 12 pixels), and its name.
+    ``shows``: alternative text.
+    ``legend``: symbol (24 by 12 pixels) and name of each entry.
     ``below``: a label of the horizontal axes of all panels.
     """
     placed: list[tuple[Panel, float, float]] = []
