@@ -39,7 +39,7 @@ def plans(seconds: float, model: str = "") -> Iterator[Plan]:
     """
     pairs = [(p, name) for p in PROBES for name in assigned_models(p) if model in ("", name)]
     if not pairs:
-        raise UserError(f"{model}: not assigned to any probe; add it under assignments")
+        raise UserError(f"{model}: no probe is assigned to it; add it under assignments")
     for probe, name in Bar(pairs, desc="plan", unit="model"):
         yield plan(probe, name, seconds)
 

@@ -156,8 +156,7 @@ def sortable(frame: pl.DataFrame, labels: Sequence[str], facets: Sequence[str], 
     """Return the first rows of a table: labels, estimate, and some other columns."""
     excluded = {*labels, *facets, *ENDS, *NUMBERS}
     extra = [c for c in frame.columns if c not in excluded and frame[c].n_unique() > 1]
-    most_extra = OWN if "value" in frame.columns else 8
-    heads = {name: name.replace("_", " ") for name in extra[:most_extra]}
+    heads = {c: c.replace("_", " ") for c in extra[: OWN if "value" in frame.columns else 8]}
     numeric = frame.select(*heads).select(cs.numeric()).columns
     words = {name: name for name in labels} | {n: h for n, h in heads.items() if n not in numeric}
     columns = {*frame.columns} | ({"interval"} if "low" in frame.columns else set())
