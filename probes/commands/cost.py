@@ -27,7 +27,7 @@ class Plan(NamedTuple):
     probe: str
     model: str
     prompts: int
-    gigabytes: float | None  # of outputs
+    gigabytes: float | None  # size of outputs
     hours: float | None  # on this device
 
 

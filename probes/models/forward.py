@@ -271,9 +271,9 @@ class Filler(Adapter):
 class Reader(Filler):
     """A model whose head and last hidden states can be read at chosen positions."""
 
-    head: HeadOnly  # of `body`
+    head: HeadOnly  # hook on `body`
     body: Any  # submodule whose last states the head reads
-    options: Callable[[torch.Tensor, str], dict[str, Any]]  # of a forward pass, except tokens
+    options: Callable[[torch.Tensor, str], dict[str, Any]]  # inputs of a forward pass except tokens
 
     def look(self, ids: torch.Tensor, positions: torch.Tensor, language: str = "") -> torch.Tensor:
         """Return the logits (texts, vocabulary) of texts (texts, length) at one position each."""

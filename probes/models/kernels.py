@@ -52,7 +52,7 @@ SPELT_OUT = (activations.FastGELUActivation, activations.NewGELUActivation)
 # including its residual input: BERT and similar; DistilBERT
 LAST = (("encoder.layer", "attention.output"), ("transformer.layer", "sa_layer_norm"))
 TRIAL = (16, 5)  # texts and tokens on which the shortened layer must agree with the full one
-NAME = "plumbline"  # of the attention, registered in transformers
+NAME = "plumbline"  # name of the attention registered in transformers
 SPAN = 16  # tokens of the first spans; later ones grow with the number of tokens before them
 _reading = threading.local()  # batches run in several threads
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MASK = "<mask>"  # placeholder in prompts for the model's mask token
-DECIMALS = 6  # of log-probabilities; ranks after rounding, ties in order of candidates
+DECIMALS = 6  # decimals of log-probabilities; ranks after rounding, ties in order of candidates
 
 BEST = 20  # top words compared as sets
 
@@ -97,7 +97,7 @@ class Classes(NamedTuple):
     labels: tuple[str, ...]  # in the order of the model's config
     probabilities: tuple[float, ...]
     logprobs_nats: tuple[float, ...] = ()  # their logarithms before rounding
-    tokens: int = 0  # of the text, special ones included
+    tokens: int = 0  # tokens of the text with special ones
 
 
 class Represented(NamedTuple):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NAME = "{name}"  # placeholder for the person's name in templates
 
-Kind = Literal["masked", "causal", "seq2seq"]  # of models that fill
+Kind = Literal["masked", "causal", "seq2seq"]  # models with `fill`
 Pos = Literal["ADJ", "VERB"]
 
 

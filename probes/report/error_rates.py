@@ -21,7 +21,7 @@ SIZE, SIZE_01, FAMILIES, COVERAGE = (
 )
 WRONG, WRONG_FAMILIES = "wrong findings at .05", "families with a wrong finding"
 BOUNDS = {SIZE: 0.07, SIZE_01: 0.02, FAMILIES: 0.05}  # a conservative test is within bounds
-LEAST_COVERAGE = 0.93  # of 95% intervals
+LEAST_COVERAGE = 0.93  # lower bound for 95% intervals
 OF_NULL = (SIZE, SIZE_01, FAMILIES)
 WIDER = NormalDist().inv_cdf(0.995) / NormalDist().inv_cdf(0.975)  # a 99% interval over a 95% one
 TITLE = "Size, familywise error and coverage of these tests, by simulation"

@@ -67,7 +67,7 @@ class Section(NamedTuple):
 class Study(NamedTuple):
     """A page of the site, as ``page.yaml`` of a study declares it."""
 
-    name: str  # of the folder, the page and the study in the docs
+    name: str  # name of folder, page and study in the docs
     title: str
     about: str
     paper: str

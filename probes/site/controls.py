@@ -37,7 +37,7 @@ NOTE = (
 )
 ROW = {name: name for name in ("analysis", "measure", "reading", "item", "model")}
 NUMBERS = {"value": "value", "interval": "95% interval", "n": "n", "expected": "compared with"}
-KEYS = {measures.FOUND: "found", measures.ORDER: "order", measures.HOLD: "coverage"}  # of metrics
+KEYS = {measures.FOUND: "found", measures.ORDER: "order", measures.HOLD: "coverage"}  # metrics
 # Analyses of weights trained in the run, whose last bits depend on the device: git does not track
 # their metrics.
 TRAINED = ("shift", "compass", "fairness", "ensemble")

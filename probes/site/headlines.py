@@ -75,7 +75,7 @@ class Headline(NamedTuple):
     planted: str  # in positive controls
     kind: Kind
     analysis: str
-    tables: tuple[str, ...]  # of the analysis; without rows in the first there is no headline
+    tables: tuple[str, ...]  # no headline if the first table is empty
     rows: Callable[[Frames], pl.DataFrame]
     sources: Mapping[str, Source] = {}  # others, by name
 

@@ -82,7 +82,7 @@ class Recipe(Rates):
 class Checkpoint(NamedTuple):
     """A state of a model."""
 
-    name: str  # of its folder; empty for the original model
+    name: str  # folder name; empty for the original model
     corpus: str
     period: str
     share: float

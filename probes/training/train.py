@@ -97,10 +97,10 @@ class Tuning(NamedTuple):
     length: int  # maximum tokens of a text with special tokens; longer texts are split
     seed: int
     warmup: float = 0.0  # share of steps with a linearly rising learning rate
-    weight_decay: float = 0.0  # of weight matrices only, not of biases or layer norms
+    weight_decay: float = 0.0  # weight matrices only, not of biases or layer norms
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
-    precision: str = "float32"  # of products (GPU: TF32); bfloat16: mixed precision
+    precision: str = "float32"  # matrix products (GPU: TF32); bfloat16: mixed precision
     at_once: int = 0  # texts of this length in one pass of a process; 0: all
     masked: float = MASKED  # share of tokens that masked models predict
     optimizer: str = "adamw"
@@ -348,7 +348,7 @@ def _steps(rows: Rows, tuning: Tuning, done: int) -> Iterator[tuple[int, Step]]:
         order, ends = ordered(lengths, tuning, number)
         for within in range(max(0, done - number * epoch_steps), epoch_steps):
             step = number * epoch_steps + within
-            seed(tuning.seed * 1_000_003 + step)  # of masks, and of dropout
+            seed(tuning.seed * 1_000_003 + step)  # masks and dropout
             yield step, rows.select(order[ends[within] : ends[within + 1]])
 
 
