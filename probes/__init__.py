@@ -1,11 +1,11 @@
-"""Probes: prompts put to language models, and analyses of their responses."""
+"""Probes: prompts for language models, and analyses of their responses."""
 
 from pathlib import Path
 
 from plumbline.builders.core.params import STUDIES
 
 _HERE = Path(__file__).parent
-PROBES = {  # module: what it does
+PROBES = {  # module: its purpose
     "associations": "a model's words for names",
     "representations": "a model's representations of words",
     "completions": "a model's completions about social groups",
@@ -24,8 +24,8 @@ EACH = {  # analyses of single models
     "subgroups": "gender and sentiment among parts of the people",
     "robustness": "which numbers move with settings, names and templates",
 }
-POOLED = "pooled"  # folder of tables over groups of models, beside those of each
-OF_GROUPS = {"pmi": "pooled_pmi"}  # analyses of EACH that have such: what simulates these tables
+POOLED = "pooled"  # folder of tables over groups of models, next to those of single models
+OF_GROUPS = {"pmi": "pooled_pmi"}  # analysis of EACH with pooled tables: its simulation
 ALL = {  # analyses over all models at once
     "sentiment": "sentiments of the words that deviate most, men and women",
     "averages": "sentiment shares by language, averaged over models",
@@ -43,10 +43,10 @@ ALL = {  # analyses over all models at once
     "reliability": "what the scores of all studies vary with, and how far to trust them",
 }
 ACROSS = ("reliability",)  # folders of analyses over all studies
-ASIDE = {  # analyses of models that somebody names, which no stage runs; a folder has its name
+ASIDE = {  # analyses of models named by the user, run by no stage; in the folder of that name
     "comparison": "by how much two models differ, over the same names, groups, statements, texts",
 }
-CALIBRATED = {name: name for name in EACH} | {name: of for of, name in OF_GROUPS.items()}
+CALIBRATED = {name: name for name in EACH} | {tables: name for name, tables in OF_GROUPS.items()}
 CALIBRATED |= {name: name for name in (*ALL, *ASIDE)}  # table of error rates: its analysis
 
 

@@ -159,10 +159,10 @@ def _use(arguments: Arguments) -> None:
 def _pin(arguments: Arguments) -> None:
     from plumbline.probes.commands.params_overlay import pin
 
-    models = pin(arguments.file)
+    file, models = arguments.file, pin(arguments.file)
     for name, commit in models.written.items():
         print(f"{name}: {commit}")
-    print(f"{arguments.file}: {len(models.written)} pinned, {len(models.known)} were and are there")
+    print(f"{file}: {len(models.written)} pinned, {len(models.existing)} were and are there")
     for name in models.pickled:
         print(f"{name}: no safetensors; add the line `pickles: true` (docs/howto/models.md)")
 
@@ -300,8 +300,8 @@ def _run(arguments: Arguments) -> None:
     local = (
         not getattr(arguments, "part", None) and getattr(arguments, "runner", "local") == "local"
     )
-    several = isinstance(models, list) and len(models) > 1
-    if arguments.command in IN_PARALLEL and several and local:
+    multiple = isinstance(models, list) and len(models) > 1
+    if arguments.command in IN_PARALLEL and multiple and local:
         from plumbline.probes.core.run_probe import run_models
 
         run_models(arguments.command, models)  # type: ignore[arg-type]

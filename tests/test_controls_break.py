@@ -167,5 +167,5 @@ def test_a_control_that_is_not_as_it_should_be_has_a_known_limit_on_its_page(stu
     for row in table.drop_nulls("value").to_dicts():
         found = judged(row["analysis"], row)
         if found and found["verdict"] == NO:
-            failed.append((found["analysis"], found["measure"], explained(found, study, here=True)))
+            failed.append((found["analysis"], found["measure"], explained(found, study, full=True)))
     assert [check for check in failed if check[2] == "not explained"] == []

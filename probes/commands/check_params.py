@@ -1,4 +1,4 @@
-"""Checking the whole of params.yaml at once."""
+"""Check all of params.yaml at once."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from plumbline.probes.training import checkpoints, pretrain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-FLAT = ("models", "assignments", "controls", "waves", "publish")  # they hold no sections
-LOCAL = (".", "/", "data/")  # an id that begins so is a folder
-ABOVE = {  # list that must have the models of a list too
+FLAT = ("models", "assignments", "controls", "waves", "publish")  # without sections
+LOCAL = (".", "/", "data/")  # prefixes of an id that is a folder
+ABOVE = {  # list: the list that must contain all its models
     "words": "associations",
     "representations": "words",
     "subgroups": "associations",
@@ -35,7 +35,7 @@ ABOVE = {  # list that must have the models of a list too
 
 
 def sections() -> dict[str, type[Params]]:
-    """Return the model of every section of params.yaml, by dotted key, models left out."""
+    """Return the class of every section of params.yaml but `models`, by dotted key."""
     from plumbline.builders.fetch.http import Politeness
     from plumbline.builders.release.params import Params as Publish
     from plumbline.probes.stereotypes import waves
@@ -64,10 +64,10 @@ def sections() -> dict[str, type[Params]]:
 
 
 def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True) -> None:
-    """Validate every section, and report keys that nothing reads.
+    """Validate every section, and report unused keys.
 
-    ``source``: the file that has the models, where it is another one: named in the messages.
-    ``fetched``: whether the snapshots must be there.
+    ``source``: the file with the models, for messages; by default params.yaml.
+    ``fetched``: whether the snapshots must exist.
 
     Raises
     ------
@@ -76,10 +76,10 @@ def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True)
     """
     tree = read(path)
     names = [name for name in at(tree, "models") if NAME.fullmatch(str(name))]
-    known = sections() | {f"models.{name}": Model for name in names}
+    classes = sections() | {f"models.{name}": Model for name in names}
     problems = []
     try:
-        check_sections(known, path)
+        check_sections(classes, path)
     except UserError as problem:
         problems += str(problem).splitlines()[1:]
     parts = [_models(tree, source or FILE.name), _absent(tree) if fetched else ()]
@@ -88,37 +88,37 @@ def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True)
         planted = {name: world.model_dump(exclude_none=True) for name, world in worlds().items()}
         lists = _assigned_lists(tree)
         parts += [_assigned(tree, planted | models, lists), _trained(tree, planted | models, lists)]
-    for part in (*parts, _unknown(tree, known)):
+    for part in (*parts, _unknown(tree, classes)):
         problems += [f"  {problem}" for problem in part]
     if problems:
-        raise UserError("\n".join([f"params.yaml: {len(problems)} problem(s) to mend:", *problems]))
+        raise UserError("\n".join([f"params.yaml: {len(problems)} problem(s) to fix:", *problems]))
 
 
 def at(tree: Any, *keys: str) -> dict[str, Any]:
-    """Return a section of a tree of any shape; empty where there is none, or no mapping."""
+    """Return a section of a tree; empty if it is missing or not a mapping."""
     for key in keys:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree if isinstance(tree, dict) else {}
 
 
-def _unknown(tree: dict[str, Any], known: dict[str, type[Params]]) -> Iterator[str]:
+def _unknown(tree: dict[str, Any], classes: dict[str, type[Params]]) -> Iterator[str]:
     def hint(name: str, names: Iterable[str]) -> str:
         nearest = get_close_matches(name, list(names), 1)
         return f"did you mean {nearest[0]}? " if nearest else ""
 
-    tops = {"models", *(key.split(".")[0] for key in known)}
+    tops = {"models", *(key.split(".")[0] for key in classes)}
     for top in map(str, tree):
         if top not in tops:
-            yield f"{top}: unknown section; {hint(top, tops)}docs/params.md has those there are"
+            yield f"{top}: unknown section; {hint(top, tops)}docs/params.md lists all sections"
         elif top not in FLAT:
-            names = {key.split(".", 1)[1] for key in known if key.startswith(f"{top}.")}
+            names = {key.split(".", 1)[1] for key in classes if key.startswith(f"{top}.")}
             for name in sorted(set(at(tree, top)) - names):
                 near = hint(name, names)
                 yield f"{top}.{name}: unknown; {near}there are {', '.join(sorted(names))}"
 
 
 def _models(tree: dict[str, Any], file: str) -> Iterator[str]:
-    """Yield problems of names, of missing commits, and of folders, read off their small files."""
+    """Yield problems with names, missing commits, and the small files of folders."""
     if not isinstance(tree.get("models") or {}, dict):
         yield "models: needs entries, each a name with id and revision, or endpoint"
     unpinned = []
@@ -143,7 +143,7 @@ def _models(tree: dict[str, Any], file: str) -> Iterator[str]:
 
 
 def named_snapshots(tree: dict[str, Any]) -> dict[str, Any]:
-    """Return the folders of snapshots that the params name, by key."""
+    """Return the folders of the snapshots in the params, by key."""
     named = {
         f"datasets.{name}.snapshot": at(tree, "datasets", name).get("snapshot")
         for name in at(tree, "datasets")
@@ -182,7 +182,7 @@ def _assigned_lists(tree: dict[str, Any]) -> dict[str, list[Any]]:
 def _assigned(
     tree: dict[str, Any], models: dict[str, Any], lists: dict[str, list[Any]]
 ) -> Iterator[str]:
-    """Yield models that are assigned and missing, or lack what is needed."""
+    """Yield assigned models that are missing or do not meet the requirements of a probe."""
     for probe, names in lists.items():
         for name in sorted({name for name in names if names.count(name) > 1}):
             yield f"assignments.{probe}: {name} is named twice, or is one of its controls"
@@ -207,7 +207,7 @@ def _assigned(
 def _trained(
     tree: dict[str, Any], models: dict[str, Any], lists: dict[str, list[Any]]
 ) -> Iterator[str]:
-    """Yield trainings that the params ask for and that cannot be done."""
+    """Yield requested trainings that are impossible."""
     training = at(tree, *pretrain.KEY.split("."))
     corpora, where = training.get("corpora"), f"{pretrain.KEY}.corpora"
     if not isinstance(corpora, dict):
@@ -221,7 +221,7 @@ def _trained(
     rates = training.get("learning_rate")
     for name in lists.get("stances", ()):
         kind, chosen = at(models, name).get("kind", "masked"), corpora.get(name)
-        if chosen is None:  # the stage depends on it: a model that is added trains no other again
+        if chosen is None:  # the stage depends on it alone, so adding a model retrains no other
             yield f"{where}: no entry for {name} of assignments.stances; write []"
         elif chosen and kind not in pretrain.TRAINED:
             yield f"{where}: {name} is of kind {kind}, which is not trained further; write []"

@@ -1,7 +1,7 @@
-"""Cost of a run, before it runs: prompts, disk space and hours.
+"""Estimate the cost of a run: prompts, disk space and hours.
 
-Hours are the number of prompts times the measured seconds of a batch: small shards of each config
-are computed on the device at hand, as the run would do it.
+Hours are extrapolated from trials: small shards of each config are timed on the current device,
+computed as in a run.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from plumbline.probes.models.params import pointer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BATCH = 100  # prompts of one step of a trial, about
+BATCH = 100  # approximate number of prompts in one step of a trial
 
 
 class Plan(NamedTuple):
-    """Cost of one probe with one model; None where it cannot be tried."""
+    """Cost of one probe with one model; None where no trial is possible."""
 
     probe: str
     model: str
     prompts: int
-    gigabytes: float | None  # of outputs
+    gigabytes: float | None  # size of outputs
     hours: float | None  # on this device
 
 
-def plans(seconds: float, only: str = "") -> Iterator[Plan]:
+def plans(seconds: float, model: str = "") -> Iterator[Plan]:
     """Yield the cost of every probe with every model that is assigned to it.
 
     ``seconds``: minimum duration of each trial.
-    ``only``: a single model.
+    ``model``: a single model.
     """
-    pairs = [(p, name) for p in PROBES for name in assigned_models(p) if only in ("", name)]
+    pairs = [(p, name) for p in PROBES for name in assigned_models(p) if model in ("", name)]
     if not pairs:
-        raise UserError(f"{only}: no probe is assigned to it; name it under assignments")
+        raise UserError(f"{model}: no probe is assigned to it; add it under assignments")
     for probe, name in Bar(pairs, desc="plan", unit="model"):
         yield plan(probe, name, seconds)
 
@@ -50,7 +50,7 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
     Raises
     ------
     UserError
-        If a dataset is not validated, or the model cannot be loaded or lacks what the probe needs.
+        If a dataset is not validated, or the model cannot be loaded or does not suit the probe.
     """
     task = Task(probe, name)
     amounts: dict[str, int] = task.module.amount(task.params, task.model, task.folders)
@@ -83,12 +83,12 @@ def table(planned: list[Plan]) -> str:
         "| probe | model | prompts | outputs, GB | hours on this device |",
         "|---|---|---:|---:|---:|",
     ]
-    for one in planned:
-        if one.hours is not None:
-            cost = f"{one.gigabytes:.3f} | {one.hours:.2f}"
-        elif pointer(one.model).is_file():
-            cost = " | not tried: it trains"
+    for row in planned:
+        if row.hours is not None:
+            cost = f"{row.gigabytes:.3f} | {row.hours:.2f}"
+        elif pointer(row.model).is_file():
+            cost = " | no trial: it trains"
         else:
-            cost = f" | bring it first: make repro STAGE=weights@{one.model}"
-        lines.append(f"| {one.probe} | {one.model} | {one.prompts:,} | {cost} |")
+            cost = f" | missing model: make repro STAGE=weights@{row.model}"
+        lines.append(f"| {row.probe} | {row.model} | {row.prompts:,} | {cost} |")
     return "\n".join(lines)

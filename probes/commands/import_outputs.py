@@ -1,9 +1,9 @@
-"""Completions and profiles of others, analysed as those of the study stereotypes.
+"""Import external completions and profiles, and analyse them as in the study stereotypes.
 
-Lists are a JSON object of queries, each with its words and their scores, best first, as Choenni et
-al. (2021) released theirs, or CSV with the columns query, word and score. Profiles are CSV with the
-columns category, group, and the percent of each affect. They become outputs and tables in a folder
-of their own, by :mod:`recall`, :mod:`emotions` and :mod:`rsa`.
+Lists are a JSON object that maps each query to its words and scores, best first, as released by
+Choenni et al. (2021), or CSV with the columns query, word and score. Profiles are CSV with the
+columns category, group, and the percent of each affect. Outputs and the tables of :mod:`recall`,
+:mod:`emotions` and :mod:`rsa` are written into a separate folder.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Score = Literal["typicality", "probability", "logprob"]
 LANGUAGE = "en"
 VERSION = "0.1.0"
-WORDS = 10_000  # words that a profile of percents without counts is taken to be of
+WORDS = 10_000  # assumed number of words in a profile without counts
 
 
 def run(
@@ -39,12 +39,12 @@ def run(
 ) -> Iterator[Path]:
     """Write outputs and tables under ``into``, and yield the folders of the tables.
 
-    ``lists``, ``profiles``: files by the name of a model.
+    ``lists``, ``profiles``: files by model name.
 
     Raises
     ------
     UserError
-        If there is nothing to import, a file is malformed, or a query is about no known group.
+        If there is no input, a file is malformed, or a query contains no known group.
     """
     if not lists and not profiles:
         raise UserError("nothing to import: name lists or profiles")
@@ -80,13 +80,13 @@ def _queries(stereotypes: Path) -> pl.DataFrame:
     """Return category, group, template and query of all known queries."""
     params = section("probes.completions", completions.Params)
     templates = params.frames[LANGUAGE].templates.values()
-    usual = {template.lower() for own in templates for template in own}
-    known = suggestions(stereotypes, LANGUAGE, "category", "group", "template", "query").unique()
-    return known.sort(known.columns).with_columns(rewritten=~pl.col("template").is_in(usual))
+    usual = {template.lower() for texts in templates for template in texts}
+    queries = suggestions(stereotypes, LANGUAGE, "category", "group", "template", "query").unique()
+    return queries.sort(queries.columns).with_columns(rewritten=~pl.col("template").is_in(usual))
 
 
 def _completions(path: Path, score: Score, groups: pl.DataFrame) -> pl.DataFrame:
-    """Return the lists of a file as outputs of the probe ``completions``."""
+    """Convert the lists of a file to outputs of the probe ``completions``."""
     rows = _read(path).with_columns(rank=pl.int_range(1, pl.len() + 1).over("query"))
     if unknown := sorted(set(rows["query"]) - set(groups["query"])):
         raise UserError(
@@ -108,7 +108,7 @@ def _completions(path: Path, score: Score, groups: pl.DataFrame) -> pl.DataFrame
 
 
 def _read(path: Path) -> pl.DataFrame:
-    """Return query, word and score of a file of lists, in its order."""
+    """Read query, word and score from a file of lists, in file order."""
     schema = {"query": pl.String, "word": pl.String, "score": pl.Float64}
     try:
         if path.suffix == ".json":
@@ -136,7 +136,7 @@ def _refuse(path: Path, rows: pl.DataFrame, problem: str) -> None:
 
 
 def _profiles(path: Path, name: str) -> pl.DataFrame:
-    """Return rows of the table ``emotions`` for groups, from a CSV of percents."""
+    """Read group rows of the table ``emotions`` from a CSV of percents."""
     needed = ["category", "group", *AFFECTS]
     try:
         table = pl.read_csv(path)

@@ -1,8 +1,8 @@
-"""``use`` and ``pin``: files laid over the params, and commits of models, comments unchanged.
+"""``use`` and ``pin``: overlay params, and pin commits of models; comments are preserved.
 
-A file under ``params/`` has the settings in which a study differs. It is laid over the params field
-by field: a field that it has replaces the field, the others of the section stay, and ``models`` is
-replaced as a whole. ``DAY`` in the path of a snapshot stands for the day of the fetch.
+An overlay under ``params/`` has the settings in which a study differs. Each of its fields replaces
+the same field of the params, the other fields of the section are retained, and ``models`` is
+replaced completely. ``DAY`` in the path of a snapshot is a placeholder for the day of the fetch.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ DEPTHS = {"models": 0, "assignments": 1, "controls": 1, "waves": 1, "publish": 1
 DAY = "DAY"  # in the path of a snapshot
 RAW = "data/raw/"
 PRIVATE = "private/"  # a user's own files
-HATE = ("derived", "corpora", "hate")  # the filter of corpora, a model too
+HATE = ("derived", "corpora", "hate")  # the model that filters corpora
 FORM = YAML()
-FORM.preserve_quotes = True  # DVC's reader refuses bare addresses inside of braces
-FORM.width = 4096  # a line stays one line
+FORM.preserve_quotes = True  # DVC's parser rejects unquoted addresses inside braces
+FORM.width = 4096  # lines are not wrapped
 FORM.indent(mapping=2, sequence=4, offset=2)
 
 
@@ -41,22 +41,22 @@ class Pinned(NamedTuple):
     """Models of a file after pinning."""
 
     written: dict[str, str]  # new commit by model
-    known: list[str]  # models whose commit the Hub has
+    existing: list[str]  # models whose commit exists on the Hub
     pickled: list[str]  # models without safetensors at their commit, and without `pickles: true`
 
 
 def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
-    """Lay a file over the params, and return the sources that are still to be fetched.
+    """Overlay a file on the params, and return the sources that are still to be fetched.
 
-    A field is changed in the file that has it: params.yaml, or one beside the code that reads it.
+    A field is changed in the file that contains it: params.yaml, or one next to the code using it.
 
-    ``mirror``: whether the sources will be read from a mirror, for which no contact is needed.
+    ``mirror``: whether the sources will be read from a mirror, which requires no contact.
 
     Raises
     ------
     UserError
-        All problems of the outcome, snapshots to be fetched left out; the params are then as
-        before.
+        All problems of the result except snapshots to be fetched; the params are then
+        unchanged.
     """
     check_with(path, day, fetched=False, mirror=mirror)
     trees = {file: FORM.load(file.read_text(encoding="utf-8")) for file in files()}
@@ -72,10 +72,10 @@ def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
 
 
 def check_with(path: Path, day: str, *, fetched: bool = True, mirror: bool = False) -> None:
-    """Check the params as they would be with a file laid over them.
+    """Check the params that result from an overlay.
 
-    ``fetched``: whether all snapshots must be there already. For those that are not, the user's own
-    files must be there.
+    ``fetched``: whether all snapshots must exist. For missing ones, the user's own files must
+    exist.
     ``mirror``: as in :func:`use`.
 
     Raises
@@ -93,13 +93,13 @@ def check_with(path: Path, day: str, *, fetched: bool = True, mirror: bool = Fal
         except UserError as problem:
             problems = [*str(problem).splitlines()[1:], *problems]
     if problems:
-        raise UserError("\n".join([f"{path}: {len(problems)} problem(s) to mend:", *problems]))
+        raise UserError("\n".join([f"{path}: {len(problems)} problem(s) to fix:", *problems]))
 
 
 def pin(path: Path) -> Pinned:
     """Write the commit of ``main`` next to every id without one, and look up all others.
 
-    So a missing commit is known before anything runs. Comments and layout of the file are
+    Missing commits are thus reported before a run. Comments and layout of the file are
     preserved.
 
     Raises
@@ -109,7 +109,7 @@ def pin(path: Path) -> Pinned:
     """
     from plumbline.builders.release import hub
 
-    read(path)  # reports what is wrong with it
+    read(path)  # reports syntax errors
     tree = FORM.load(path.read_text(encoding="utf-8"))
     entries = {f"models.{name}": (entry, "id") for name, entry in at(tree, "models").items()}
     entries[".".join(HATE)] = at(tree, *HATE), "model"
@@ -132,19 +132,19 @@ def pin(path: Path) -> Pinned:
         if not entry.get("pickles") and not any(f.endswith(".safetensors") for f in weights):
             pinned.pickled.append(name)
         if entry.get("revision"):
-            pinned.known.append(name)
+            pinned.existing.append(name)
         else:
             entry.insert(list(entry).index(key) + 1, "revision", commit)
             pinned.written[name] = commit
     if pinned.written:
         _write(tree, path)
     if problems:
-        raise UserError("\n".join([f"{path}: {len(problems)} problem(s) to mend:", *problems]))
+        raise UserError("\n".join([f"{path}: {len(problems)} problem(s) to fix:", *problems]))
     return pinned
 
 
 def composed(path: Path, day: str) -> dict[str, Any]:
-    """Return the params with a file laid over them."""
+    """Return the params with an overlay applied."""
     tree = read(FILE)
     lay(tree, parse(path))
     _date(tree, day)
@@ -172,7 +172,7 @@ def _write(tree: Any, path: Path) -> None:
 
 
 def _fields(over: Any, *keys: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the keys and the value of each field."""
+    """Yield the keys and value of each field."""
     for key, value in over.items():
         inner = (*keys, key)
         if len(inner) <= DEPTHS.get(inner[0], 2) and isinstance(value, dict):
@@ -204,13 +204,13 @@ def _date(tree: Any, day: str) -> None:
 
 
 def unfetched(tree: dict[str, Any]) -> list[str]:
-    """Return the sources of which a named snapshot is missing, sorted."""
+    """Return the sources with a missing snapshot, sorted."""
     absent = (folder for folder in absent_snapshots(tree).values() if folder.startswith(RAW))
     return sorted({folder.removeprefix(RAW).split("/")[0] for folder in absent})
 
 
 def _missing(tree: dict[str, Any], *, mirror: bool) -> Iterator[str]:
-    """Yield what only the user can provide: a contact, files, keys of remote models."""
+    """Yield missing inputs from the user: a contact, files, keys of remote models."""
     sources = unfetched(tree)
     if sources and not mirror and not at(tree, "sources", "politeness").get("contact"):
         yield "sources.politeness.contact: empty; write your e-mail or address into params.yaml"

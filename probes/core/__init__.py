@@ -1,1 +1,1 @@
-"""Analyses: one module each, from outputs to tables. No analysis ever runs a model."""
+"""Analyses, one module each, turn outputs into tables. No analysis runs a model."""

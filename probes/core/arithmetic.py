@@ -1,4 +1,4 @@
-"""Arithmetic with the same last bits on every processor."""
+"""Bitwise reproducible arithmetic across processors."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import sys
 
 
 def same_arithmetic(*, training: bool = False) -> None:
-    """Let a process that has not imported torch compute the same bits on every processor.
+    """Make a process that has not imported torch compute the same bits on every processor.
 
-    MKL's exp and log differ in last bits between Intel's processors and AMD's; torch's, MKL's and
-    oneDNN's own kernels between those with AVX-512 and without. The path that all of them have is
-    up to twice as slow on a CPU; on a GPU nothing changes. Once torch is imported it is too late.
+    The last bits of MKL's exp and log differ between Intel and AMD processors, those of the kernels
+    of torch, MKL and oneDNN between processors with and without AVX-512. The common code path is up
+    to twice as slow on a CPU; GPUs are unaffected. No effect once torch is imported.
 
     Parameters
     ----------
     training
-        Whether weights are trained: their last bits grow over thousands of steps.
+        Whether weights are trained: differences in last bits grow over thousands of steps.
     """
     if "torch" in sys.modules:
         return

@@ -1,7 +1,7 @@
-"""Which models each probe runs on: the user's (`assignments`) and the controls (`controls`).
+"""The models of each probe: the user's (`assignments`) and the controls (`controls`).
 
-The lists stand apart from the params of the probes: a model that is added must not make the
-outputs of the others out of date.
+The lists are separate from the params of the probes, so that adding a model does not make the
+outputs of other models out of date.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import check, read
 from plumbline.probes import EACH, POOLED
 
-LISTS = {  # list that an analysis of single models follows, where it has none of its own name
+LISTS = {  # list of models used by an analysis of single models without a list of its own
     "pmi": "words",
     "latent": "words",
     "supersenses": "words",
@@ -23,7 +23,7 @@ LISTS = {  # list that an analysis of single models follows, where it has none o
 
 
 class Params(Section):
-    """Names of models, for each probe and for the analyses that take long."""
+    """Names of models, for each probe and for long-running analyses."""
 
     associations: list[str] = Field([], description="pmi over groups, sentiment and anova follow")
     words: list[str] = Field([], description="of associations: pmi, latent and supersenses")
@@ -42,7 +42,7 @@ class Params(Section):
 
 
 class Controls(Params):
-    """The worlds of each probe, which are its positive and negative controls."""
+    """The worlds of each probe: its positive and negative controls."""
 
     sets: list[Literal["sample"]] = Field(
         default=[],
@@ -60,7 +60,7 @@ def assigned_models(name: str) -> tuple[str, ...]:
 def stage_of(name: str, model: str = "") -> str:
     """Return the stage of dvc.yaml that makes the outputs or tables of a model, or of all models.
 
-    One stage makes those of all planted worlds, and one those over groups of models.
+    All planted worlds share one stage, and all groups of models another.
     """
     controls = _lists().get("controls")
     if controls and model in getattr(controls, LISTS.get(name, name), ()):

@@ -1,4 +1,4 @@
-"""Calls of a function on a Ray cluster."""
+"""Function calls on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from plumbline.builders.core.errors import UserError
 
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # it would call home; must stand before the import
-os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its C++ part writes on our stderr
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # no telemetry; must precede the import
+os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its C++ part writes to our stderr
 
 try:
     import ray
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 STORE = 1 << 30  # bytes for results on their way to the driver, in a local cluster
-PATIENCE_S = 6 * 3600  # in which some call must return
-RETRIES = 3  # of a call whose process or node dies
+PATIENCE_S = 6 * 3600  # within which at least one call must return
+RETRIES = 3  # for a call whose process or node dies
 
 
 def each(
@@ -42,24 +42,24 @@ def each(
     *,
     gpu: bool = False,
 ) -> Iterator[tuple[int, T]]:
-    """Call a function with each of several arguments on the cluster, and yield what it returns.
+    """Call a function with each of several arguments on the cluster, and yield the results.
 
-    In no order, each with its place among the arguments. Processes are used again, so that a
-    function may cache a loaded model. A call whose process or node dies is made again.
+    Results come in any order, each with the index of its arguments. Processes are reused, so a
+    function may cache a loaded model. A call whose process or node dies is retried.
 
     Parameters
     ----------
     workers
-        Calls at once; 0 for one a GPU, or without GPUs for one a CPU but one.
+        Concurrent calls; 0: one per GPU, or without GPUs one per CPU except one.
     gpu
-        Whether each takes a GPU, if the cluster has any.
+        Whether each call takes a GPU, if the cluster has any.
 
     Raises
     ------
     Exception
-        As raised in a call.
+        The exception raised in a call.
     UserError
-        If no call returns for long, or its process dies again and again.
+        If no call returns within ``PATIENCE_S``, or its process dies repeatedly.
     """
     with _cluster():
         resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
@@ -70,18 +70,18 @@ def each(
         todo, running = list(enumerate(arguments))[::-1], dict[Any, int]()
         while todo or running:
             while todo and len(running) < most:
-                place, values = todo.pop()
-                running[task.remote(str(Path.cwd()), function, values)] = place
+                job, values = todo.pop()
+                running[task.remote(str(Path.cwd()), function, values)] = job
             done, _ = ray.wait(list(running), num_returns=1, timeout=PATIENCE_S)
             if not done:
                 raise UserError(f"no call returned in {PATIENCE_S} s: no room for a process?")
-            place = running.pop(done[0])
+            job = running.pop(done[0])
             try:
-                yield place, ray.get(done[0])
+                yield job, ray.get(done[0])
             except RayTaskError as error:
                 raise error.cause from None
             except RayError as error:
-                raise UserError(f"{arguments[place]}: {str(error).splitlines()[-1]}") from None
+                raise UserError(f"{arguments[job]}: {str(error).splitlines()[-1]}") from None
 
 
 def _call(folder: str, function: Callable[..., T], values: tuple[Any, ...]) -> T:
@@ -92,21 +92,21 @@ def _call(folder: str, function: Callable[..., T], values: tuple[Any, ...]) -> T
 
 @contextlib.contextmanager
 def _cluster() -> Iterator[None]:
-    """Join the cluster at ``RAY_ADDRESS``, or have one on this machine for as long as needed."""
+    """Join the cluster at ``RAY_ADDRESS``, or start a temporary one on this machine."""
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     folder = None
     if not os.environ.get("RAY_ADDRESS"):
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else it goes to ~/.ray
         folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
         options |= {
-            "address": "local",  # else Ray joins whatever cluster it finds on this machine
+            "address": "local",  # else Ray joins any cluster that it finds on this machine
             "include_dashboard": False,
             "object_store_memory": STORE,
             "_temp_dir": folder,
         }
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(null, 2)  # its C++ part writes there, although it was set to be quiet
+        os.dup2(null, 2)  # its C++ part writes there despite its log level
         try:
             ray.init(**options)
         finally:

@@ -1,11 +1,11 @@
-"""Running an analysis over outputs, into loadable tables.
+"""Run an analysis over outputs, and write loadable tables.
 
 An analysis is a module of a study with
 
 - ``DATASETS``, ``OUTPUTS``, ``TABLES``: the datasets, probes and other analyses that it reads, if
-  any; one with datasets alone is of no model; ``BESIDE``: probes of other models,
-- ``SCHEMAS``: its tables; ``Params``; ``run(inputs, params)``, which returns them; and
-  ``pooled(inputs, params)``, if it has it: those over groups of models.
+  any (without the last two it concerns no model); ``BESIDE``: probes of other models,
+- ``SCHEMAS``: its tables; ``Params``; ``run(inputs, params)``, which returns the tables; and
+  optionally ``pooled(inputs, params)``, which returns those over groups of models.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Inputs(NamedTuple):
     """The inputs of an analysis."""
 
-    models: tuple[str, ...]  # names in params.yaml, sorted; one alone where ``EACH``
+    models: tuple[str, ...]  # names in params.yaml, sorted; a single one in ``EACH``
     datasets: dict[str, Path]  # validated
     data: Path = Path("data")
 
@@ -39,19 +39,19 @@ class Inputs(NamedTuple):
         return self.data / "outputs" / probe / model
 
     def weights(self, model: str) -> Path:
-        """Return the folder of a planted world: what was planted, and the settings."""
+        """Return the folder of a planted world, with its planted effects and settings."""
         return self.data / "samples" / "worlds" / model
 
     def tables(self, analysis: str, model: str = "") -> Path:
-        """Return the folder of another analysis's tables, for a model where it has such."""
+        """Return the folder of another analysis's tables, by model if they are."""
         return self.data / "tables" / analysis / model
 
 
 def analyse(name: str, model: str = "") -> Path:
     """Run an analysis, of one model or over all, and return the folder of its tables.
 
-    Over all models, one of single models has those of groups. A UserError if an input is missing,
-    or the params are wrong.
+    Without a model, an analysis of single models returns the tables over groups. A missing input
+    or invalid params raise a UserError.
     """
     module: Any = importlib.import_module(module_of(name))
     params: Any = section(f"analysis.{name}", module.Params)
@@ -62,7 +62,7 @@ def analyse(name: str, model: str = "") -> Path:
     for folder, maker, subject in folders:
         if not (folder / front_matter.CARD).is_file():
             stage = stage_of(maker, subject)
-            raise UserError(f"{folder}: nothing there; run `make repro STAGE={stage}` first")
+            raise UserError(f"{folder}: no tables or outputs; run `make repro STAGE={stage}` first")
     groups = name in EACH and not model
     with during(f"{name} {model}".rstrip()):
         tables = (module.pooled if groups else module.run)(inputs, params)
@@ -94,7 +94,7 @@ def write_tables(
 
 
 def _models(module: Any) -> tuple[str, ...]:
-    """Return the models that the first probe of an analysis, or of its inputs, runs on."""
+    """Return the models assigned to the first probe of an analysis, or of its input analyses."""
     for probe in getattr(module, "OUTPUTS", ()):
         return assigned_models(probe)
     for analysis in getattr(module, "TABLES", ()):
@@ -103,9 +103,9 @@ def _models(module: Any) -> tuple[str, ...]:
 
 
 def _folders(name: str, module: Any, inputs: Inputs) -> Iterator[tuple[Path, str, str]]:
-    """Yield the folders that an analysis reads, each with its maker and its model.
+    """Yield the input folders of an analysis, each with the stage that made it and its model.
 
-    Datasets are left out, unless there is nothing else: outputs and tables name them.
+    Datasets are left out if there are outputs or tables, which name them.
     """
     probes, analyses = getattr(module, "OUTPUTS", ()), getattr(module, "TABLES", ())
     if not (probes or analyses):

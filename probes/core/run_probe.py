@@ -1,8 +1,8 @@
-"""Running a probe over a model, shard by shard, into a loadable dataset of raw responses.
+"""Run a probe on a model, shard by shard, and write a loadable dataset of raw responses.
 
-A shard that is written is done: a run that was killed continues with the next one, and ends with
-the same bytes, as long as the inputs are the same. How a run is executed (here, in several
-processes, on a cluster, in parts) is no parameter of its stage, since it does not change a byte.
+A killed run continues after the last shard written, and ends with the same bytes if its inputs are
+unchanged. The way of execution (locally, in several processes, on a cluster, in parts) is not a
+parameter of the stage, since it does not change a byte.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ OUTPUTS = Path("data/outputs")
 REQUEST = "request.json"
 LIBRARIES = ("torch", "transformers", "tokenizers", "pyarrow")
 PROGRAM = "plumbline.probes.__main__"  # `python -m plumbline.probes`, which starts this
-TINY = 40_000_000  # bytes of weights that one thread trains as fast as several: training.SMALL
-FEW = 4  # shards for which another process is not worth its start
+TINY = 40_000_000  # bytes of weights up to which several threads gain nothing: training.SMALL
+FEW = 4  # shards below which starting another process does not pay
 
 
 class Execution(NamedTuple):
     """Options of execution, none of which changes the outputs."""
 
     runner: str = "local"  # or ray
-    workers: int = 0  # on a cluster; 0 for one a GPU, or all cores but one
+    workers: int = 0  # on a cluster; 0: one per GPU, or all cores but one
     part: tuple[int, int] | None = None  # (i, n): only every n-th shard, from the i-th on
 
 
@@ -63,13 +63,13 @@ LOCAL = Execution()
 def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
     """Run a probe on one model and return the folder of its outputs.
 
-    A UserError if an input is not validated, or the model is missing or cannot do what is needed.
+    A UserError if an input is not validated, or the model is missing or of an unsuitable kind.
     """
     task = Task(probe, name)
     path = pointer(name)
     if not path.is_file():
         raise UserError(
-            f"{path}: the model is not there; run `make repro STAGE=weights@{name}` first"
+            f"{path}: the model is missing; run `make repro STAGE=weights@{name}` first"
         )
     final = OUTPUTS / probe / name
     shards = task.shards()
@@ -80,10 +80,10 @@ def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
         todo = [shard for shard in todo if shards.index(shard) % parts == first - 1]
     bar = Bar(total=len(todo), desc=f"{probe} {name}", unit="shard")
     with bar, closing(_finished(task, todo, execution)) as finished:
-        for place, body in finished:
-            write_bytes(partial / todo[place].path(), body)  # whole or not at all
+        for index, body in finished:
+            write_bytes(partial / todo[index].path(), body)  # complete or not at all
             bar.update()
-    if execution.part:  # others may still be writing: the command without a part finishes
+    if execution.part:  # others may still be writing; a run without a part finishes
         return partial
     for unfinished in partial.rglob(".*"):
         unfinished.unlink()
@@ -94,7 +94,7 @@ def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
 
 
 def _finished(task: Task, todo: list[Shard], execution: Execution) -> Generator[tuple[int, bytes]]:
-    """Yield the place and the bytes of shards as they are finished."""
+    """Yield the index and bytes of each shard when it is finished."""
     arguments = [(task.probe, task.name, shard) for shard in todo]
     if todo and execution.runner == "ray":
         from plumbline.probes.core.ray_runner import each as each_on_cluster
@@ -104,13 +104,13 @@ def _finished(task: Task, todo: list[Shard], execution: Execution) -> Generator[
         yield from each(_compute, arguments, number, ALONE)
     elif todo:
         worker = Worker(task.probe, task.name)
-        yield from ((place, worker(shard)) for place, shard in enumerate(todo))
+        yield from ((index, worker(shard)) for index, shard in enumerate(todo))
 
 
 def processes(task: Task, shards: int) -> int:
-    """Return the number of processes for some shards; more than one only for tiny trainings.
+    """Return the number of processes for a number of shards: above 1 only for tiny trainings.
 
-    For them one thread is as fast as several, so that other cores would wait.
+    One thread trains a tiny model as fast as several, which would leave other cores idle.
     """
     if not getattr(task.module, "TRAINS", False) or shards < FEW or task.model.id is None:
         return 1
@@ -139,7 +139,7 @@ def run_models(command: str, models: Sequence[str]) -> None:
     """
     number = min(len(models), len(os.sched_getaffinity(0)))
     statuses = dict(each(_run_model, [(command, model) for model in models], number, ALONE))
-    if failed := [model for place, model in enumerate(models) if statuses[place]]:
+    if failed := [model for index, model in enumerate(models) if statuses[index]]:
         raise UserError(f"{command} failed for {', '.join(failed)}: see above")
 
 
@@ -151,7 +151,7 @@ def _run_model(command: str, model: str) -> int:
 def _resume(final: Path, task: Task, *, alone: bool) -> Path:
     """Return the working folder: that of a killed run, if its inputs were the same.
 
-    A UserError if they were others, and other parts of the run may be at work there.
+    A UserError if they differ and other parts of the run may be writing there.
     """
     text, partial = json.dumps(request(task), sort_keys=True), store.partial(final)
     note = partial / REQUEST
@@ -164,7 +164,7 @@ def _resume(final: Path, task: Task, *, alone: bool) -> Path:
     elif any(partial.rglob("*.parquet")):
         raise UserError(
             f"{partial}: holds parts of a run with other params, data, code or libraries; "
-            "remove it if no job is at work there, and start all parts again"
+            "remove it if no job is writing there, and restart all parts"
         )
     partial.mkdir(parents=True, exist_ok=True)
     note.write_text(text, encoding="utf-8")
@@ -172,7 +172,7 @@ def _resume(final: Path, task: Task, *, alone: bool) -> Path:
 
 
 def request(task: Task) -> dict[str, Any]:
-    """Return all that the responses depend on; a run continues one with the same request."""
+    """Return everything that determines the responses; only an equal request is resumed."""
     top = Path(__file__).parents[1]
     study = Path(str(task.module.__file__)).parent
     code = [*top.glob("models/**/*.py"), *top.glob("prompts/*.py"), *study.glob("*.py")]
@@ -203,7 +203,7 @@ def _card(partial: Path, task: Task) -> None:
 
 
 T = TypeVar("T")
-MODEL = (  # the last columns of all outputs
+MODEL = (  # last columns of all outputs
     Column("model", "string", "name of the model in params.yaml"),
     Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
 )
@@ -212,24 +212,24 @@ MODEL = (  # the last columns of all outputs
 class Shard(NamedTuple):
     """One file of a probe's outputs."""
 
-    config: str  # of the dataset that the outputs are
-    part: str  # name of the file, without its ending
-    number: int  # which of
-    of: int  # how many shards of this config
+    config: str  # in the dataset of outputs
+    part: str  # file name, without extension
+    number: int  # index among the shards of this config
+    of: int  # number of shards of this config
 
     def path(self) -> str:
-        """Return where it is in the folder of the outputs."""
+        """Return the path relative to the folder of the outputs."""
         return f"{self.config}/{self.part}.parquet"
 
     def among(self, items: Sequence[T]) -> Sequence[T]:
-        """Return the shard's own part of what all shards of the config are about."""
+        """Return the items of this shard among those of all shards of the config."""
         return items[
             len(items) * self.number // self.of : len(items) * (self.number + 1) // self.of
         ]
 
 
 def split(config: str, total: int, size: int) -> list[Shard]:
-    """Return the shards of a config about so many things, some ``size`` in each."""
+    """Return the shards of a config with ``total`` items, about ``size`` in each."""
     parts = max(1, math.ceil(total / size))
     return [Shard(config, f"{part:05d}", part, parts) for part in range(parts)]
 
@@ -237,7 +237,7 @@ def split(config: str, total: int, size: int) -> list[Shard]:
 def rows(schema: Schema, scorer: Scorer, n: int, columns: dict[str, Any]) -> pa.Table:
     """Return n rows of a probe's outputs; the columns of :data:`MODEL` are filled in.
 
-    ``columns``: values by name: of each row, or one for all of them; None: null.
+    ``columns``: by name, a value for each row or one for all of them; None: null.
     """
     values = {column.name: str(scorer.facts()[column.name]) for column in MODEL} | columns
     arrow = schema.arrow()
@@ -255,10 +255,10 @@ class Task:
     """One probe on one model, checked against params and inputs; no model is loaded."""
 
     def __init__(self, probe: str, name: str) -> None:
-        """Read the params and find the validated inputs.
+        """Read the params and locate the validated inputs.
 
-        A UserError if an input is not validated, the model's kind cannot do what the probe needs,
-        or the two have no language in common.
+        A UserError if an input is not validated, the model's kind does not support the probe, or
+        the two have no language in common.
         """
         self.probe, self.name = probe, name
         self.module: Any = importlib.import_module(module_of(probe))
@@ -266,7 +266,7 @@ class Task:
         self.model = model(name)
         needed = verbs(self.module.VERB)
         if not VERBS[self.model.kind] & needed:
-            kinds = ", ".join(kind for kind, known in VERBS.items() if known & needed)
+            kinds = ", ".join(kind for kind, supported in VERBS.items() if supported & needed)
             raise UserError(
                 f"models.{name}: a model of kind {self.model.kind} cannot "
                 f"{' or '.join(sorted(needed))}, as {probe} does; drop it from assignments.{probe} "
@@ -286,7 +286,7 @@ class Task:
         return load(self.name, exact=True)
 
     def exact(self, scorer: Scorer) -> Scorer:
-        """Return the model in double precision, loaded once: its scorer, if that is in it."""
+        """Return the model in double precision, loaded once; its scorer if that is float64."""
         return scorer if self.model.dtype == "float64" else self._double
 
     def shards(self) -> list[Shard]:
@@ -295,22 +295,22 @@ class Task:
         return shards
 
     def schema(self, config: str) -> Schema:
-        """Return the schema of a config of the outputs: its own, or the first of the probe's."""
+        """Return the schema of a config of the outputs; by default the first of the probe."""
         schemas: dict[str, Schema] = self.module.SCHEMAS
         return schemas.get(config) or next(iter(schemas.values()))
 
     def inputs(self) -> dict[str, str]:
-        """Return the sha256 of the inputs and of the model, by their paths.
+        """Return the sha256 of the inputs and of the model, by path.
 
-        A model that a probe needs besides (`beside`) may not be there: it is left out.
+        An additional model of a probe (`beside`) is left out if it is missing.
         """
         digests = {
             folder.as_posix(): parquet.fingerprint(folder)
             for dataset, folder in self.folders.items()
             if dataset != checkpoints.INPUT
         }
-        beside = getattr(self.module, "beside", None)
-        models = [self.name, *(beside(self.params, self.model) if beside else ())]
+        other_models = getattr(self.module, "beside", None)
+        models = [self.name, *(other_models(self.params, self.model) if other_models else ())]
         files = [pointer(name) for name in models]
         if checkpoints.INPUT in self.folders:
             files.append(self.folders[checkpoints.INPUT] / checkpoints.LIST)

@@ -1,8 +1,8 @@
-"""Batches of texts of one length, and the device they run on.
+"""Batches of texts of equal length, and the device that computes them.
 
-Without padding no text affects another: on a CPU a result is bitwise the same whatever else is in
-its batch. There each batch is computed by one thread, and batches run in parallel on the cores, so
-results do not depend on the number of cores either.
+Without padding no text affects another: on a CPU a result is bitwise independent of the rest of its
+batch. Each batch is computed by one thread, and batches run in parallel on the cores, so results
+do not depend on the number of cores either.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 
 from plumbline.builders.core.errors import UserError
 
-# torch then takes its memory in large pages: answers of 170 MB a batch cost fewer page faults
+# torch then allocates large pages: outputs of 170 MB per batch cause fewer page faults
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 if TYPE_CHECKING:
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-BLOCK = 4096  # texts tokenised and sorted by length at once: bounds memory
-TOKENS = 1024  # in one batch on a CPU; more gain nothing there
-TOKENS_GPU = 16_384  # to begin with on a GPU
-ROWS = 512  # most texts in one batch on a CPU
+BLOCK = 4096  # texts tokenised and sorted by length together: bounds memory
+TOKENS = 1024  # per batch on a CPU; larger batches are not faster
+TOKENS_GPU = 16_384  # initial tokens per batch on a GPU
+ROWS = 512  # maximum texts per batch on a CPU
 FULL = 0.7  # share of a GPU's memory up to which batches grow
-AHEAD = 2  # batches on their way to a GPU while one is read back
+AHEAD = 2  # batches queued on a GPU while one is read back
 
 
 def device() -> torch.device:
-    """Return the GPU if there is one, else the CPU; ``PLUMBLINE_DEVICE`` names another."""
+    """Return the GPU if there is one, else the CPU, or the device in ``PLUMBLINE_DEVICE``."""
     named = os.environ.get("PLUMBLINE_DEVICE")
     return torch.device(named or ("cuda" if torch.cuda.is_available() else "cpu"))
 
@@ -48,7 +48,7 @@ def cores() -> int:
 
 
 def blocks(items: Iterable[T], size: int = 0) -> Iterator[list[T]]:
-    """Yield items by the block of some ``size``, :data:`BLOCK` unless given, in their order."""
+    """Yield items in blocks of ``size`` (default :data:`BLOCK`), in their order."""
     source = iter(items)
     while block := list(islice(source, size or BLOCK)):
         yield block
@@ -67,14 +67,14 @@ class Batches:
     def run(
         self, shapes: Sequence[Hashable], costs: Sequence[int], launch: Callable[[list[int]], T]
     ) -> Iterator[tuple[list[int], T]]:
-        """Compute all rows without gradients, those of one shape together; yield each batch.
+        """Compute all rows without gradients, batched by shape; yield each batch.
 
-        A row that alone does not fit the device's memory is a UserError.
+        A single row that exceeds the device's memory is a UserError.
 
-        ``shapes``: of each row: rows that may share a batch have equal shapes.
-        ``costs``: of each row, in tokens.
-        ``launch``: computes some rows. Runs in several threads on a CPU; may only start the work on
-        a GPU.
+        ``shapes``: one per row; only rows with equal shapes share a batch.
+        ``costs``: one per row, in tokens.
+        ``launch``: computes rows. Called in several threads on a CPU; on a GPU it may return before
+        the work is done.
         """
         launch = torch.inference_mode()(launch)
         batches = self._cut(shapes, costs)
@@ -98,7 +98,7 @@ class Batches:
         return results
 
     def _cut(self, shapes: Sequence[Hashable], costs: Sequence[int]) -> Iterator[list[int]]:
-        """Yield batches of row numbers, the longest rows first, within the budget of the moment."""
+        """Yield batches of row indices, the longest rows first, within the current budget."""
         groups: dict[Any, list[int]] = {}
         for row, shape in enumerate(shapes):
             groups.setdefault(shape, []).append(row)
@@ -112,7 +112,7 @@ class Batches:
     def _fit(
         self, rows: list[int], launch: Callable[[list[int]], T]
     ) -> Iterator[tuple[list[int], T]]:
-        """Start some rows on the GPU; if they do not fit, go on with half as many at a time."""
+        """Launch rows on the GPU; halve the batch size when they exceed its memory."""
         start, size = 0, len(rows)
         while start < len(rows):
             part = rows[start : start + size]
@@ -121,7 +121,7 @@ class Batches:
             except torch.OutOfMemoryError as error:
                 if len(part) == 1:
                     raise UserError(
-                        f"models.{self.name}: one row alone does not fit the memory of "
+                        f"models.{self.name}: one row exceeds the memory of "
                         f"{self.where}; try dtype: bfloat16, or a larger device"
                     ) from error
                 size, self.tokens = len(part) // 2, max(1, self.tokens // 2)
@@ -129,14 +129,14 @@ class Batches:
                     torch.cuda.empty_cache()
                 continue
             if self.where.type == "cuda":
-                whole = torch.cuda.get_device_properties(self.where).total_memory
-                if torch.cuda.max_memory_allocated(self.where) < FULL * whole:
+                memory = torch.cuda.get_device_properties(self.where).total_memory
+                if torch.cuda.max_memory_allocated(self.where) < FULL * memory:
                     self.tokens = min(2 * self.tokens, 1 << 22)
             yield part, done
             start += len(part)
 
     def move(self, numbers: Any) -> torch.Tensor:
-        """Bring integers to the device, without waiting for it."""
+        """Copy integers to the device asynchronously."""
         tensor = torch.as_tensor(numbers, dtype=torch.long)
         if self.where.type == "cuda":
             tensor = tensor.pin_memory()
@@ -144,7 +144,7 @@ class Batches:
 
 
 def _ahead(running: Iterable[T], number: int) -> Iterator[T]:
-    """Yield what was begun, in its order, with so many more under way at most."""
+    """Yield started jobs in order, with at most ``number`` more pending."""
     pending: deque[T] = deque()
     for job in running:
         pending.append(job)

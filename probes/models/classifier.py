@@ -1,4 +1,4 @@
-"""Text classifiers: probabilities of labels, and of one text following from another."""
+"""Text classifiers: probabilities of labels, and natural language inference."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-SIDES = ("entail", "contradict")  # how the labels begin, in any case: entailment, ENTAILMENT
+SIDES = ("entail", "contradict")  # prefixes of the labels, case-insensitive: entailment, ENTAILMENT
 
 
 class Classifier(Adapter):
@@ -41,28 +41,25 @@ class Classifier(Adapter):
         self.mask_token = str(self.tokens.tokenizer.mask_token or "")
         config = self.model.config
         if config.problem_type == "regression" or config.num_labels < 2:
-            raise UserError(
-                f"models.{name}: has no labels to choose from, but a score; not supported"
-            )
+            raise UserError(f"models.{name}: predicts a score, not labels; not supported")
         self.several = config.problem_type == "multi_label_classification"
         self.labels = tuple(str(config.id2label[i]) for i in range(config.num_labels))
         self.head = HeadOnly(self.model.get_submodule(self.model.base_model_prefix))
-        self.narrow = self.head.shorten(self.model, 0)  # whether it judges by the first token
+        self.narrow = self.head.shorten(self.model, 0)  # whether it reads one token only
 
     def load(self, where: Path, *, pickles: bool) -> Any:
         """Return the model from a folder."""
         model = super().load(where, pickles=pickles)
-        if model.config.pad_token_id is None:  # decoders look for the last token that is no
-            model.config.pad_token_id = -1  # padding: no token of ours is
+        if model.config.pad_token_id is None:  # decoders read the last token before
+            model.config.pad_token_id = -1  # padding, which batches do not have
         return model
 
     def classify(self, texts: Iterable[str]) -> Iterator[Classes]:
-        """Give the probability of every label for each text, in the order of the texts.
+        """Yield the probability of every label for each text, in the order of the texts.
 
-        Probabilities are a softmax over the labels, or where the model was trained for several
-        labels at once (``problem_type``) a sigmoid of each; they and their logarithms are rounded
-        to six decimals. A text that is too long for the model, or an answer that is not finite, is
-        a UserError.
+        Probabilities are a softmax over the labels, or a sigmoid of each for multi-label models
+        (``problem_type``); they and their logarithms are rounded to six decimals. A text that is
+        too long for the model, or an output that is not finite, is a UserError.
         """
         read = torch.nn.functional.logsigmoid if self.several else partial(torch.log_softmax, dim=1)
         for block in blocks(texts):
@@ -74,7 +71,7 @@ class Classifier(Adapter):
                 yield Classes(text, self.labels, tuple(p), tuple(log), len(ids))
 
     def lengths(self, words: Sequence[str], language: str = "") -> list[int]:
-        """Return the number of tokens of each word behind another one."""
+        """Return the number of tokens of each word after another word."""
         texts = [HEAD, *(f"{HEAD} {word}" for word in words)]
         head, *behind = map(len, self.tokens.encode(texts, language, special=False))
         return [length - head for length in behind]
@@ -84,23 +81,23 @@ class Classifier(Adapter):
     ) -> NDArray[np.float64]:
         """Return ``read`` of the logits (texts, labels).
 
-        Texts of one length are computed together, rows enough: so none is padded, and an answer
-        does not depend on the others.
+        Texts of equal length share a batch with a minimum number of rows, so that none is padded
+        and no output depends on other texts.
         """
 
         def launch(rows: list[int]) -> torch.Tensor:
-            given = {
+            tensors = {
                 name: self.enough(self.batches.move([column[i] for i in rows]))
                 for name, column in inputs.items()
             }
-            texts = torch.arange(len(given["input_ids"]), device=self.batches.where)
+            texts = torch.arange(len(tensors["input_ids"]), device=self.batches.where)
             first = self.head.at(texts, torch.zeros_like(texts))
             with first if self.narrow else nullcontext():
-                logits = self.model(**given).logits
+                logits = self.model(**tensors).logits
             return read(self.finite(logits[: len(rows)].double()))
 
         lengths = [len(ids) for ids in inputs["input_ids"]]
-        most = self.batches.tokens // self.fewest  # so many rows are computed in any case
+        most = self.batches.tokens // self.fewest  # each batch has at least `fewest` rows
         costs = [min(length, most) for length in lengths]
         return np.array(self.batches.each(lengths, costs, launch))
 
@@ -111,7 +108,7 @@ class Entailment(Classifier):
     def __init__(self, name: str) -> None:
         """Load the model.
 
-        A UserError if it is not pinned, is no classifier, or no label of it is entailment.
+        A UserError if it is not pinned, is not a classifier, or has no label entailment.
         """
         where, params, facts = pinned(name)
         if params.kind != "classifier":
@@ -130,8 +127,8 @@ class Entailment(Classifier):
     def logits(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
         """Return the logit of each label for each pair of premise and hypothesis.
 
-        A pair that is too long for the model, since nothing is cut, or an answer that is not finite
-        is a UserError.
+        Pairs are not truncated: one that is too long for the model is a UserError, as is an output
+        that is not finite.
         """
         if not pairs:
             return []

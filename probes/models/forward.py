@@ -1,4 +1,4 @@
-"""What adapters share: loading, log-probabilities, ranked candidates, hidden states."""
+"""Base classes of adapters: loading, log-probabilities, ranked candidates, hidden states."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from plumbline.probes.models.kernels import HeadOnly
 
 disable_progress_bar()  # type: ignore[no-untyped-call]
-BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # also: other sizes
-WORDS = 1024  # whose hidden states are held at once
+BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # size mismatch too
+WORDS = 1024  # words per block of hidden states
 Candidates = dict[str, tuple[int, ...]]  # words, and the pieces of each
 Scores = Callable[[list[int]], torch.Tensor]  # log-probabilities (rows, vocabulary) of some texts
 
 
 def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) -> Any:
-    """Load weights onto the device: without code of their own, and from pickles only on request.
+    """Load weights onto the device, without remote code, and from pickles only on request.
 
-    A UserError where they cannot be loaded as what ``auto`` loads.
+    A UserError if ``auto`` cannot load them.
     """
     load = partial(
         auto.from_pretrained,
@@ -49,33 +49,33 @@ def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) 
     try:
         model, info = load()
         if any(key.startswith("lm_predictions.") for key in info["unexpected_keys"]):
-            model, info = load(legacy=False)  # DeBERTa's own head: its configs do not ask for it
+            model, info = load(legacy=False)  # DeBERTa's own head; no config requests it
     except BROKEN as error:
         reason = " ".join(str(error).split())[:300]
         raise UserError(
             f"models.{name}: could not be loaded from {where} ({reason}); check id, revision and "
-            "kind in params.yaml (safetensors are needed unless pickles is true, and no own code)"
+            "kind in params.yaml (safetensors are needed unless pickles is true; no remote code)"
         ) from error
-    if missing := sorted(info["missing_keys"]):  # transformers makes them up at random
+    if missing := sorted(info["missing_keys"]):  # transformers initialises them at random
         raise UserError(
             f"models.{name}: {where} has no weights for {missing[0]} ({len(missing)} missing in "
-            f"{type(model).__name__}); it was not trained as that, check its kind"
+            f"{type(model).__name__}); it was not trained as that; check its kind"
         )
     return model.eval().to(device())
 
 
 def leading(scores: torch.Tensor, top_k: int) -> torch.Tensor:
-    """Return the indices (rows, top_k) of the highest scores, of equal ones the first.
+    """Return the indices (rows, top_k) of the highest scores; ties in order of index.
 
-    ``torch.topk`` alone leaves it open which of equal ones it takes, and a stable sort of a whole
-    vocabulary takes longer than a small model.
+    ``torch.topk`` does not define the order of ties, and a stable sort of the full vocabulary is
+    slower than a small model.
     """
     width = scores.shape[1]
     if 4 * top_k >= width or not top_k:
         return torch.sort(-scores, dim=1, stable=True).indices[:, :top_k]
     last = torch.topk(scores, top_k, dim=1).values[:, -1:]
-    wanted = int((scores >= last).sum(1).max())  # with all that equal the last one
-    chosen = torch.topk(scores, wanted, dim=1).indices.sort(dim=1).values
+    count = int((scores >= last).sum(1).max())  # including ties with the last one
+    chosen = torch.topk(scores, count, dim=1).indices.sort(dim=1).values
     order = torch.sort(-scores.gather(1, chosen), dim=1, stable=True).indices[:, :top_k]
     return chosen.gather(1, order)
 
@@ -83,11 +83,11 @@ def leading(scores: torch.Tensor, top_k: int) -> torch.Tensor:
 class Adapter:
     """One model, its tokenizer and its batches.
 
-    On a CPU no result depends on the batch: activations and products are those of any number of
-    rows from ``fewest`` on.
+    On a CPU no result depends on the batch: activations and products are the same for every number
+    of rows from ``fewest``.
     """
 
-    auto: Any  # the class of transformers that loads it
+    auto: Any  # transformers class that loads it
     mask_token = ""
 
     def __init__(
@@ -130,26 +130,26 @@ class Adapter:
         }
 
     def encode(self, texts: Sequence[str], language: str = "") -> list[list[int]]:
-        """Return the tokens of each text, none too long for the model."""
+        """Return the tokens of each text; a UserError if one is too long for the model."""
         encoded = self.tokens.encode(texts, language)
         for text, ids in zip(texts, encoded, strict=True):
             self.tokens.fits(text, len(ids), self.longest)
         return encoded
 
     def enough(self, texts: torch.Tensor, length: int = 1) -> torch.Tensor:
-        """Return texts, repeated until they, of ``length`` rows each, are enough for a product.
+        """Repeat texts of ``length`` rows each up to the minimum number of rows of a product.
 
-        There are two at least: attention of a single one is laid out, and so computed, another way.
+        At least two are returned: attention to a single text has another layout and result.
         """
         rows = torch.arange(max(len(texts), PAIR, -(-self.fewest // length))) % len(texts)
         return texts[rows.to(texts.device)]
 
-    def finite(self, values: torch.Tensor, what: str = "answers") -> torch.Tensor:
-        """Return the values of a batch; one that is not a number or infinite is a UserError."""
+    def finite(self, values: torch.Tensor, name: str = "answers") -> torch.Tensor:
+        """Return the values of a batch; NaN or infinity is a UserError."""
         if not torch.isfinite(values.sum()):
             way = "try dtype: float32" if self.dtype == "bfloat16" else "check its weights"
             raise UserError(
-                f"models.{self.name}: {what} are not finite in {self.dtype} (batch of "
+                f"models.{self.name}: {name} are not finite in {self.dtype} (batch of "
                 f"{len(values)}); {way}"
             )
         return values
@@ -162,7 +162,7 @@ class Adapter:
     def chosen(self, logits: torch.Tensor, true: torch.Tensor) -> torch.Tensor:
         """Return two numbers (..., 2) for each of the tokens ``true`` (...), in double precision.
 
-        Its log-probability in nats, and 1 where another token is more probable, else 0.
+        They are its log-probability in nats, and 1 if another token is more probable, else 0.
         """
         scores = self.nats(logits)
         values = scores.gather(-1, true.unsqueeze(-1)).squeeze(-1)
@@ -177,7 +177,7 @@ class Adapter:
     ) -> list[Score]:
         """Return the score of each text: the sum over its ``tokens``, rounded.
 
-        ``missed``: how many of them are not the most probable at their place.
+        ``missed``: number of them that are not the most probable at their position.
         """
         return [
             Score(text, round(float(x), DECIMALS) + 0.0, len(ids), self.tokens.unknown(ids), not n)
@@ -187,22 +187,22 @@ class Adapter:
     def sizes(
         self, encoded: Sequence[Sequence[int]]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the number of tokens of each text, and of unknown ones among them."""
+        """Return the number of tokens and of unknown tokens of each text."""
         unknown = [self.tokens.unknown(ids) for ids in encoded]
         return np.array([len(ids) for ids in encoded], np.int32), np.array(unknown, np.int32)
 
 
 class Prompts(NamedTuple):
-    """Prompts as a model gets them, and its log-probabilities at their masks."""
+    """Prompts as model input, and the log-probabilities at their masks."""
 
     texts: list[str]
     encoded: list[list[int]]  # their tokens
-    score: Scores  # gives log-probabilities of the token at the mask
-    sums: Callable[[], NDArray[np.float64]]  # those (prompts, words) of words of several pieces
+    score: Scores  # returns log-probabilities of the token at the mask
+    sums: Callable[[], NDArray[np.float64]]  # (prompts, words) for words of several pieces
 
 
 class Filler(Adapter):
-    """A model that can be asked for the words at a mask."""
+    """A model that predicts words at a mask."""
 
     prepare: Callable[..., Prompts]  # from prompts, their language, and words or None for any token
 
@@ -218,41 +218,41 @@ class Filler(Adapter):
     ) -> Iterator[Filled]:
         """Rank candidate words at the one mask of each prompt, in the order of the prompts.
 
-        With ``multi`` also words of several pieces, which are marked by ``pieces`` above 1: by the
-        sum over the pieces, each after those before it. What a kind of model makes of a mask, its
-        ``options`` and its errors are described in its own ``prepare``; a log-probability that is
-        not finite is a UserError.
+        With ``multi``, words of several pieces (``pieces`` above 1) are ranked too, by the sum over
+        pieces, each conditional on the previous ones. ``prepare`` of each kind of model documents
+        masks, ``options`` and errors; a log-probability that is not finite is a UserError.
         """
         spelled = self.tokens.candidates(words, language)
-        known = {word: tail for word, tail in spelled.items() if multi or len(tail) == 1}
+        candidates = {word: tail for word, tail in spelled.items() if multi or len(tail) == 1}
         for block in blocks(prompts):
-            yield self._fill(self.prepare(block, language, known, **options), known, top_k)
+            prepared = self.prepare(block, language, candidates, **options)
+            yield self._fill(prepared, candidates, top_k)
 
-    def _fill(self, prompts: Prompts, known: Candidates, top_k: int) -> Filled:
-        pieces = np.array([len(tail) for tail in known.values()], np.int32)
-        single, several = np.flatnonzero(pieces == 1), np.flatnonzero(pieces > 1)
-        first = self.batches.move([tail[0] for tail in known.values() if len(tail) == 1])
-        sums = prompts.sums() if len(several) else None
+    def _fill(self, prompts: Prompts, candidates: Candidates, top_k: int) -> Filled:
+        pieces = np.array([len(tail) for tail in candidates.values()], np.int32)
+        single, multiple = np.flatnonzero(pieces == 1), np.flatnonzero(pieces > 1)
+        first = self.batches.move([tail[0] for tail in candidates.values() if len(tail) == 1])
+        sums = prompts.sums() if len(multiple) else None
 
         def score(rows: list[int]) -> torch.Tensor:
             scores = prompts.score(rows)[:, first]
             if sums is None:
                 return scores
-            both = scores.new_empty(len(rows), len(known), dtype=torch.float64)
-            both[:, single] = scores.double()
-            both[:, several] = torch.from_numpy(sums[rows]).to(both)
-            return both
+            combined = scores.new_empty(len(rows), len(candidates), dtype=torch.float64)
+            combined[:, single] = scores.double()
+            combined[:, multiple] = torch.from_numpy(sums[rows]).to(combined)
+            return combined
 
-        best, values = self._ranked(prompts.encoded, top_k, len(known), score)
+        best, values = self._ranked(prompts.encoded, top_k, len(candidates), score)
         sizes = self.sizes(prompts.encoded)
-        return Filled(prompts.texts, tuple(known), pieces, best, values, *sizes)
+        return Filled(prompts.texts, tuple(candidates), pieces, best, values, *sizes)
 
     def _ranked(
         self, encoded: Sequence[Sequence[int]], top_k: int, width: int, score: Scores
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the indices (texts, top_k) of the highest scores, and the scores, rounded.
 
-        ``width``: columns of the scores that count.
+        ``width``: number of leading columns to rank.
         """
         top_k = min(top_k, width)
 
@@ -271,23 +271,23 @@ class Filler(Adapter):
 class Reader(Filler):
     """A model whose head and last hidden states can be read at chosen positions."""
 
-    head: HeadOnly  # of the part whose last states the head reads
-    body: Any  # that part
-    options: Callable[[torch.Tensor, str], dict[str, Any]]  # of a forward pass, besides tokens
+    head: HeadOnly  # hook on `body`
+    body: Any  # submodule whose last states the head reads
+    options: Callable[[torch.Tensor, str], dict[str, Any]]  # inputs of a forward pass except tokens
 
     def look(self, ids: torch.Tensor, positions: torch.Tensor, language: str = "") -> torch.Tensor:
         """Return the logits (texts, vocabulary) of texts (texts, length) at one position each."""
-        wanted = self.enough(torch.arange(len(ids), device=ids.device))
+        rows = self.enough(torch.arange(len(ids), device=ids.device))
         again = self.enough(ids, ids.shape[1])
-        with self.head.at(wanted, positions[wanted]):
+        with self.head.at(rows, positions[rows]):
             out = self.model(input_ids=again, **self.options(again, language))
         logits: torch.Tensor = out.logits[: len(ids)]
         return logits.reshape(len(ids), -1)
 
     def states(self, ids: torch.Tensor, language: str = "") -> torch.Tensor:
-        """Return the last hidden states (texts, length, width), those that a head would read.
+        """Return the last hidden states (texts, length, width), the input of the head.
 
-        Masked BART's and mBART's are the encoder's: their decoder's stand for the token to come.
+        For masked BART and mBART those of the encoder: the decoder's represent the next token.
         """
         again = self.enough(ids, ids.shape[1])
         out = self.body(input_ids=again, **self.options(again, language))
@@ -301,7 +301,7 @@ class Reader(Filler):
 
         Errors are those of ``prepare``; a log-probability that is not finite is a UserError.
         """
-        size = len(self.tokens)  # a head may be wider: its last columns are of no token
+        size = len(self.tokens)  # a head may be wider: its last columns have no token
         for block in blocks(prompts):
             texts, encoded, score, _ = self.prepare(block, language)
             best, values = self._ranked(encoded, top_k, size, score)
@@ -309,13 +309,13 @@ class Reader(Filler):
             yield Predicted(texts, lengths, best, values, unknown)
 
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
-        """Return the tokens of each word as a text, and the positions of the word's own ones."""
+        """Return the tokens of each word as a text, and the positions that belong to the word."""
         return [(ids, self.tokens.counted(ids)) for ids in self.tokens.encode(words, language)]
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
         """Yield the mean last hidden state of each word's own tokens, in the order of the words.
 
-        A word that has no tokens or too many, or a state that is not finite is a UserError.
+        A word without tokens or with too many, or a state that is not finite, is a UserError.
         """
         for block in blocks(words, WORDS):
             yield self._represent(block, language)
@@ -334,5 +334,5 @@ class Reader(Filler):
         lengths = [len(ids) for ids in texts]
         states = self.batches.each(lengths, lengths, launch)
         means = [part[places].mean(axis=0) for part, places in zip(states, inner, strict=True)]
-        own = [[ids[i] for i in places] for ids, places in zip(texts, inner, strict=True)]
-        return Represented(words, *self.sizes(own), np.round(np.stack(means), DECIMALS) + 0.0)
+        word_ids = [[ids[i] for i in places] for ids, places in zip(texts, inner, strict=True)]
+        return Represented(words, *self.sizes(word_ids), np.round(np.stack(means), DECIMALS) + 0.0)

@@ -1,23 +1,23 @@
-"""Faster and more exact forward passes of models of transformers, each tried before it is used.
+"""Faster and more reproducible forward passes of transformers models, each checked before use.
 
-*Packed layers.* torch sends float32 products to MKL, which picks its way by the number of rows: on
-processors with AVX-512 other digits come out below 16 rows, on Intel's with AVX2 for almost any
-number of rows. oneDNN's are one row's alone, but for a single row. On AMD's processors with AVX-512
-they are also faster: ``fill`` is 2.1 times as fast with them on BERT base's shape and 2.5 times on
-XLM-R base's (medians of 7 interleaved pairs, one thread, float32). The operators are private to
-torch: they are tried on a small product first, and left alone if they are missing or answer
-otherwise (bfloat16 without AVX-512).
+*Packed layers.* torch passes float32 products to MKL, whose algorithm depends on the number of
+rows: last digits differ below 16 rows on processors with AVX-512, and for almost any number of rows
+on Intel's with AVX2. oneDNN's result for a row is independent of other rows, except for a single
+row. On AMD processors with AVX-512 it is also faster: ``fill`` by a factor of 2.1 with the shape of
+BERT base and 2.5 with that of XLM-R base (medians of 7 interleaved pairs, one thread, float32). The
+operators are private to torch: they are checked on a small product first, and not used if they are
+missing or give another result (bfloat16 without AVX-512).
 
-*The head and the last layer at the requested positions only.* The vocabulary is many times wider
-than the hidden states; and of the last layer only what the head reads is needed: behind its
-attention, which all tokens feed, other positions are skipped.
+*The head and the last layer at the requested positions only.* The vocabulary is much wider than the
+hidden states, and only the inputs of the head are needed from the last layer: after its attention,
+which reads all tokens, other positions are skipped.
 
 *Texts with common prefixes: every prefix is computed once.* The texts of a batch form a tree: a
-token is a node below the one before it, and texts branch where they differ. All nodes are one row
-of input. What a model does to each token by itself (products, norms, positions) needs no more; its
-attention is computed here, in spans of fixed positions: the tokens from 16 to 31 of a text
-together, say, with all before them, padded behind the end of the text. So the result for a text
-depends on that text alone, to the last bit, whichever others share its prefix.
+token is a child node of the previous one, and texts branch where they differ. All nodes are one row
+of input. Tokenwise operations of a model (products, norms, positions) are unchanged; attention is
+computed here, in spans of fixed positions: for example tokens 16 to 31 of a text over all previous
+ones, padded after the end of the text. The result for a text is thus bitwise independent of the
+other texts that share its prefix.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ from transformers.pytorch_utils import Conv1D
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-FEWEST = 16  # rows of a product of torch's own
-PAIR = 2  # rows of a packed one
-CLOSE = {torch.float32: 1e-3, torch.bfloat16: 0.25}  # of the two products of the trial
-# GPT-2's has its weight the other way round; Falcon's is a plain one by another name
+FEWEST = 16  # minimum rows of a plain torch product
+PAIR = 2  # minimum rows of a packed product
+CLOSE = {torch.float32: 1e-3, torch.bfloat16: 0.25}  # tolerance in the check of products
+# GPT-2's has a transposed weight; Falcon's is a plain layer with another name
 LAYERS = ("Linear", "Conv1D", "FalconLinear")
 FAULTS = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)
-LANES = 64  # numbers that torch takes at once at most: two vectors of AVX-512, in bfloat16
-# of torch's own, those that take each number by itself; all of transformers' do
+LANES = 64  # maximum numbers per torch instruction: two AVX-512 vectors of bfloat16
+# elementwise activations of torch; those of transformers all are
 SINGLE = {nn.ELU, nn.GELU, nn.Hardswish, nn.Mish, nn.Sigmoid, nn.SiLU, nn.Softplus, nn.Tanh}
-# the approximate GELU in eight steps, as GPT-2 and ALBERT have it: torch does it in one
+# the approximate GELU in eight steps (GPT-2, ALBERT), a single operation in torch
 SPELT_OUT = (activations.FastGELUActivation, activations.NewGELUActivation)
-# where an encoder has its layers, and in a layer the first part behind the attention that takes
-# each token by itself, together with what it adds to: BERT and its kin; DistilBERT
+# path of the layers of an encoder, and in a layer of the first tokenwise module after attention,
+# including its residual input: BERT and similar; DistilBERT
 LAST = (("encoder.layer", "attention.output"), ("transformer.layer", "sa_layer_norm"))
-TRIAL = (16, 5)  # texts and tokens on which the shortened layer must agree with the whole one
-NAME = "plumbline"  # of the attention, among those of transformers
-SPAN = 16  # tokens, of the first spans; later ones grow with what stands before them
+TRIAL = (16, 5)  # texts and tokens on which the shortened layer must agree with the full one
+NAME = "plumbline"  # name of the attention registered in transformers
+SPAN = 16  # tokens of the first spans; later ones grow with the number of tokens before them
 _reading = threading.local()  # batches run in several threads
 
 
@@ -66,7 +66,7 @@ class Packed(nn.Module):
         ops: Any = torch.ops.mkldnn
         self.packed = ops._reorder_linear_weight(weight.detach().contiguous())  # noqa: SLF001
         self.bias = bias
-        self.weight = weight.new_empty(0)  # T5 asks for its dtype; nothing can be computed with it
+        self.weight = weight.new_empty(0)  # T5 reads its dtype; not usable in a product
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """Return ``states`` (..., in) times the weights, plus bias: (..., out)."""
@@ -79,7 +79,7 @@ class Packed(nn.Module):
 
 @cache
 def works(dtype: torch.dtype) -> bool:
-    """Tell whether the private operators are there and answer as the public one does."""
+    """Return True if the private operators exist and agree with the public one."""
     if dtype not in CLOSE:
         return False
     draw = torch.Generator().manual_seed(0)
@@ -94,10 +94,10 @@ def works(dtype: torch.dtype) -> bool:
 
 
 def pack(model: Any) -> int:
-    """Swap the linear layers of a model on a CPU; return how many rows its products need at least.
+    """Pack the linear layers of a model on a CPU; return the minimum rows of its products.
 
-    Layers that are not called themselves when the model is tried are left: Mamba reads the weights
-    of some, as does the first DeBERTa.
+    Layers that are not called in a forward pass are left unchanged: Mamba and the first DeBERTa
+    read the weights of some directly.
     """
     if not works(model.dtype):
         return FEWEST
@@ -105,24 +105,24 @@ def pack(model: Any) -> int:
     places = [
         (parent, name)
         for parent in model.modules()
-        for name, child in parent._modules.items()  # noqa: SLF001 two names of one layer count
+        for name, child in parent._modules.items()  # noqa: SLF001 includes layers with two names
         if id(child) in called
     ]
-    for parent, name in places:  # one after the other: the plain weights go as the packed ones come
+    for parent, name in places:  # one by one, to free the plain weights
         layer = getattr(parent, name)
         weight = layer.weight.t() if isinstance(layer, Conv1D) else layer.weight
         setattr(parent, name, Packed(weight, layer.bias))
         del layer, weight
     others = (part for part in model.modules() if not isinstance(part, nn.Embedding))
     weights = (weight for part in others for weight in part.parameters(recurse=False))
-    # torch's own products are left; the head of DeBERTa's own multiplies the embeddings
+    # plain products remain; the original head of DeBERTa multiplies by the embeddings
     plain = hasattr(model, "lm_predictions") or any(weight.dim() > 1 for weight in weights)
     return FEWEST if plain else PAIR
 
 
 @torch.inference_mode()
 def _called_layers(model: Any) -> set[int]:
-    """Return ids of the linear layers that a forward pass calls, and not only reads as weights."""
+    """Return ids of the linear layers that a forward pass calls."""
     called: set[int] = set()
     hooks = [
         layer.register_forward_pre_hook(lambda layer, _: called.add(id(layer)))
@@ -140,11 +140,11 @@ def _called_layers(model: Any) -> set[int]:
 
 
 class Padded(nn.Module):
-    """An activation over whole SIMD vectors.
+    """An activation over complete SIMD vectors.
 
-    torch computes the remainder after the last full vector in another way: SiLU, the approximate
-    GELU and the sigmoid differ there in the last digit, and in layers whose width is no multiple of
-    a vector, that remainder falls on one text or another.
+    torch computes the remainder after the last complete vector differently: SiLU, the approximate
+    GELU and the sigmoid differ in the last digit, and if the width of a layer is not a multiple of
+    a vector, the batch determines the text with the remainder.
     """
 
     def __init__(self, inner: nn.Module) -> None:
@@ -161,9 +161,9 @@ class Padded(nn.Module):
 
 
 def pad_activations(model: Any) -> None:
-    """Give all activations of a model whole vectors."""
+    """Pad the inputs of all activations of a model to complete vectors."""
     for parent in list(model.modules()):
-        for name, child in list(parent._modules.items()):  # noqa: SLF001 two names of one count
+        for name, child in list(parent._modules.items()):  # noqa: SLF001 includes two names
             if isinstance(child, SPELT_OUT):
                 setattr(parent, name, Padded(nn.GELU(approximate="tanh")))
             elif type(child).__module__ == activations.__name__ or type(child) in SINGLE:
@@ -171,16 +171,16 @@ def pad_activations(model: Any) -> None:
 
 
 def close(difference: torch.Tensor, logits: torch.Tensor) -> bool:
-    """Tell whether logits agree: up to a small share of their standard deviation over rows."""
+    """Return True if logits agree up to a small share of their standard deviation over rows."""
     share = 1e-3 if logits.dtype in (torch.float32, torch.float64) else 0.2
     return bool(difference < share * logits.float().std(0).mean())
 
 
 class HeadOnly:
-    """Hands only the requested last states of a model's body to its head.
+    """Passes only the requested last states of a model's body to its head.
 
-    The head is the model's own code, whatever the architecture: it gets a tensor
-    (positions, 1, width) in place of (texts, tokens, width).
+    The head is the model's own code in any architecture: its input has shape (positions, 1, width)
+    in place of (texts, tokens, width).
     """
 
     def __init__(self, body: nn.Module) -> None:
@@ -190,7 +190,7 @@ class HeadOnly:
 
     @contextmanager
     def at(self, rows: torch.Tensor, positions: torch.Tensor) -> Iterator[None]:
-        """Select the states at these rows and positions, both of shape (n,)."""
+        """Select the states at rows and positions, both of shape (n,)."""
         self._request.where = (rows, positions)
         try:
             yield
@@ -212,16 +212,16 @@ class HeadOnly:
 
     @torch.inference_mode()
     def shorten(self, model: Any, position: int) -> bool:
-        """Shorten the last layer if it is a known one; return whether that was done.
+        """Shorten the last layer if its type is supported; return True on success.
 
-        Tried on random tokens first: where the logits at ``position`` are not those of the whole
-        model, the layer is left as it was.
+        The layer is unchanged if, on random tokens, the logits at ``position`` differ from those of
+        the full model.
         """
         part = self._last_part()
         if part is None:
             return False
         size = model.config.vocab_size
-        draw = torch.Generator().manual_seed(0)  # from the upper half: padding has a low number
+        draw = torch.Generator().manual_seed(0)  # upper half of ids: padding has a low one
         ids = torch.randint(size // 2, size, TRIAL, generator=draw).to(model.device)
         plain = model(input_ids=ids).logits
         plain = plain[:, position] if plain.dim() == 3 else plain
@@ -235,37 +235,37 @@ class HeadOnly:
         return False
 
     def _last_part(self) -> nn.Module | None:
-        """Return the part of the last layer from which on each token is computed by itself."""
+        """Return the module of the last layer from which computations are tokenwise."""
         for layers, part in LAST:
             with suppress(AttributeError):
                 inner: Any = self.body.get_submodule(layers)
-                found: nn.Module = inner[-1].get_submodule(part)
-                return found
+                submodule: nn.Module = inner[-1].get_submodule(part)
+                return submodule
         return None
 
 
 class Span(NamedTuple):
-    """The attention of some nodes at the same places of their texts."""
+    """Attention of nodes at the same positions of their texts."""
 
-    queries: torch.Tensor  # nodes, (texts, places of the span)
-    keys: torch.Tensor  # nodes, (texts, places up to its end)
-    seen: torch.Tensor  # whether a query sees a key, (places of the span, places up to its end)
+    queries: torch.Tensor  # nodes, (texts, positions in the span)
+    keys: torch.Tensor  # nodes, (texts, positions up to its end)
+    seen: torch.Tensor  # attention mask (positions in the span, positions up to its end)
 
 
 class Tree(NamedTuple):
-    """Texts that share their beginnings."""
+    """Texts with shared prefixes."""
 
-    tokens: torch.Tensor  # of the nodes, (1, nodes)
-    places: torch.Tensor  # in their texts, (1, nodes)
-    paths: list[list[int]]  # the nodes of each text
+    tokens: torch.Tensor  # token of each node, (1, nodes)
+    places: torch.Tensor  # position of each node in its text, (1, nodes)
+    paths: list[list[int]]  # nodes of each text
     spans: list[Span]
-    order: torch.Tensor  # where among the queries of all spans each node stands, (nodes,)
+    order: torch.Tensor  # index of each node among the queries of all spans, (nodes,)
 
 
 def parts(texts: Sequence[Sequence[int]], most: int) -> list[list[int]]:
-    """Part texts into batches of neighbours, of at most so many nodes unless a text has more.
+    """Split texts into batches of at most ``most`` nodes, unless a single text has more.
 
-    Returns numbers of the texts, which follow each other in the order of their tokens.
+    Returns indices of the texts, sorted by their tokens.
     """
     batches: list[list[int]] = []
     nodes, before = 0, None
@@ -280,15 +280,15 @@ def parts(texts: Sequence[Sequence[int]], most: int) -> list[list[int]]:
 
 
 def grow(texts: Sequence[Sequence[int]], move: Callable[[Any], torch.Tensor]) -> Tree:
-    """Make a tree of texts, none empty; shared beginnings are found if they are sorted.
+    """Make a tree of non-empty texts; common prefixes are shared if the texts are sorted.
 
-    ``move`` makes a tensor of numbers.
+    ``move`` converts numbers to a tensor.
     """
     tokens: list[int] = []
     places: list[int] = []
     paths: list[list[int]] = []
-    read: dict[tuple[int, int], list[list[int]]] = {}  # the path of each text in a span
-    stands: list[tuple[tuple[int, int], int]] = []  # of each node: its span, its place there
+    read: dict[tuple[int, int], list[list[int]]] = {}  # path of each text in a span
+    slots: list[tuple[tuple[int, int], int]] = []  # span and offset of each node
     before: Sequence[int] = ()
     for text in texts:
         common = _common(before, text)
@@ -299,7 +299,7 @@ def grow(texts: Sequence[Sequence[int]], move: Callable[[Any], torch.Tensor]) ->
         for first, last in _spans(len(text)):
             if new := range(max(first, common), min(last, len(text))):
                 rows = read.setdefault((first, last), [])
-                stands += [((first, last), len(rows) * (last - first) + p - first) for p in new]
+                slots += [((first, last), len(rows) * (last - first) + p - first) for p in new]
                 rows.append([*path[:last], *path[-1:] * (last - len(path))])
         paths.append(path)
         before = text
@@ -310,15 +310,15 @@ def grow(texts: Sequence[Sequence[int]], move: Callable[[Any], torch.Tensor]) ->
         seen = torch.arange(first, last)[:, None] >= torch.arange(last)
         spans.append(Span(keys[:, first:], keys, seen.to(keys.device)))
         start += len(keys) * (last - first)
-    order = [begins[span] + place for span, place in stands]
-    lacking = max(0, FEWEST - len(tokens))
-    tokens, places, order = (own + own[:1] * lacking for own in (tokens, places, order))
+    order = [begins[span] + offset for span, offset in slots]
+    missing = max(0, FEWEST - len(tokens))
+    tokens, places, order = (values + values[:1] * missing for values in (tokens, places, order))
     return Tree(move([tokens]), move([places]), paths, spans, move(order))
 
 
 @contextmanager
 def reading(tree: Tree | None) -> Iterator[None]:
-    """Let models that were prepared see the nodes of a tree, and not a text."""
+    """Make prepared models read the nodes of a tree in place of a text."""
     _reading.tree = tree
     try:
         yield
@@ -327,8 +327,8 @@ def reading(tree: Tree | None) -> Iterator[None]:
 
 
 def prepare(model: Any) -> bool:
-    """Give a model the attention of this module; tell whether it takes one at all."""
-    if model.config._attn_implementation != "sdpa":  # noqa: SLF001 no public way to read it
+    """Set the attention of this module in a model; return False if it is not replaceable."""
+    if model.config._attn_implementation != "sdpa":  # noqa: SLF001 no public getter
         return False
     AttentionInterface.register(NAME, _attention)
     model.set_attn_implementation(NAME)
@@ -336,7 +336,7 @@ def prepare(model: Any) -> bool:
 
 
 def release(model: Any) -> None:
-    """Give a model its own attention back."""
+    """Restore the original attention of a model."""
     model.set_attn_implementation("sdpa")
 
 
@@ -348,7 +348,7 @@ def _attention(
     mask: torch.Tensor | None,
     **options: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Return attention (texts, tokens, heads, width), the texts being one row of nodes or not."""
+    """Return attention (texts, tokens, heads, width) to texts or to one row of nodes."""
     tree: Tree | None = getattr(_reading, "tree", None)
     if tree is None:
         return sdpa_attention_forward(module, query, key, value, mask, **options)
@@ -368,16 +368,16 @@ def _pick(states: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:
 
 
 def _spans(length: int) -> Iterator[tuple[int, int]]:
-    """Yield first place and end of the spans that a text has: 0-16, 16-32, ..., 64-96, ..."""
+    """Yield start and end of the spans of a text: 0-16, 16-32, ..., 64-96, ..."""
     first = 0
     while first < length:
-        # at most half of what stands before: few spans for long texts, and few places too many
+        # at most half of the tokens before: few spans in long texts, and little padding
         last = first + max(SPAN, 1 << first.bit_length() >> 2)
         yield first, last
         first = last
 
 
 def _common(before: Sequence[int], text: Sequence[int]) -> int:
-    """Return the number of first tokens that two texts share."""
+    """Return the length of the common prefix of two texts."""
     equal = takewhile(lambda pair: pair[0] == pair[1], zip(before, text, strict=False))
     return sum(1 for _ in equal)

@@ -1,7 +1,7 @@
-"""Load models: find and check their small files, pin the hashes of all, and choose the adapter.
+"""Load models: check their small files, pin the hashes of all files, and select the adapter.
 
-``config.json`` and the names of the files determine the kind of a model and what it lacks, before
-any weight is read.
+``config.json`` and the file names determine the kind of a model and its missing files, before any
+weight is read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from plumbline.probes.models.scorer import Scorer
 
 WANTED = ("*.json", "*.txt", "*.model", "*.codes", "*.jinja", "*.safetensors")
-PICKLES = ("*.bin",)  # only where params allow them
+PICKLES = ("*.bin",)  # only if the params allow them
 ADAPTERS = {  # classes by kind, each in the module of that name
     "masked": "Masked",
     "causal": "Causal",
@@ -45,17 +45,17 @@ ADAPTERS = {  # classes by kind, each in the module of that name
 def pin(name: str) -> Path:
     """Write ``data/models/NAME/model.json``: id, revision and the sha256 of a model's files.
 
-    A UserError if the params are wrong, the Hub is out of reach, or id or revision does not exist.
+    A UserError if the params are invalid, the Hub is unreachable, or id or revision is unknown.
     """
     params = model(name)
     if weights_folder(name).parent != MODELS:
-        raise UserError(f"{weights_folder(name)}: a planted world, whose files are pinned already")
+        raise UserError(f"{weights_folder(name)}: a planted world, already pinned")
     partial = parquet.fresh(MODELS / name)
     if params.endpoint:
         from plumbline.probes.models.remote import identify
 
-        known = identify(params.endpoint)
-        facts = {"id": params.endpoint.model, "files": {}, **known, "revision": revision(known)}
+        entry = identify(params.endpoint)
+        facts = {"id": params.endpoint.model, "files": {}, **entry, "revision": revision(entry)}
     else:
         files = {path.name: digest(path) for path in _files(download(name, params), params)}
         facts = {"id": params.id, "revision": params.revision or revision(files), "files": files}
@@ -66,9 +66,9 @@ def pin(name: str) -> Path:
 
 
 def load(name: str, *, exact: bool = False) -> Scorer:
-    """Load a model, ``exact``: in double precision, whatever its params say.
+    """Load a model; ``exact``: in double precision instead of the dtype in its params.
 
-    A UserError if it is not pinned yet, its files are not the pinned ones, or it cannot be loaded.
+    A UserError if it is not pinned, its files differ from the pinned ones, or it cannot be loaded.
     """
     params = model(name)
     if params.endpoint:
@@ -85,14 +85,14 @@ def load(name: str, *, exact: bool = False) -> Scorer:
 
 
 def adapter(kind: str) -> Any:
-    """Return the class for a kind of model; only its own module is loaded."""
+    """Return the class for a kind of model; only the module of that class is imported."""
     return getattr(import_module(f"plumbline.probes.models.{kind}"), ADAPTERS[kind])
 
 
 def pinned(name: str) -> tuple[Path, Model, dict[str, Any]]:
     """Return the folder of a model's files, its params, and its pinned facts.
 
-    A UserError if it is not pinned yet, or a file is not the pinned one.
+    A UserError if it is not pinned, or a file differs from the pinned one.
     """
     params, facts = model(name), _facts(name)
     where = download(name, params)
@@ -116,7 +116,7 @@ def _facts(name: str) -> dict[str, Any]:
 
 
 def revision(files: dict[str, Any]) -> str:
-    """Return 40 digits that stand for some files, by their sha256, as a commit would."""
+    """Return a hash of 40 digits, like a commit, from the sha256 of files."""
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:40]
 
 
@@ -130,15 +130,15 @@ def _files(folder: Path, params: Model) -> list[Path]:
 
 
 def changed(folder: Path, files: dict[str, str]) -> Path | None:
-    """Return the first file that does not have its sha256, or None."""
+    """Return the first file that is missing or has another sha256, or None."""
     paths = ((folder / name, sha256) for name, sha256 in files.items())
-    return next((path for path, own in paths if not path.is_file() or digest(path) != own), None)
+    return next((path for path, sha in paths if not path.is_file() or digest(path) != sha), None)
 
 
 def download(name: str, params: Model) -> Path:
-    """Return the folder that holds a model's files, fetched to the Hub's cache if need be.
+    """Return the folder of a model's files, downloaded to the Hub's cache if necessary.
 
-    A UserError if there is no such folder, id or revision, or the Hub is out of reach.
+    A UserError if the folder, id or revision does not exist, or the Hub is unreachable.
     """
     assert params.id is not None
     if params.revision is None:
@@ -153,11 +153,11 @@ def download(name: str, params: Model) -> Path:
             where = snapshot_download(
                 params.id, revision=params.revision, allow_patterns=list(_patterns(params))
             )
-    except (OSError, ValueError) as error:  # all of the Hub's are one of them
+    except (OSError, ValueError) as error:  # all errors of the Hub are subclasses
         reason = " ".join(str(error).split())[:200]
         raise UserError(
-            f"models.{name}: {params.id} at {params.revision} could not be had ({reason}); check "
-            "id, revision and network"
+            f"models.{name}: {params.id} at {params.revision} could not be downloaded ({reason}); "
+            "check id, revision and network"
         ) from error
     return Path(where)
 
@@ -167,10 +167,10 @@ TOKENIZERS = {"tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "s
 TOKENIZERS |= {"sentencepiece.bpe.model", "source.spm", "bpe.codes"}
 # Canine and Perceiver read characters and bytes, ByT5 too: they have no vocabulary to save
 UNWRITTEN = ("byt5", "canine", "perceiver")
-KINDS = {  # by the end of the class that a config names; the first that fits
+KINDS = {  # by class in a config; the first matching pattern
     r"(XLNet|XLM|Flaubert)(LMHeadModel|WithLMHeadModel)": "masked",
     r"(Bart|MBart|Mvp)ForConditionalGeneration": "masked",  # the decoder reads one mask
-    r"(Bart|MBart)Model": "masked",  # as published: the head is the embeddings
+    r"(Bart|MBart)Model": "masked",  # as published: the head uses the embeddings
     r"\w*ForMaskedLM": "masked",
     r"(Bert|Albert|MegatronBert|MobileBert|BigBird|Ernie|FNet|Nezha)ForPreTraining": "masked",
     r"\w*ForSequenceClassification": "classifier",
@@ -180,7 +180,7 @@ KINDS = {  # by the end of the class that a config names; the first that fits
 
 
 def kind_of(config: dict[str, Any]) -> str | None:
-    """Return the kind of a model by its config, or None where no head is known.
+    """Return the kind of a model by its config, or None for an unknown head.
 
     Examples
     --------
@@ -195,25 +195,25 @@ def kind_of(config: dict[str, Any]) -> str | None:
 
 
 def problem(files: Collection[str], config: dict[str, Any] | None, kind: str = "") -> str:
-    """Return the problem of a model as the end of a sentence, "" where there is none.
+    """Return the problem with a model as the end of a sentence, or "".
 
     ``files``: names of its files.
     ``config``: its ``config.json``, if it was read.
-    ``kind``: the kind that params state, if they do.
+    ``kind``: the kind in the params, if any.
     """
     if ADAPTER in files:
         return f"it is an adapter ({ADAPTER}); merge it into its base model, and name that folder"
     if CONFIG not in files or config is None:
         return f"it has no {CONFIG}; save the model there with model.save_pretrained"
-    known = kind_of(config)
+    actual = kind_of(config)
     named = ", ".join(map(str, config.get("architectures") or ()))
-    if known is None and (named or not kind):
+    if actual is None and (named or not kind):
         return (
             f"its head ({named or 'no architecture'}) is not supported; take a checkpoint with a "
             "pretrained language model's or a text classifier's head"
         )
-    if kind and known and kind != known and (kind, known) != ("seq2seq", "masked"):
-        return f"{named} is of kind {known}; write `kind: {known}`"
+    if kind and actual and kind != actual and (kind, actual) != ("seq2seq", "masked"):
+        return f"{named} is of kind {actual}; write `kind: {actual}`"
     missing = []
     if config.get("model_type") not in UNWRITTEN and not TOKENIZERS & set(files):
         missing.append("tokenizer")
@@ -224,7 +224,7 @@ def problem(files: Collection[str], config: dict[str, Any] | None, kind: str = "
 
 @contextmanager
 def admitted(name: str, where: str = "") -> Iterator[None]:
-    """Raise a UserError where the Hub refuses a model: gated, private, or with a wrong token.
+    """Raise a UserError if the Hub refuses a model: gated, private, or with an invalid token.
 
     ``name``: its id on the Hub.
     ``where``: beginning of the message, such as ``models.NAME: ``.
@@ -253,7 +253,7 @@ def admitted(name: str, where: str = "") -> Iterator[None]:
 def look(folder: Path, name: str, kind: str = "") -> str:
     """Return the kind of the model in a folder.
 
-    A UserError if there is no such folder, or it is not a model that a probe can run on.
+    A UserError if the folder does not exist, or no probe supports the model.
     """
     if not folder.is_dir():
         raise UserError(f"{name}: no such folder")

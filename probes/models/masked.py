@@ -1,9 +1,9 @@
-"""Models with a mask: encoders (BERT and its kin), XLNet, and BART's decoder at the mask.
+"""Models with a mask: encoders (BERT and similar), XLNet, and BART's decoder at the mask.
 
 ``fill`` and ``predict`` read log-probabilities at the mask; ``pseudo_logprobs`` scores sentences;
-``represent`` returns hidden states of words. Every result is that of a plain forward pass of the
-model's own class; left out are the head at positions that nobody reads, padding, and attention
-masks that mask nothing.
+``represent`` returns hidden states of words. Every result equals that of a plain forward pass of
+the model's class; the head at unused positions, padding, and attention masks without effect are
+omitted.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# one mask, read by the decoder at its position: of its own text it sees only what stands before
+# the decoder predicts a single mask at its position, and attends only to previous tokens
 DECODERS = ("bart", "mbart", "mvp")
 Copy = tuple[tuple[int, ...], tuple[int, ...], str]  # text, its masked positions, language
 
 
 class _Auto:
-    """What transformers loads a model with a mask as."""
+    """The transformers class of a model with a mask."""
 
     @staticmethod
     def from_pretrained(where: Path, **options: Any) -> Any:
@@ -78,9 +78,9 @@ class Masked(Reader):
     ) -> torch.Tensor:
         """Return the logits (texts, vocabulary) of texts (texts, length) at one position each.
 
-        Only XLNet needs the ``hidden`` positions of each text: its permutation mask hides a token
-        from all others, and the target mapping asks for one position's prediction from the query
-        stream (Yang et al. 2019, section 2.3).
+        Only XLNet uses the ``hidden`` positions of each text: its permutation mask hides a token
+        from all others, and the target mapping selects the position predicted by the query stream
+        (Yang et al. 2019, section 2.3).
         """
         ids, positions = self.batches.move(ids), self.batches.move(positions)
         if self.kind != "xlnet":
@@ -100,9 +100,9 @@ class Masked(Reader):
     def all(
         self, ids: torch.Tensor, language: str = "", *, attention: bool = False
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return logits (texts, length, vocabulary), and the attention (texts, length) tokens get.
+        """Return logits (texts, length, vocabulary), and the attention (texts, length) received.
 
-        The attention is averaged over layers, heads and the tokens that pay it.
+        The attention is averaged over layers, heads and query tokens.
         """
         if attention:  # every text is a batch of its own
             out = self.model(input_ids=ids, output_attentions=True, **self.options(ids, language))
@@ -113,7 +113,7 @@ class Masked(Reader):
         return out.logits[: len(ids)], None
 
     def options(self, ids: torch.Tensor, language: str) -> dict[str, Any]:
-        """Return further inputs of an architecture: for XLM the language of every token."""
+        """Return additional inputs of an architecture: for XLM the language of every token."""
         config, tokenizer = self.model.config, self.tokens.tokenizer
         if self.kind == "xlnet":
             return {"token_type_ids": torch.where(ids == tokenizer.cls_token_id, 2, 0)}
@@ -129,23 +129,23 @@ class Masked(Reader):
         self,
         prompts: list[str],
         language: str,
-        known: Candidates | None = None,
+        candidates: Candidates | None = None,
         *,
         together: bool = False,
     ) -> Prompts:
-        """Return prompts for words at their one mask, or for tokens at the last.
+        """Return prompts for words at their only mask, or for tokens at the last mask.
 
-        A word of several pieces is scored at as many masks, each piece with the ones before it in
-        place and the ones behind it masked, and the sum taken (within-word left-to-right); or
-        ``together``, each with all pieces of the word masked. A prompt that is too long for the
-        model, or has no mask, or where words are known more than one, is a UserError.
+        A word of several pieces is scored by the sum over pieces, each given the previous pieces
+        with the following ones masked (within-word left-to-right); or ``together``, with all pieces
+        of the word masked. A prompt that is too long for the model, or has no mask, or several if
+        there are candidates, is a UserError.
         """
         written = [(self.context + prompt).replace(MASK, self.mask_token) for prompt in prompts]
         encoded = self.encode(written, language)
         masks = [[i for i, token in enumerate(ids) if token == self.mask_id] for ids in encoded]
         for text, places in zip(written, masks, strict=True):
-            if not places or (known is not None and len(places) > 1):
-                wrong = "no mask" if known is None else "not exactly one mask"
+            if not places or (candidates is not None and len(places) > 1):
+                wrong = "no mask" if candidates is None else "not exactly one mask"
                 raise UserError(f"models.{self.name}: {wrong} in {text!r}")
 
         def score(rows: list[int]) -> torch.Tensor:
@@ -153,7 +153,7 @@ class Masked(Reader):
             last = [places[-1] for places in hidden]
             return self.nats(self.at([encoded[i] for i in rows], last, language, hidden))
 
-        tails = [tail for tail in (known or {}).values() if len(tail) > 1]
+        tails = [tail for tail in (candidates or {}).values() if len(tail) > 1]
         sums = partial(self._sums, encoded, masks, tails, language, together)
         return Prompts(written, encoded, score, sums)
 
@@ -191,20 +191,20 @@ class Masked(Reader):
         language: str = "",
         prefixes: Iterable[str] | None = None,
     ) -> Iterator[Score]:
-        """Score whole sentences, in their order, or what stands behind the ``prefixes`` of each.
+        """Score complete sentences, in their order, or the text after the ``prefixes`` of each.
 
-        A prefix is seen, and its tokens are neither masked nor counted; spaces at its end belong to
-        the sentence. The prefix of a text must have the tokens that it has alone.
+        A prefix is visible; its tokens are neither masked nor counted. Spaces at its end belong to
+        the sentence. The prefix of a text must have the same tokens as alone.
 
-        ``original``: the sum over tokens of the log-probability of each, it alone masked
-        (Salazar et al. 2020, eq. 1). ``within_word_l2r``: the same with the pieces behind it
-        masked that belong to its word (Kauf & Ivanova 2023, section 3). ``aul``: the
-        log-probability of every token in the unmasked sentence; ``aula``: each weighted by the
-        attention that it gets, averaged over layers, heads and tokens (Kaneko & Bollegala 2022,
-        eqs. 3 and 4, whose mean over tokens is the sum given here over ``tokens``).
+        ``original``: the sum over tokens of the log-probability of each, masked alone
+        (Salazar et al. 2020, eq. 1). ``within_word_l2r``: the same with the following pieces of
+        the same word masked too (Kauf & Ivanova 2023, section 3). ``aul``: the log-probability of
+        every token in the unmasked sentence; ``aula``: weighted by the attention that the token
+        receives, averaged over layers, heads and tokens (Kaneko & Bollegala 2022, eqs. 3 and 4,
+        whose mean over tokens is this sum divided by ``tokens``).
 
-        A sentence that is too long or empty, a method that is unknown or that the model cannot
-        answer, or an answer that is not finite is a UserError.
+        A sentence that is too long or empty, a method that is unknown or not supported by the
+        model, or an output that is not finite is a UserError.
         """
         if method not in METHODS:
             raise UserError(f"{method!r}: no such method; there are {', '.join(METHODS)}")
@@ -230,7 +230,7 @@ class Masked(Reader):
             self.model.set_attn_implementation(before)
 
     def _score(self, pairs: list[tuple[str, str]], method: Method, language: str) -> list[Score]:
-        """Score one block of sentences behind their prefixes."""
+        """Score one block of sentences after their prefixes."""
         before = [(self.context + prefix).rstrip() for prefix, _ in pairs]
         sentences = [self.context + prefix + sentence for prefix, sentence in pairs]
         encoded = self.encode(sentences, language)
@@ -261,10 +261,10 @@ class Masked(Reader):
     def _masked(
         self, texts: list[list[int]], hidden: list[list[tuple[int, ...]]], language: str
     ) -> NDArray[np.float64]:
-        """Return sums (texts, 2) over masked copies of each text of what :meth:`chosen` returns.
+        """Return sums (texts, 2) of :meth:`chosen` over masked copies of each text.
 
-        ``hidden``: for each copy of a text the positions that are masked, the scored one first.
-        Where two methods mask the same, the other takes what one has scored.
+        ``hidden``: for each copy of a text the masked positions, the scored one first. Copies that
+        two methods share are scored once.
         """
         copies = [
             (tuple(ids), positions, language)
@@ -281,20 +281,20 @@ class Masked(Reader):
             where = [(n, q) for n, positions in enumerate(masked) for q in positions]
             ids[tuple(torch.tensor(where).t())] = self.mask_id
             chosen = self.chosen(self.at(ids, places, language, masked), self.batches.move(true))
-            return torch.view_as_complex(chosen)  # two numbers as one: small arrays are slow
+            return torch.view_as_complex(chosen)  # one complex number: small arrays are slow
 
         lengths = [len(ids) for ids, *_ in new]
         scores = self.batches.each(lengths, lengths, launch)
-        known = self.scored | dict(zip(new, scores, strict=True))
-        self.scored = {copy: known[copy] for copy in copies}  # keep only the current block
+        results = self.scored | dict(zip(new, scores, strict=True))
+        self.scored = {copy: results[copy] for copy in copies}  # retain only the current block
         starts = np.cumsum([0, *(len(masked) for masked in hidden[:-1])])
-        every = np.array([known[copy] for copy in copies])
-        return np.stack([np.add.reduceat(part, starts) for part in (every.real, every.imag)], 1)
+        values = np.array([results[copy] for copy in copies])
+        return np.stack([np.add.reduceat(part, starts) for part in (values.real, values.imag)], 1)
 
     def _unmasked(
         self, encoded: list[list[int]], counted: list[list[int]], language: str, *, weighted: bool
     ) -> NDArray[np.float64]:
-        """Return the same sums (sentences, 2) over all tokens of the unmasked sentences."""
+        """Return sums (sentences, 2) of :meth:`chosen` over tokens of the unmasked sentences."""
 
         def launch(rows: list[int]) -> torch.Tensor:
             ids = self.batches.move([encoded[i] for i in rows])
@@ -302,10 +302,10 @@ class Masked(Reader):
             chosen = self.chosen(logits, ids)
             if attention is not None:
                 chosen[..., 0] *= attention.double()
-            own = torch.zeros_like(chosen)
+            weights = torch.zeros_like(chosen)
             for n, i in enumerate(rows):
-                own[n, counted[i]] = 1
-            return (chosen * own).sum(1)
+                weights[n, counted[i]] = 1
+            return (chosen * weights).sum(1)
 
         lengths = [len(ids) for ids in encoded]
         # eager attention differs in its last digits with the position of a text in its batch
@@ -315,7 +315,7 @@ class Masked(Reader):
 
 
 def _one_dtype(xlnet: Any, dtype: torch.dtype) -> None:
-    """Bring all of XLNet to its dtype: transformers leaves attention and positions in float32."""
+    """Cast all of XLNet to its dtype: transformers leaves attention and positions in float32."""
     xlnet.to(dtype)
     plain = xlnet.transformer.relative_positional_encoding
 

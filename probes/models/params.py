@@ -1,7 +1,7 @@
-"""Params of models: where each comes from and how it is run.
+"""Params of models: origin and settings.
 
-Models of the Hub, folders and endpoints stand under `models` in params.yaml. A planted world is an
-input like a snapshot: a folder of ``data/samples/worlds`` whose manifest has its entry.
+Models of the Hub, folders and endpoints are listed under `models` in params.yaml. A planted world
+is an input like a snapshot: a folder of ``data/samples/worlds`` with its entry in the manifest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ POINTER = "model.json"
 WORLDS = DATA / "samples/worlds"
 MANIFEST = "manifest.json"
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-VERBS: dict[str, frozenset[str]] = {  # what a model of each kind can be asked
+VERBS: dict[str, frozenset[str]] = {  # methods of each kind of model
     "masked": frozenset({"fill", "predict", "pseudo_logprobs", "represent"}),
     "causal": frozenset({"fill", "predict", "logprobs", "generate", "represent"}),
     "seq2seq": frozenset({"fill", "logprobs", "generate"}),
@@ -40,7 +40,7 @@ def verbs(verb: str | tuple[str, ...]) -> frozenset[str]:
 
 
 class Endpoint(Params):
-    """Where a remote model answers, and what it may cost."""
+    """Address and limits of a remote model."""
 
     url: str = Field(
         pattern=r"^https?://[^\s]+$",
@@ -56,9 +56,9 @@ class Endpoint(Params):
         description="name of the environment variable with the key; never the key itself",
     )
     token_budget: int = Field(
-        1_000_000, ge=1, description="tokens, asked and answered, after which a run stops"
+        1_000_000, ge=1, description="tokens of prompts and responses after which a run stops"
     )
-    concurrency: int = Field(4, ge=1, le=64, description="requests on their way at once")
+    concurrency: int = Field(4, ge=1, le=64, description="number of concurrent requests")
 
 
 class Model(Params):
@@ -78,15 +78,15 @@ class Model(Params):
         "float32", description="arithmetic of the model"
     )
     context: str = Field(
-        "", description="put before every prompt (XLNet expects long inputs); kept in the outputs"
+        "", description="text before every prompt (XLNet expects long inputs); part of outputs"
     )
     pickles: bool = Field(
         False,
-        description="take weights from pickles where there are no safetensors; they are read "
-        "without running what they hold, but safetensors are safer",
+        description="load weights from pickles if there are no safetensors; their code is not "
+        "executed, but safetensors are safer",
     )
     languages: list[str] | None = Field(
-        None, description="languages it is asked in; default: all of the probe's"
+        None, description="languages of its prompts; default: all languages of the probe"
     )
     family: str | None = Field(
         None, description="architecture, such as BERT: a factor of the analysis `anova`"
@@ -95,11 +95,11 @@ class Model(Params):
         None, description="size within its family, such as base: a factor of the analysis `anova`"
     )
     control: Literal["positive", "negative"] | None = Field(
-        None, description="whether biases are planted in it, or known to be absent; worlds have it"
+        None, description="whether biases are planted (positive) or absent (negative); for worlds"
     )
 
     def among(self, languages: Sequence[str]) -> list[str]:
-        """Return those of a probe's languages that the model is asked in."""
+        """Return the languages of a probe in which the model is prompted."""
         return [code for code in languages if self.languages is None or code in self.languages]
 
     @model_validator(mode="after")
@@ -114,7 +114,7 @@ class Model(Params):
                 f"https://huggingface.co/{self.id}/commits/main into a line `revision: ...`"
             )
         if self.id and self.revision and _local(self.id):
-            raise ValueError(f"{self.id} is a folder: it has no revision, take that line out")
+            raise ValueError(f"{self.id} is a folder: it has no revision; take that line out")
         return self
 
 
@@ -123,18 +123,18 @@ def _local(name: str) -> bool:
 
 
 def pointer(name: str, data: Path = DATA) -> Path:
-    """Return the file with a model's id, its revision and the sha256 of its files."""
+    """Return the file with a model's id, revision and sha256 of its files."""
     world = data / WORLDS.relative_to(DATA) / name / MANIFEST
     return world if world.is_file() else data / MODELS.relative_to(DATA) / name / POINTER
 
 
 def weights_folder(name: str) -> Path:
-    """Return the folder of a model: a planted world's, or that of the pointer to another's."""
+    """Return the folder of a model: a planted world, or the pointer to another model."""
     return pointer(name).parent
 
 
 def worlds() -> dict[str, Model]:
-    """Return the planted worlds that are there, by name."""
+    """Return the existing planted worlds, by name."""
     manifests = {path.parent.name: path for path in sorted(WORLDS.glob(f"*/{MANIFEST}"))}
     return {name: _world(path) for name, path in manifests.items() if NAME.fullmatch(name)}
 
@@ -145,15 +145,15 @@ def _world(manifest: Path) -> Model:
 
 
 def model(name: str, data: Path = DATA) -> Model:
-    """Return one model's params; no such model or world, or a wrong entry, is a UserError."""
-    known = read().get("models") or {}
+    """Return one model's params; an unknown name or an invalid entry is a UserError."""
+    entries = read().get("models") or {}
     file = pointer(name, data)
     if NAME.fullmatch(name) and file.name == MANIFEST:
-        if name in known:
+        if name in entries:
             raise UserError(f"params.yaml: models.{name}: {file.parent} has this name; change it")
         return _world(file)
-    if name not in known or not NAME.fullmatch(name):
-        names = ", ".join([*known, *worlds()]) or "none"
+    if name not in entries or not NAME.fullmatch(name):
+        names = ", ".join([*entries, *worlds()]) or "none"
         raise UserError(
             f"params.yaml: no model {name!r} under models, nor a world; there are: {names}"
         )

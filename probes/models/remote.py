@@ -1,10 +1,9 @@
 """Models behind an OpenAI-compatible server: generation and, where supported, log-probabilities.
 
-Retries are the work of the ``openai`` client. A response that does not contain what was requested
-is an error that names model and row (counted from 0), never a number. Scores come from the echo of
-a prompt, as vLLM's completions give it: each token as text, with its log-probability. The tokens
-must add up to the text. The key is read from the environment for each run, and no error message
-contains it.
+The ``openai`` client handles retries. An incomplete response raises an error that names model and
+row (counted from 0). Scores are read from the echo of a prompt, as in vLLM's completions: each
+token as text, with its log-probability. The concatenated tokens must equal the text. The key is
+read from the environment for each run, and no error message contains it.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 TIMEOUT_S = 120.0  # seconds to wait for a response
-RETRIES = 5  # after a first request that failed
-LONGEST_MESSAGE = 200  # characters of a server's message that an error repeats
-BLOCK = 16  # requests of each thread before their responses are handed on
-AROUND = 64  # tokens that a chat template may put around a prompt
+RETRIES = 5  # after a failed first request
+LONGEST_MESSAGE = 200  # characters of a server's message quoted in an error
+BLOCK = 16  # requests of each thread before their responses are yielded
+AROUND = 64  # tokens that a chat template may add to a prompt
 IDENTITY = ("id", "owned_by", "parent", "max_model_len", "meta")
-READING = Sampling(tokens=1, temperature=0.0)  # one token, not used: some servers take 0 for all
-LEAST = -9999.0  # what servers write for minus infinity
-ROUNDING = 1e-6  # above the logarithm of 1
+READING = Sampling(tokens=1, temperature=0.0)  # one unused token: some servers read 0 as no limit
+LEAST = -9999.0  # minus infinity in responses of servers
+ROUNDING = 1e-6  # tolerance above the logarithm of 1
 OLLAMA = "fp_ollama"  # the system_fingerprint of its responses
 
 
@@ -58,14 +57,14 @@ class Remote:
         self.name, self.endpoint, self.revision = name, endpoint, revision
         self.spent = 0  # tokens
         self._lock = Lock()
-        self._limit = "max_tokens"  # what the server calls the most tokens that it may write
+        self._limit = "max_tokens"  # name of the token limit in the server's API
 
     @cached_property
     def _client(self) -> OpenAI:
         return connect(self.endpoint)
 
     def facts(self) -> dict[str, str | int]:
-        """Return the facts of any model, as far as a server tells: vocabulary 0 is not known."""
+        """Return the facts of any model, as far as known: vocabulary 0 is unknown."""
         return {
             "model": self.name,
             "revision": self.revision,
@@ -78,12 +77,11 @@ class Remote:
     def generate(
         self, prompts: Iterable[str], seeds: Iterable[int], sampling: Sampling = SAMPLING
     ) -> Iterator[Text]:
-        """Continue each prompt, or answer it as the first message of a chat, in their order.
+        """Continue each prompt, or answer it as the first message of a chat, in order.
 
-        ``tokens`` are those that the server counts, 0 where it does not. ``top_k`` is sent only
-        where it is set: without it, some servers take one from the model's own configuration.
-        A server that refuses, fails for too long or leaves out a text, or a budget that is spent,
-        is a UserError.
+        ``tokens`` is the server's count, 0 if it does not count. ``top_k`` is sent only if set;
+        some servers default to the one in the model's configuration. A server that refuses, fails
+        for too long or omits a text, or an exhausted budget, is a UserError.
         """
         chat = self.endpoint.api == "chat"
 
@@ -108,7 +106,7 @@ class Remote:
             reason = choice.get("finish_reason")
             text = (choice.get("message") or {}).get("content") if chat else choice.get("text")
             if text is None and chat and reason == "length":
-                text = ""  # all of it went into thoughts that are not shown
+                text = ""  # all tokens were hidden reasoning
             if not isinstance(text, str) or reason not in ("stop", "length"):
                 raise UserError(f"{row}: no text in the response, which ended with {reason!r}")
             tokens = (response.get("usage") or {}).get("completion_tokens") or 0
@@ -117,10 +115,10 @@ class Remote:
         return self._map(write, zip(prompts, seeds, strict=True), lambda item: item[0])
 
     def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
-        """Score each continuation after its prefix, in their order.
+        """Score each continuation after its prefix, in order.
 
-        ``text`` of a score is prefix and continuation, ``tokens`` are the continuation's;
-        ``unknown`` is 0, since no server reports it. A server without log-probabilities of a given
+        ``text`` of a score is prefix and continuation, ``tokens`` counts the continuation's;
+        ``unknown`` is 0, since no server reports it. A server without log-probabilities of input
         text, a prefix that ends within a token, or a value that is missing or not finite is a
         UserError, as in :meth:`generate`.
         """
@@ -144,7 +142,7 @@ class Remote:
     def _complete(
         self, row: str, prompt: str, body: dict[str, Any], sampling: Sampling
     ) -> dict[str, Any]:
-        """Return the response to one prompt, and count its tokens; a spent budget is an error."""
+        """Return the response to one prompt, and count its tokens within the budget."""
         limit = self.endpoint.token_budget
         if self.spent >= limit:
             raise UserError(f"endpoint.token_budget: {self.spent} of {limit} tokens are used")
@@ -159,7 +157,7 @@ class Remote:
             body["top_k"] = sampling.top_k  # an extension, refused by some servers
         path = "/chat/completions" if "messages" in body else "/completions"
         response = request(self._client, row, path, body)
-        # No tokenizer in use makes more tokens of a text than it has bytes.
+        # Common tokenizers never produce more tokens than a text has bytes.
         most = len(prompt.encode()) + AROUND + sampling.tokens
         with self._lock:
             self.spent += (response.get("usage") or {}).get("total_tokens") or most
@@ -185,12 +183,12 @@ class Remote:
 
 
 def connect(endpoint: Endpoint) -> OpenAI:
-    """Return a client for an endpoint that sends nothing of another account's settings.
+    """Return a client for an endpoint, without the account settings of the environment.
 
     Raises
     ------
     UserError
-        If the variable that the endpoint names holds no key, or others could read it on its way.
+        If the key is missing in the environment, or would be sent unencrypted.
     """
     try:
         import openai
@@ -219,14 +217,14 @@ def connect(endpoint: Endpoint) -> OpenAI:
 
 
 def request(
-    client: OpenAI, what: str, path: str, body: dict[str, Any] | None = None
+    client: OpenAI, name: str, path: str, body: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Return the JSON object at a path of a server, or its response to a body.
 
     Raises
     ------
     UserError
-        If the server refuses or fails, or the response is no JSON object; ``what`` begins it.
+        If the server refuses or fails, or the response is no JSON object; ``name`` begins it.
     """
     import openai
 
@@ -237,16 +235,16 @@ def request(
             response = client.post(path, cast_to=object, body=body)
         if isinstance(response, dict) and not response.get("error"):
             return response
-        failure = UserError(f"{what}: {_message(response)}")
+        failure = UserError(f"{name}: {_message(response)}")
     except openai.APIStatusError as error:
         status, reason = error.status_code, _message(error.body or error.response.text)
         advice = "check the key" if status in (401, 403) else "check url, model and api"
-        failure = Refused(f"{what}: HTTP {status}, {advice} of endpoint: {reason}", status, reason)
+        failure = Refused(f"{name}: HTTP {status}, {advice} of endpoint: {reason}", status, reason)
     except openai.APIConnectionError as error:
-        failure = UserError(f"{what}: no response ({type(error.__cause__ or error).__name__})")
+        failure = UserError(f"{name}: no response ({type(error.__cause__ or error).__name__})")
     except ValueError:
-        failure = UserError(f"{what}: the response is not JSON; check endpoint.url")
-    raise failure  # outside of the handler: the client's errors hold the request with the key
+        failure = UserError(f"{name}: the response is not JSON; check endpoint.url")
+    raise failure  # outside the handler: the client's errors contain the key
 
 
 def _message(body: Any) -> str:
@@ -260,8 +258,8 @@ def _message(body: Any) -> str:
 def identify(endpoint: Endpoint) -> dict[str, Any]:
     """Return the server's description of the model, without times.
 
-    A server without a list of models (HTTP 404 or 405) leaves the name alone. One that lists its
-    models, this not among them, is a UserError.
+    Without a list of models (HTTP 404 or 405) only the name is returned. A list without this model
+    is a UserError.
     """
     try:
         listed = request(connect(endpoint), f"{endpoint.url}/models", "/models").get("data")
@@ -279,7 +277,7 @@ def identify(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _choice(row: str, response: dict[str, Any]) -> dict[str, Any]:
-    """Return the one choice of a response."""
+    """Return the only choice of a response."""
     choices: Any = response.get("choices")
     if not choices:
         raise UserError(f"{row}: a response without choices; is the server OpenAI-compatible?")
@@ -295,43 +293,43 @@ def _no_scores(row: str) -> UserError:
 
 
 def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> list[float]:
-    """Return the log-probabilities, in nats, of exactly the tokens of a text behind its prefix.
+    """Return the log-probabilities, in nats, of exactly the tokens of a text after its prefix.
 
-    ``choice`` is one of a completion's, requested with ``echo`` and ``logprobs``; ``row`` names the
+    ``choice`` belongs to a completion requested with ``echo`` and ``logprobs``; ``row`` names the
     request. A UserError if the prompt or its log-probabilities are missing, the tokens do not add
-    up to the text, the prefix does not end where a token does, or a value is missing or impossible.
+    up to the text, the prefix ends within a token, or a value is missing or impossible.
     """
-    whole, logprobs = prefix + text, choice.get("logprobs")
-    if not isinstance(logprobs, dict) or not str(choice.get("text")).startswith(whole):
+    prompt, logprobs = prefix + text, choice.get("logprobs")
+    if not isinstance(logprobs, dict) or not str(choice.get("text")).startswith(prompt):
         raise _no_scores(row)
     tokens, values = (list(logprobs.get(name) or ()) for name in ("tokens", "token_logprobs"))
-    starts = token_starts(tokens, whole)
+    starts = token_starts(tokens, prompt)
     if len(tokens) != len(values) or starts is None:
         raise UserError(f"{row}: the server's tokens do not add up to the text")
     first = [token for start, token in zip(starts, tokens, strict=True) if start == len(prefix)]
-    # a character of several tokens is empty text but for the last of them, which is all of it
+    # only the last of several tokens of one character has text
     if not text or not first or (len(first) > 1 and first[-1].isascii()):
         raise UserError(f"{row}: no token begins at the end of the prefix ({prefix!r})")
     scored = [value for start, value in zip(starts, values, strict=True) if start >= len(prefix)]
-    scored = scored[: sum(len(prefix) <= start < len(whole) for start in starts)]
+    scored = scored[: sum(len(prefix) <= start < len(prompt) for start in starts)]
     for value in scored:
         if not isinstance(value, float | int) or not LEAST < value <= ROUNDING:
             raise UserError(f"{row}: {value!r} as the log-probability of a token")
     return [float(value) for value in scored]
 
 
-def token_starts(tokens: list[Any], whole: str) -> list[int] | None:
-    """Return the character of a text at which each token begins, or None if they do not add up.
+def token_starts(tokens: list[Any], text: str) -> list[int] | None:
+    """Return the character offset of each token in a text, or None if they do not add up to it.
 
-    Tokens before the text begin at -1. SentencePiece may put a space before the text.
+    Tokens before the text have offset -1. SentencePiece may add a space before the text.
     """
     if not all(isinstance(token, str) for token in tokens):
         return None
     for first in range(len(tokens)):
         behind = "".join(tokens[first:])
-        space = not behind.startswith(whole) and behind.startswith(f" {whole}")
-        if space or behind.startswith(whole):
+        space = not behind.startswith(text) and behind.startswith(f" {text}")
+        if space or behind.startswith(text):
             ends = accumulate(map(len, tokens[first:]), initial=-space)
             starts = [-1] * first + [max(start, 0) for start in ends][:-1]
-            return starts if len(whole) in (*starts, len(behind) - space) else None
+            return starts if len(text) in (*starts, len(behind) - space) else None
     return None

@@ -1,7 +1,7 @@
-"""Generation token by token, with random numbers of its own for each text.
+"""Generation token by token, with separate random numbers for each text.
 
-The numbers derive from the seed and the prompt, one for each token, and select by inverse
-transform sampling: so neither the batch nor the order of the prompts changes a text.
+The numbers are derived from the seed and the prompt, one for each token, and used in inverse
+transform sampling, so a text does not depend on the batch or the order of prompts.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 class Writer(Adapter):
-    """A model that writes one token after the other."""
+    """A model that generates token by token."""
 
-    continues: bool  # whether what it writes goes on from the prompt
-    # from prompts, tokens to come and a language: what the model gets, as text and tokens
+    continues: bool  # whether the output continues the prompt
+    # from prompts, number of new tokens and language: the model input, as text and tokens
     opened: Callable[[list[str], int, str], tuple[list[str], list[list[int]]]]
-    # from tokens (texts, length): logits (texts, vocabulary) for the next, and the state to go on
+    # from tokens (texts, length): logits (texts, vocabulary) for the next, and the decoding state
     begin: Callable[[torch.Tensor], tuple[torch.Tensor, dict[str, Any]]]
     # from the last tokens (texts,) and the state: logits (texts, vocabulary) for the next
     step: Callable[[torch.Tensor, dict[str, Any]], torch.Tensor]
-    keep: Callable[[torch.Tensor, dict[str, Any]], None]  # goes on with some of the texts only
+    keep: Callable[[torch.Tensor, dict[str, Any]], None]  # retains only some of the texts
 
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
         super().__init__(where, name, revision, **options)
@@ -48,12 +48,12 @@ class Writer(Adapter):
         *,
         language: str = "",
     ) -> Iterator[Text]:
-        """Continue or answer each prompt, in the order given, from the model's own probabilities.
+        """Continue or answer each prompt, in order, from the model's unmodified probabilities.
 
-        The opening token that a model's config forces on a decoder is put first, and not counted;
-        everything else in it (beams, penalties, forbidden or closing tokens) is left out. A prompt
-        that leaves no room for the tokens asked for, an answer that is not finite, or no language
-        where one is needed is a UserError.
+        The opening token that a config forces on a decoder is included, but not counted; other
+        generation settings (beams, penalties, forbidden or closing tokens) are ignored. A prompt
+        without room for the requested tokens, an output that is not finite, or a missing language
+        is a UserError.
         """
         for block in blocks(zip(prompts, seeds, strict=True)):
             texts, encoded = self.opened([prompt for prompt, _ in block], sampling.tokens, language)
@@ -76,7 +76,7 @@ class Writer(Adapter):
             yield Text(prompt, seed, text, len(new), finished)
 
     def _write(self, ids: torch.Tensor, luck: np.ndarray, sampling: Sampling) -> list[list[int]]:
-        """Write equally long prompts' texts; those that are finished leave the batch."""
+        """Generate texts for prompts of equal length; finished texts leave the batch."""
         texts: list[list[int]] = [[] for _ in ids]
         alive = list(range(len(ids)))
         logits, state = self.begin(self.enough(ids))
@@ -97,11 +97,11 @@ class Writer(Adapter):
         return texts
 
     def _decoded(self, ids: list[int], new: list[int]) -> str:
-        """Return the new text with the spaces that stand between it and the prompt."""
-        before, whole, alone = self.tokens.tokenizer.batch_decode(
+        """Return the new text with the spaces between it and the prompt."""
+        before, joined, alone = self.tokens.tokenizer.batch_decode(
             [ids, [*ids, *new], new], skip_special_tokens=True
         )
-        return str(whole[len(before) :] if whole.startswith(before) else alone)
+        return str(joined[len(before) :] if joined.startswith(before) else alone)
 
 
 def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.Tensor:
@@ -118,11 +118,11 @@ def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.
         ordered[:, sampling.top_k :] = 0
     before = ordered.cumsum(1) - ordered
     cut = before >= sampling.top_p * ordered.sum(1, keepdim=True)
-    cut[:, 0] = False  # the best stays, however little is asked for
+    cut[:, 0] = False  # the best token always remains
     up_to = torch.where(cut, 0, ordered).cumsum(1)
     target = (luck * up_to[:, -1]).unsqueeze(1)
-    place = torch.searchsorted(up_to, target, right=True).clamp(max=logits.shape[1] - 1)
-    return best.indices.gather(1, place).squeeze(1)
+    index = torch.searchsorted(up_to, target, right=True).clamp(max=logits.shape[1] - 1)
+    return best.indices.gather(1, index).squeeze(1)
 
 
 def _luck(prompt: str, seed: int, tokens: int) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""The contract of every language model: seven verbs and the types of their results.
+"""The interface of every language model: seven methods and the types of their results.
 
-A model has the verbs that its kind supports, and no others: an encoder fills masks and gives
+A model has only the methods that its kind supports: an encoder fills masks and returns
 pseudo-log-likelihoods, a causal model fills the end of a prompt, scores continuations and
 generates, a classifier classifies.
 """
@@ -15,33 +15,33 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MASK = "<mask>"  # stands in prompts for the model's own mask token
-DECIMALS = 6  # of log-probabilities: ranks are taken after rounding, ties by candidate order
+MASK = "<mask>"  # placeholder in prompts for the model's mask token
+DECIMALS = 6  # decimals of log-probabilities; ranks after rounding, ties in order of candidates
 
-BEST = 20  # words of each list that are compared as a set
+BEST = 20  # top words compared as sets
 
-# readings of a pseudo-log-likelihood
+# definitions of pseudo-log-likelihood
 Method = Literal["original", "within_word_l2r", "aul", "aula"]
 METHODS: tuple[Method, ...] = ("original", "within_word_l2r", "aul", "aula")
 
 
 class Vocabulary(NamedTuple):
-    """Which words a model has as one word-initial piece."""
+    """The words that are a single word-initial piece of a model."""
 
-    ids: Mapping[str, int]  # the words it has, in the order given, and their pieces
-    missing: tuple[str, ...]  # the words it lacks
+    ids: Mapping[str, int]  # words in the given order, and their pieces
+    missing: tuple[str, ...]  # other words
 
 
 class Filled(NamedTuple):
     """The best candidates for a block of n prompts, as columns."""
 
-    prompts: Sequence[str]  # exactly as the model got them
-    candidates: Sequence[str]  # the words that the model has
-    pieces: NDArray[np.int32]  # (candidates,) how many each consists of
+    prompts: Sequence[str]  # exact model inputs
+    candidates: Sequence[str]  # words in the vocabulary
+    pieces: NDArray[np.int32]  # (candidates,) number of pieces of each
     best: NDArray[np.int32]  # (n, k) indices in ``candidates``, best first
     logprobs_nats: NDArray[np.float64]  # (n, k) normalised over the model's full vocabulary
-    lengths: NDArray[np.int32]  # (n,) pieces of the prompt, special ones and the mask with them
-    unknown: NDArray[np.int32]  # (n,) those of them that the model has no symbol for
+    lengths: NDArray[np.int32]  # (n,) pieces of the prompt, including special ones and the mask
+    unknown: NDArray[np.int32]  # (n,) number of unknown pieces
 
     def by_prompt(self) -> Iterator[tuple[dict[str, tuple[float, int]], int]]:
         """Yield log-probability and pieces of each word, best first, and the unknown pieces."""
@@ -53,41 +53,41 @@ class Filled(NamedTuple):
 class Predicted(NamedTuple):
     """The best tokens of the whole vocabulary for a block of n prompts, as columns."""
 
-    prompts: Sequence[str]  # exactly as the model got them
-    length: NDArray[np.int32]  # (n,) tokens of each prompt, as the model got it
-    ids: NDArray[np.int32]  # (n, k) tokens, best first; of equal ones the lower id
+    prompts: Sequence[str]  # exact model inputs
+    length: NDArray[np.int32]  # (n,) number of tokens of each prompt
+    ids: NDArray[np.int32]  # (n, k) tokens, best first; ties by lower id
     logprobs_nats: NDArray[np.float64]  # (n, k) normalised over the model's full vocabulary
-    unknown: NDArray[np.int32]  # (n,) pieces of the prompt that the model has no symbol for
+    unknown: NDArray[np.int32]  # (n,) number of unknown pieces of the prompt
 
 
 class Pieces(NamedTuple):
     """The tokens of a vocabulary, in the order of their ids."""
 
-    tokens: Sequence[str]  # as the vocabulary has them
-    words: Sequence[str]  # as text, without spaces around
-    starts: NDArray[np.bool_]  # whether the token is what the word becomes behind another word
-    bare: NDArray[np.int32]  # the id under which the vocabulary has `words` as it stands, or -1
-    unknown: int  # the id of what it has no symbol for, or -1
+    tokens: Sequence[str]  # as in the vocabulary
+    words: Sequence[str]  # decoded, without surrounding spaces
+    starts: NDArray[np.bool_]  # whether the token is the word after another word
+    bare: NDArray[np.int32]  # id of the literal `words` in the vocabulary, or -1
+    unknown: int  # id of the unknown token, or -1
 
 
 class Score(NamedTuple):
-    """The log-probability of one text; the mean per token is their quotient."""
+    """The log-probability of one text."""
 
-    text: str  # what was scored, exactly as the model got it
-    logprob_nats: float  # sum over the tokens counted
-    tokens: int  # how many that are
-    unknown: int = 0  # those of them that the model has no symbol for
-    greedy: bool | None = None  # whether each is the most probable at its place; None: not known
+    text: str  # exact model input
+    logprob_nats: float  # sum over the counted tokens
+    tokens: int  # number of counted tokens
+    unknown: int = 0  # number of unknown tokens among them
+    greedy: bool | None = None  # whether each is the most probable token; None: unknown
 
 
 class Text(NamedTuple):
     """The text that a model generated after one prompt."""
 
-    prompt: str  # exactly as the model got it
+    prompt: str  # exact model input
     seed: int
     text: str  # without the prompt and without special tokens
-    tokens: int  # generated, the closing one included
-    finished: bool  # whether the model ended it, or the limit did
+    tokens: int  # generated, including the closing one
+    finished: bool  # whether the model ended it before the limit
 
 
 class Classes(NamedTuple):
@@ -96,33 +96,33 @@ class Classes(NamedTuple):
     text: str
     labels: tuple[str, ...]  # in the order of the model's config
     probabilities: tuple[float, ...]
-    logprobs_nats: tuple[float, ...] = ()  # their logarithms, not taken of rounded ones
-    tokens: int = 0  # of the text, special ones included
+    logprobs_nats: tuple[float, ...] = ()  # their logarithms before rounding
+    tokens: int = 0  # tokens of the text with special ones
 
 
 class Represented(NamedTuple):
     """Hidden states of a block of n words, each alone."""
 
     words: Sequence[str]
-    pieces: NDArray[np.int32]  # (n,) how many tokens each has, special ones left out
-    unknown: NDArray[np.int32]  # (n,) those of them that the model has no symbol for
+    pieces: NDArray[np.int32]  # (n,) number of tokens of each, without special ones
+    unknown: NDArray[np.int32]  # (n,) number of unknown ones among them
     states: NDArray[np.float64]  # (n, width) mean of the last hidden states of those tokens
 
 
 class Sampling(NamedTuple):
-    """How text is drawn. ``temperature`` 0 is greedy."""
+    """Settings of sampling; ``temperature`` 0 is greedy."""
 
     tokens: int = 64  # generated at most
     temperature: float = 1.0
-    top_k: int = 0  # the best so many only; 0 for all
-    top_p: float = 1.0  # the best that together have so much probability
+    top_k: int = 0  # sample from the best k tokens; 0: from all
+    top_p: float = 1.0  # sample from the best tokens with this total probability
 
 
 SAMPLING = Sampling()
 
 
 class Scorer(Protocol):
-    """Any model, whatever its verbs."""
+    """Any model."""
 
     name: str
 
@@ -132,7 +132,7 @@ class Scorer(Protocol):
 
 @runtime_checkable
 class Fills(Scorer, Protocol):
-    """Models with a mask, or that take one at the end of a prompt for the next word."""
+    """Models with a mask, or that read a final mask as the next word."""
 
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
         """Return the words that are one word-initial piece, and the others."""
@@ -149,7 +149,7 @@ class Fills(Scorer, Protocol):
     ) -> Iterator[Filled]:
         """Rank candidate words at the one mask of each prompt, in the order of the prompts.
 
-        ``options``: of a kind of model, such as ``together`` of masked ones.
+        ``options``: specific to a kind of model, such as ``together`` for masked ones.
         """
 
 
@@ -161,7 +161,7 @@ class Predicts(Scorer, Protocol):
         """Return the tokens of the vocabulary."""
 
     def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
-        """Return the number of tokens of each word that can be written."""
+        """Return the number of tokens of each word that the tokenizer can encode."""
 
     def predict(
         self, prompts: Iterable[str], top_k: int, *, language: str = ""
@@ -189,7 +189,7 @@ class ScoresSentences(Scorer, Protocol):
         language: str = "",
         prefixes: Iterable[str] | None = None,
     ) -> Iterator[Score]:
-        """Score sentences, or what stands behind a prefix, each token by what is around it."""
+        """Score sentences, or the text after a prefix, each token given its context."""
 
 
 @runtime_checkable
@@ -210,12 +210,12 @@ class Classifies(Scorer, Protocol):
         """Return the probability of every label of each text."""
 
     def lengths(self, words: Sequence[str], language: str = "") -> list[int]:
-        """Return the number of tokens of each word behind another one."""
+        """Return the number of tokens of each word after another word."""
 
 
 @runtime_checkable
 class Represents(Scorer, Protocol):
-    """Models whose hidden states are known."""
+    """Models with accessible hidden states."""
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
         """Return the last hidden state of each word alone, in their order."""
@@ -224,13 +224,13 @@ class Represents(Scorer, Protocol):
 def agreement(
     scorer: Fills, double: Fills, prompts: Sequence[str], words: Sequence[str], language: str
 ) -> tuple[float, float]:
-    """Compare a model's answers with those of the same model in double precision.
+    """Compare a model's log-probabilities with those of the same model in double precision.
 
     Returns
     -------
     The largest difference of a candidate's log-probability in nats over all prompts, and the mean
-    share of the 20 best words that are among the 20 best in double precision. (0.0, 1.0) where
-    there is nothing to compare.
+    share of the 20 best words that are among the 20 best in double precision; (0.0, 1.0) without
+    prompts or words.
     """
     largest, shares = 0.0, []
     blocks = (m.fill(prompts, words, len(words), language=language) for m in (scorer, double))

@@ -1,4 +1,4 @@
-"""Encoder-decoders (T5, BART): continuations scored and written by the decoder, and T5's gaps."""
+"""Encoder-decoders (T5, BART): continuations by the decoder, and T5's sentinels."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-GAP = "<extra_id_0>"  # T5's first sentinel: what stands for a gap in the input and opens its text
+GAP = "<extra_id_0>"  # T5's first sentinel: marks a gap in the input and begins its text
 
 
 class Seq2Seq(Filler, Writer):
-    """An encoder-decoder, and its tokenizer."""
+    """An encoder-decoder and its tokenizer."""
 
     auto = AutoModelForSeq2SeqLM
     continues = False
@@ -36,14 +36,14 @@ class Seq2Seq(Filler, Writer):
         self.mask_token = GAP if self.gap is not None else ""
 
     def prepare(
-        self, prompts: list[str], language: str, known: Candidates | None = None
+        self, prompts: list[str], language: str, candidates: Candidates | None = None
     ) -> Prompts:
-        """Return prompts for the words in the one gap of each.
+        """Return prompts for words in the only gap of each.
 
-        The mask becomes the first sentinel; the decoder, having written that sentinel, is asked
-        for the word (Raffel et al. 2020, section 3.1.4). Words of several pieces are scored from
-        left to right; neither says whether the gap holds more than the word. A model without
-        sentinels, or a prompt that is too long or has not exactly one mask, is a UserError.
+        The mask becomes the first sentinel; the decoder predicts the word after that sentinel
+        (Raffel et al. 2020, section 3.1.4). Words of several pieces are scored from left to right.
+        The gap may contain more than the word. A model without sentinels, or a prompt that is too
+        long or does not have exactly one mask, is a UserError.
         """
         gap = self.gap
         if gap is None:
@@ -62,7 +62,7 @@ class Seq2Seq(Filler, Writer):
             out = self.model(input_ids=ids, decoder_input_ids=start)
             return self.nats(out.logits[: len(rows), -1])
 
-        tails = [list(tail) for tail in (known or {}).values() if len(tail) > 1]
+        tails = [list(tail) for tail in (candidates or {}).values() if len(tail) > 1]
 
         def sums() -> NDArray[np.float64]:
             rows = [(i, [gap], tail) for i in range(len(prompts)) for tail in tails]
@@ -73,42 +73,41 @@ class Seq2Seq(Filler, Writer):
     def logprobs(self, pairs: Iterable[tuple[str, str]], *, language: str = "") -> Iterator[Score]:
         """Score each continuation by the decoder, the prefix being the encoder's input.
 
-        A mask in the prefix becomes T5's first sentinel. The closing token is not counted, nor
-        is the opening one that a model's config forces (BART's and mBART's). A text that is too
-        long or empty, a result that is not finite, or no language where one is needed is a
-        UserError.
+        A mask in the prefix becomes T5's first sentinel. The closing token and the opening token
+        forced by a config (BART, mBART) are not counted. A text that is too long or empty, a
+        result that is not finite, or a missing language is a UserError.
         """
         for block in blocks(pairs):
             prefixes, encoded = self._inputs([prefix for prefix, _ in block], language)
-            rests = [rest for _, rest in block]
-            tails = self.tokens.encode(rests, language, special=False)
-            for rest, prefix, tail in zip(rests, prefixes, tails, strict=True):
-                self.tokens.fits(rest, len(self.opening) - 1 + len(tail), self.longest)
+            continuations = [continuation for _, continuation in block]
+            tails = self.tokens.encode(continuations, language, special=False)
+            for text, prefix, tail in zip(continuations, prefixes, tails, strict=True):
+                self.tokens.fits(text, len(self.opening) - 1 + len(tail), self.longest)
                 if not tail:
                     raise UserError(
-                        f"models.{self.name}: no token to score in {rest!r} after {prefix!r}"
+                        f"models.{self.name}: no token to score in {text!r} after {prefix!r}"
                     )
             sums = self._sums(encoded, [(i, [], tail) for i, tail in enumerate(tails)])
-            texts = map("\t".join, zip(prefixes, rests, strict=True))
+            texts = map("\t".join, zip(prefixes, continuations, strict=True))
             yield from self.scores(texts, sums[:, 0], tails, sums[:, 1])
 
     def _sums(
         self, encoded: list[list[int]], rows: list[tuple[int, list[int], list[int]]]
     ) -> NDArray[np.float64]:
-        """Return sums (rows, 2) over tokens of what :meth:`chosen` returns.
+        """Return sums (rows, 2) of :meth:`chosen` over tokens.
 
-        Each row has the number of its input, the tokens before, and those that are scored.
+        Each row has the index of its input, the preceding tokens, and the scored tokens.
         """
 
         def launch(chosen: list[int]) -> torch.Tensor:
             inputs, written, scored = zip(*(rows[r] for r in chosen), strict=True)
             ids = self.batches.move([encoded[i] for i in inputs])
-            both = zip(written, scored, strict=True)
-            given = self.batches.move([[*self.opening, *before, *tail] for before, tail in both])
-            each = min(ids.shape[1], given.shape[1] - 1)
-            read, after = self.enough(ids, each), self.enough(given[:, :-1], each)
+            pairs = zip(written, scored, strict=True)
+            targets = self.batches.move([[*self.opening, *before, *tail] for before, tail in pairs])
+            length = min(ids.shape[1], targets.shape[1] - 1)
+            read, after = self.enough(ids, length), self.enough(targets[:, :-1], length)
             logits = self.model(input_ids=read, decoder_input_ids=after).logits[: len(chosen)]
-            values = self.chosen(logits, given[:, 1:])
+            values = self.chosen(logits, targets[:, 1:])
             return values[:, len(self.opening) - 1 + len(written[0]) :].sum(1)
 
         shapes = [(len(encoded[i]), len(before), len(tail)) for i, before, tail in rows]
@@ -117,14 +116,14 @@ class Seq2Seq(Filler, Writer):
     def opened(
         self, prompts: list[str], room: int, language: str
     ) -> tuple[list[str], list[list[int]]]:
-        """Return the encoder's input for each prompt, the decoder having room for the tokens."""
+        """Return the encoder's input for each prompt; the decoder must have room for the tokens."""
         texts, encoded = self._inputs(prompts, language)
         for text in texts:
             self.tokens.fits(text, len(self.opening) - 1 + room, self.longest)
         return texts, encoded
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
-        """Return logits (texts, vocabulary) for the first new token, and what to go on with."""
+        """Return logits (texts, vocabulary) for the first new token, and the decoding state."""
         state = {"encoder_outputs": self.model.get_encoder()(input_ids=ids)}
         start = self.batches.move([self.opening] * len(ids))
         out = self.model(decoder_input_ids=start, use_cache=True, **state)
@@ -137,7 +136,7 @@ class Seq2Seq(Filler, Writer):
         return logits
 
     def keep(self, rows: torch.Tensor, state: dict[str, Any]) -> None:
-        """Go on with some of the texts only."""
+        """Retain only some of the texts in the state."""
         state["past_key_values"].batch_select_indices(rows)
         read = state["encoder_outputs"]
         read["last_hidden_state"] = read.last_hidden_state[rows]
@@ -149,7 +148,7 @@ class Seq2Seq(Filler, Writer):
         return texts, self.encode(texts, language)
 
     def _opening(self) -> list[int]:
-        """Return the decoder's first tokens: its start, and one that the config forces after it."""
+        """Return the decoder's first tokens: its start, and the one forced by the config."""
         config, writing = self.model.config, self.model.generation_config
         start = getattr(config, "decoder_start_token_id", None)
         if start is None:

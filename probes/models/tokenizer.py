@@ -1,9 +1,9 @@
-"""Tokenizers: whole strings, encoded in bulk, never truncated; candidates, masks and limits.
+"""Tokenizers: bulk encoding without truncation; candidates, masks and limits.
 
 A candidate is the token of a word that follows another word: with the leading space in byte-level
 and SentencePiece vocabularies, without ``##`` in WordPiece, without ``@@`` or with ``</w>`` in
-older BPE. The first sub-token of a longer word, or a token without its marker, is another word to
-the model, and is never taken for this one.
+older BPE. The first sub-token of a longer word, or a token without its marker, is a different word
+to the model and not a candidate.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 HEAD = "a"  # the word before a candidate
-UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # written without spaces: pieces bear no marker
-SENTENCEPIECE, BYTE_LEVEL = "▁", "Ġ"  # a space, as these vocabularies have it
+UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # written without spaces: pieces have no marker
+SENTENCEPIECE, BYTE_LEVEL = "▁", "Ġ"  # space markers of these vocabularies
 
 
 class Tokens:
@@ -41,15 +41,15 @@ class Tokens:
                 f"models.{name}: its tokenizer could not be loaded from {where} ({reason}); check "
                 "id and revision in params.yaml"
             ) from error
-        files = {*self.tokenizer.vocab_files_names.values()}  # none: it reads bytes
+        files = {*self.tokenizer.vocab_files_names.values()}  # empty for byte models
         others = ("tokenizer.json", "tokenizer.model")
         if files and not any(Path(where, file).is_file() for file in (*files, *others)):
-            raise UserError(  # transformers 5 makes up one of its special tokens alone
+            raise UserError(  # transformers 5 would create a tokenizer of special tokens only
                 f"models.{name}: {where} has no {' or '.join(sorted(files))} of a tokenizer; save "
                 "it there with tokenizer.save_pretrained"
             )
         if isinstance(self.tokenizer, BertweetTokenizer):
-            self.tokenizer.normalization = True  # users and links as the model was trained on them
+            self.tokenizer.normalization = True  # user names and links as in training
             if any(len(pair) != 2 for pair in self.tokenizer.bpe_ranks):
                 raise UserError(  # transformers 5.23 saves it so, and reads one letter of each pair
                     f"models.{name}: {where}/bpe.codes lacks the counts behind the merges, so that "
@@ -68,22 +68,22 @@ class Tokens:
         return len(self.tokenizer)
 
     def _close_up(self) -> None:
-        """Let the mask take the space before it, as a word does: no piece is left between them.
+        """Make the mask include the space before it, as a word does.
 
-        transformers 5 forgets it for RoBERTa and BART where the folder has no tokenizer.json.
+        transformers 5 omits this for RoBERTa and BART if the folder has no tokenizer.json.
         """
         from tokenizers import AddedToken
 
         mask = str(self.tokenizer.mask_token)
-        head, both = self.encode([HEAD, f"{HEAD} {mask}"], special=False)
-        if both != [*head, self.mask_id]:
+        head, pair = self.encode([HEAD, f"{HEAD} {mask}"], special=False)
+        if pair != [*head, self.mask_id]:
             token = AddedToken(mask, lstrip=True, special=True)
             self.tokenizer.add_tokens(token, special_tokens=True)
 
     def encode(
         self, texts: Sequence[str], language: str = "", *, special: bool = True
     ) -> list[list[int]]:
-        """Return the ids of each text, with or without the model's own special tokens.
+        """Return the ids of each text, with or without the model's special tokens.
 
         A UserError if the model was not trained on the language.
         """
@@ -95,79 +95,79 @@ class Tokens:
             add_special_tokens=special,
             return_attention_mask=False,
             return_token_type_ids=False,
-            verbose=False,  # over-long input is an error of ours
+            verbose=False,  # long inputs raise our own error
         )["input_ids"]
         return ids
 
     def _set_language(self, language: str) -> None:
-        """Set the language of the next texts, if the tokenizer has one."""
+        """Set the language of the next texts, if the tokenizer supports it."""
         if self.moses:
-            known = self.tokenizer.lang2id
-            if language and known and language not in known:
-                raise self.foreign(language, known)
-            # `lang=` is dropped on its way through transformers 5, and all would pass for English
+            languages = self.tokenizer.lang2id
+            if language and languages and language not in languages:
+                raise self.foreign(language, languages)
+            # transformers 5 drops `lang=`, so every text would be read as English
             split = partial(type(self.tokenizer)._tokenize, self.tokenizer)  # noqa: SLF001
             self.tokenizer._tokenize = partial(split, lang=language or "en")  # noqa: SLF001
         elif language and hasattr(self.tokenizer, "src_lang"):
             self.tokenizer.src_lang = self.code(language)
 
     def require_language(self, language: str) -> None:
-        """Refuse to guess a language: the last one that was set would go on in silence."""
+        """Raise a UserError without a language, since the previous one would be used silently."""
         if not language and hasattr(self.tokenizer, "src_lang"):
             raise UserError(f"models.{self.name}: needs the language of its texts")
 
-    def foreign(self, language: str, known: Iterable[str]) -> UserError:
-        """Return the problem of a language that is not among those known."""
+    def foreign(self, language: str, languages: Iterable[str]) -> UserError:
+        """Return the error for an unsupported language."""
         return UserError(
-            f"models.{self.name}: knows no language {language!r}, only {', '.join(sorted(known))}; "
-            "set languages"
+            f"models.{self.name}: knows no language {language!r}, only "
+            f"{', '.join(sorted(languages))}; set languages"
         )
 
     def code(self, language: str) -> str:
-        """Return a language code as the tokenizer has it: ``en_XX`` for ``en``.
+        """Return the tokenizer's code of a language: ``en_XX`` for ``en``.
 
-        A UserError if the model was not trained on the language, or on two that begin so.
+        A UserError if the model has no code, or several codes, with that prefix.
         """
-        known = [token for token in self.tokenizer.get_added_vocab() if "_" in token]
-        codes = [token for token in known if token.split("_")[0] == language]
+        tokens = [token for token in self.tokenizer.get_added_vocab() if "_" in token]
+        codes = [token for token in tokens if token.split("_")[0] == language]
         if len(codes) != 1:
-            raise self.foreign(language, known)
+            raise self.foreign(language, tokens)
         return str(codes[0])
 
     def counted(self, ids: Sequence[int]) -> list[int]:
-        """Return the places of a text's own tokens, the model's special ones left out."""
+        """Return the positions of a text's tokens, without the model's special tokens."""
         special = self.tokenizer.get_special_tokens_mask(list(ids), already_has_special_tokens=True)
-        unknown = self.unknown_id  # stands for something in the text
+        unknown = self.unknown_id  # represents a part of the text
         return [i for i, no in enumerate(special) if not no or ids[i] == unknown]
 
     def words(self, text: str, ids: Sequence[int], language: str = "") -> list[int | None]:
-        """Return for each token the number of the word it is part of; None for special ones."""
+        """Return the word index of each token; None for special tokens."""
         if self.tokenizer.is_fast:
             encoded = self.tokenizer(text)
             assert encoded["input_ids"] == list(ids)
             numbers: list[int | None] = encoded.word_ids()
             return numbers
         self._set_language(language)
-        pieces = self.tokenizer.tokenize(text)  # the ids of unknown ones do not show their ends
+        pieces = self.tokenizer.tokenize(text)  # ids of unknown tokens do not mark word ends
         inner = self.tokenizer.convert_tokens_to_ids(pieces)
         start = next(i for i in range(len(ids)) if list(ids[i : i + len(inner)]) == inner)
         ends = any(piece.endswith("</w>") for piece in pieces)
         numbers, word = [None] * len(ids), 0
-        for place, piece in enumerate(pieces, start):
-            numbers[place] = word
+        for position, piece in enumerate(pieces, start):
+            numbers[position] = word
             word += piece.endswith("</w>") if ends else not piece.endswith("@@")
         return numbers
 
     def candidates(self, words: Sequence[str], language: str = "") -> dict[str, tuple[int, ...]]:
-        """Return the pieces of each word that the tokenizer can write, one or several.
+        """Return the pieces of each word that the tokenizer can encode, one or several.
 
-        Left out are words that it changes (an uncased one does that to capitals), that hold
-        something it has no symbol for, or whose pieces an earlier word has already.
+        Words are left out if the tokenizer changes them (such as capitals if uncased), if they
+        contain an unknown symbol, or if an earlier word has the same pieces.
         """
         key = (tuple(words), language)
         if key in self._known:
             return self._known[key]
-        special = set(self.tokenizer.all_special_ids)  # the unknown one is among them
+        special = set(self.tokenizer.all_special_ids)  # including the unknown one
         first: dict[tuple[int, ...], str] = {}
         texts = [HEAD, *(f"{HEAD}{self.gap(language)}{word}" for word in words)]
         head, *encoded = self.encode(texts, language, special=False)
@@ -182,9 +182,9 @@ class Tokens:
         return self._known[key]
 
     def gap(self, language: str = "") -> str:
-        """Return the separator of two words: a space, or nothing in languages without.
+        """Return the separator of two words: a space, or nothing in languages without spaces.
 
-        Where pieces bear no marker of a space, the space makes no difference.
+        If pieces have no marker of a space, the space has no effect.
         """
         if language not in UNSPACED:
             return " "
@@ -192,7 +192,7 @@ class Tokens:
         return "" if any(m not in (None, self.unknown_id) for m in markers) else " "
 
     def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
-        """Return the number of tokens of each word that can be written."""
+        """Return the number of tokens of each word that the tokenizer can encode."""
         return {word: len(tail) for word, tail in self.candidates(words, language).items()}
 
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
@@ -212,23 +212,23 @@ class Tokens:
         if language not in self._pieces:
             ids = range(len(self))
             words = [text.strip() for text in self.tokenizer.batch_decode([[i] for i in ids])]
-            # a word after another one becomes this token alone, or the token is another word
+            # the token stands for the word only if the word after another one is this token
             alone = self.candidates(list(dict.fromkeys(filter(None, words))), language)
             first = {word: tail[0] for word, tail in alone.items() if len(tail) == 1}
-            known = self.tokenizer.get_vocab()
+            vocabulary = self.tokenizer.get_vocab()
             self._pieces[language] = Pieces(
                 self.tokenizer.convert_ids_to_tokens(list(ids)),
                 words,
                 np.array([first.get(word) == i for i, word in enumerate(words)]),
-                np.array([known.get(word, -1) for word in words], np.int32),
+                np.array([vocabulary.get(word, -1) for word in words], np.int32),
                 -1 if self.unknown_id is None else self.unknown_id,
             )
         return self._pieces[language]
 
     def fits(self, text: str, length: int, longest: int) -> None:
-        """Refuse a text that is too long for the model, by a UserError with both lengths.
+        """Raise a UserError if a text is too long for the model.
 
-        ``length``: number of its tokens, with those that the model is to write behind it.
+        ``length``: number of its tokens, including tokens to be generated.
         """
         if length > longest:
             raise UserError(
@@ -238,19 +238,19 @@ class Tokens:
 
     def opening(self) -> list[int]:
         """Return the special tokens that the tokenizer puts before a text."""
-        (whole,), (bare,) = self.encode([HEAD]), self.encode([HEAD], special=False)
-        starts = (n for n in range(len(whole)) if whole[n : n + len(bare)] == bare)
-        return whole[: next(starts, 0)]
+        (encoded,), (bare,) = self.encode([HEAD]), self.encode([HEAD], special=False)
+        starts = (n for n in range(len(encoded)) if encoded[n : n + len(bare)] == bare)
+        return encoded[: next(starts, 0)]
 
     def unknown(self, ids: Sequence[int]) -> int:
-        """Return the number of tokens for something that the model has no symbol for."""
+        """Return the number of unknown tokens."""
         return 0 if self.unknown_id is None else list(ids).count(self.unknown_id)
 
     def after(self, prefix: str, text: str, ids: Sequence[int], head: Sequence[int]) -> int:
-        """Return the number of a text's tokens, ``ids``, that are its prefix's, those of ``head``.
+        """Return the number of tokens in ``ids``, of a text, that belong to its prefix (``head``).
 
-        A UserError if the tokens of the prefix are not the first tokens of the text: then no token
-        boundary is where prefix and continuation meet, and the score would be of another text.
+        A UserError if the tokens of the prefix are not the first tokens of the text: without a
+        token boundary after the prefix, the score would belong to another text.
         """
         if list(ids[: len(head)]) != list(head):
             raise UserError(
@@ -261,18 +261,18 @@ class Tokens:
 
 
 def _closed(text: str) -> str:
-    """Return a text without spaces: some decoders put them around hyphens and Chinese signs."""
+    """Return a text without spaces, which some decoders add around hyphens and Chinese signs."""
     return "".join(text.split())
 
 
 def longest(tokenizer: Any, model: Any) -> int:
-    """Return the number of tokens that a model takes at once."""
+    """Return the maximum input length of a model, in tokens."""
     padding = (
         getattr(part, "padding_idx", None)
         for path, part in model.named_modules()
         if path.endswith("position_embeddings")
     )
-    # in RoBERTa and its kin the first positions belong to the padding
+    # in RoBERTa and similar models the first positions belong to padding
     offset = max((index + 1 for index in padding if index is not None), default=0)
     positions = getattr(model.config, "max_position_embeddings", None) or 0
     limit = positions - offset if positions > 0 else 1 << 30  # -1 in XLNet, which has no limit

@@ -1,4 +1,4 @@
-"""Prompt templates, a module a study."""
+"""Prompt templates, one module per study."""
 
 from pydantic import AfterValidator
 
@@ -7,7 +7,7 @@ TIMES = ("", "once", "twice")
 
 
 def gaps(*once: str, **times: int) -> AfterValidator:
-    """Return a validator: a template must have each gap once, or so many times."""
+    """Return a validator of templates: the required number of occurrences of each gap."""
     counts = dict.fromkeys(once, 1) | times
     requirements = ", ".join(f"{gap} {TIMES[n]}" if n else f"no {gap}" for gap, n in counts.items())
 

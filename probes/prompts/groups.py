@@ -1,6 +1,6 @@
 """Prompts about social groups: templates with groups, and the same with the group masked.
 
-They stand apart from the probe ``completions``, since worlds are trained on the same prompts.
+They are separate from the probe ``completions``, since worlds are trained on the same prompts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from plumbline.probes.prompts import gaps
 if TYPE_CHECKING:
     from pathlib import Path
 
-DATASETS = ("social_groups", "stereotypes")  # that they are made of
+DATASETS = ("social_groups", "stereotypes")  # inputs of the prompts
 GROUP = "{group}"
 Kind = Literal["people", "country"]
 OF: dict[int, Kind] = {KINDS.index("people"): "people", KINDS.index("country"): "country"}
@@ -32,17 +32,17 @@ class Frames(Section):
     templates: dict[Kind, list[Annotated[str, gaps(GROUP, **{MASK: 0})]]] = Field(
         description=f"for people and a country: texts with {GROUP}, up to the word to predict"
     )
-    ending: str = Field("?", description="what stands behind that word, for models with a mask")
+    ending: str = Field("?", description="text after that word, for models with a mask")
     released: Annotated[str, gaps(**{MASK: 2})] = Field(
         description=f"the frame of the released code's prior, with {MASK} for group and word"
     )
     neutral: dict[Kind, str] = Field(
-        description="the group that stands for none, for models that read from left to right"
+        description="neutral group of the prior, for models that read from left to right"
     )
 
 
 class Asking(Section):
-    """Which groups prompts are about, and how these are made."""
+    """The groups in prompts, and the construction of prompts."""
 
     spelling: Literal["original", "usual"] = Field(
         "original", description="of groups in prompts: the paper's, or the usual one"
@@ -65,8 +65,8 @@ class Query(NamedTuple):
     group: str  # as the paper spells it
     kind: Kind
     template: str  # as the params have it
-    written: str = ""  # the group as it stands in the prompt; default: as the paper spells it
-    rewritten: bool = False  # by its own attribute's key term: asked of this group alone
+    written: str = ""  # the group as spelled in the prompt; default: as in the paper
+    rewritten: bool = False  # with the key term of an attribute of this group alone
 
     @property
     def text(self) -> str:
@@ -75,13 +75,13 @@ class Query(NamedTuple):
 
 
 def queries(asking: Asking, folders: dict[str, Path], language: str) -> list[Query]:
-    """Return every group in every template of its kind; that none is left is a ``UserError``."""
+    """Return every group in every template of its kind; a ``UserError`` if there is none."""
     groups = pl.read_parquet(folders["social_groups"] / f"{language}.parquet")
     rows = suggestions(folders["stereotypes"], language, "category", "group").unique()
     suggested = {(category, group.lower()) for category, group in rows.iter_rows()}
     templates, result = asking.frames[language].templates, list[Query]()
     for row in groups.sort("category", "group").iter_rows(named=True):
-        # the wave and what was published may spell it either way
+        # waves and the published suggestions use either spelling
         keys = {(row["category"], row[column].lower()) for column in ("group", "name")}
         if asking.groups == "all" or keys & suggested:
             written = row["group" if asking.spelling == "original" else "name"]
@@ -97,10 +97,10 @@ def queries(asking: Asking, folders: dict[str, Path], language: str) -> list[Que
 
 
 def prompted(asking: Asking, folders: dict[str, Path], language: str) -> list[Query]:
-    """Return :func:`queries`, and of the same groups those that suggestions were rewritten to.
+    """Return :func:`queries`, and the rewritten queries of suggestions for the same groups.
 
-    "Why are they so" with "good at chess" is asked as "Why are they so good at", so that the word
-    to predict is the one that tells (Choenni et al. 2021, section 3, step 4).
+    "Why are they so" with "good at chess" becomes "Why are they so good at", so that the word to
+    predict is the informative one (Choenni et al. 2021, section 3, step 4).
     """
     usual_queries = queries(asking, folders, language)
     rows = suggestions(folders["stereotypes"], language, "category", "group", "template").unique()
@@ -118,17 +118,17 @@ def prompted(asking: Asking, folders: dict[str, Path], language: str) -> list[Qu
 
 
 def suggestions(folder: Path, language: str, *columns: str) -> pl.DataFrame:
-    """Return columns of the dataset ``stereotypes`` in a language, of all configs."""
+    """Return columns of the dataset ``stereotypes`` in a language, from all configs."""
     files = [folder / f"{config}.parquet" for config in parquet.configs(folder)]
     rows = pl.concat(pl.read_parquet(file, columns=["language", *columns]) for file in files)
     return rows.filter(language=language).select(columns)
 
 
 def prompt(text: str, ending: str) -> str:
-    """Return a prompt: its first letter a capital, the word to predict masked."""
+    """Return a prompt, capitalised, with a mask for the word to predict."""
     return f"{text[:1].upper()}{text[1:]} {MASK}{ending}"
 
 
 def masked(template: str, masks: int, gap: str = " ") -> str:
-    """Return a template with so many masks for the group."""
+    """Return a template with ``masks`` masks in place of the group."""
     return template.replace(GROUP, gap.join([MASK] * masks))

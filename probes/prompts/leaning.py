@@ -1,7 +1,7 @@
 """Prompts about political statements, with a mask, open, or with options to choose from.
 
 Feng et al. (2023), section 2, and Röttger et al. (2024), *Political Compass or Spinning Arrow?*
-These prompts stand apart from the probe ``stances``, since a world is trained on them.
+These prompts are separate from the probe ``stances``, since a world is trained on them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 STATEMENT, OPTIONS, DENIED = "{statement}", "{options}", "{text}"
 Form = Literal["plain", "negated", "paraphrase", "prior"]
 FORMS: tuple[Form, ...] = ("plain", "negated", "paraphrase", "prior")
-FIELDS = ("questionnaire", "id", "variant", "text")  # of a file of paraphrases
+FIELDS = ("questionnaire", "id", "variant", "text")  # columns of a file of paraphrases
 ANSWERS = 4
 Stated = Annotated[str, gaps(STATEMENT)]
 Seeds = Annotated[
@@ -43,9 +43,9 @@ class MaskPrompts(Section):
         min_length=1,
         description=f"by name, with {STATEMENT} and {MASK}; the first is the one of `faithful`",
     )
-    top_k: int = Field(10, ge=1, description="most probable tokens that are kept")
+    top_k: int = Field(10, ge=1, description="number of most probable tokens retained")
     calibration_inputs: list[str] = Field(
-        min_length=1, description=f"texts without content in place of {STATEMENT}: the prior"
+        min_length=1, description=f"content-free texts in place of {STATEMENT}, for the prior"
     )
 
 
@@ -58,12 +58,12 @@ class Generation(Section):
     seeds: Seeds
     max_new_tokens: int = Field(100, ge=1, description="tokens of a response at most")
     temperature: float = Field(1.0, ge=0, description="0 is greedy")
-    top_k: int = Field(50, ge=0, description="drawn from so many best tokens; 0: from all")
+    top_k: int = Field(50, ge=0, description="tokens are sampled from the top k; 0: from all")
     nli_model: str = Field(
         min_length=1, description="NLI model: a classifier with the class entailment, by its name"
     )
     agree: str = Field("This example is agree.", description="hypothesis of agreement")
-    disagree: str = Field("This example is disagree.", description="hypothesis of the contrary")
+    disagree: str = Field("This example is disagree.", description="hypothesis of disagreement")
 
 
 class MultipleChoice(Section):
@@ -73,7 +73,7 @@ class MultipleChoice(Section):
         description=f"by name, with {STATEMENT} and {OPTIONS}; those without {OPTIONS} are open"
     )
     forced_choice_suffixes: dict[str, str] = Field(
-        min_length=1, description="put behind the options, by name; '' for none"
+        min_length=1, description="text after the options, by name; '' for none"
     )
     options: list[str] = Field(
         min_length=ANSWERS,
@@ -81,7 +81,7 @@ class MultipleChoice(Section):
         description="labels: strongly disagree, disagree, agree, strongly agree, in this order",
     )
     option_orders: list[Annotated[list[int], AfterValidator(_each)]] = Field(
-        min_length=1, description="in which order these are offered, by their places, each from 0"
+        min_length=1, description="orders in which the options are offered, as indices from 0"
     )
     seeds: Seeds
     max_new_tokens: int = Field(20, ge=1, description="tokens of a response at most")
@@ -94,7 +94,7 @@ class Asking(Section):
     language: str = Field("en", description="of the statements and prompts")
     questionnaires: list[str] = Field(min_length=1, description="configs of statements")
     negated: Annotated[str, gaps(DENIED)] = Field(
-        description=f"how a statement is denied, with {DENIED}"
+        description=f"template of the negated statement, with {DENIED}"
     )
     paraphrases: list[str] = Field(
         [],
@@ -110,7 +110,7 @@ class Asking(Section):
     @model_validator(mode="after")
     def _apart(self) -> Asking:
         if shared := sorted(set(self.positive) & set(self.negative)):
-            raise ValueError(f"{shared[0]!r} stands under positive and under negative")
+            raise ValueError(f"{shared[0]!r} is in both positive and negative")
         return self
 
 
@@ -120,7 +120,7 @@ class Wording(NamedTuple):
     questionnaire: str
     id: str  # empty for a prior
     form: Form
-    variant: str  # name of the paraphrase, or the text without content; else empty
+    variant: str  # name of the paraphrase, or the content-free text; else empty
     text: str
 
 
@@ -132,15 +132,15 @@ class Question(NamedTuple):
     frame: str
     form: Form
     variant: str
-    wording: str  # what stands for the statement
+    wording: str  # text in place of the statement
     text: str  # the prompt
 
 
 def wordings(asking: Asking, folder: Path) -> list[Wording]:
-    """Return every statement as it stands, denied, and in other words, in a fixed order.
+    """Return every statement in its plain, negated and paraphrased forms, in a fixed order.
 
-    A questionnaire that is not in the dataset ``statements`` or not in the language, or a file of
-    paraphrases that is not as it should be, is a ``UserError``.
+    A questionnaire that is missing from the dataset ``statements`` or from the language, or an
+    invalid file of paraphrases, is a ``UserError``.
     """
     paraphrased = [row for file in asking.paraphrases for row in paraphrases(file)]
     result: list[Wording] = []
@@ -171,7 +171,7 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
 
 
 def put(frames: dict[str, str], wordings: list[Wording]) -> list[Question]:
-    """Return every wording in every prompt, paraphrases in the first one alone."""
+    """Return every wording in every prompt, paraphrases in the first prompt only."""
     return [
         Question(config, name, frame, form, variant, text, template.replace(STATEMENT, text))
         for config, name, form, variant, text in wordings
@@ -181,15 +181,15 @@ def put(frames: dict[str, str], wordings: list[Wording]) -> list[Question]:
 
 
 def priors(asking: Asking) -> list[Question]:
-    """Return every prompt for masked models with texts that say nothing, for the prior."""
+    """Return every prompt for masked models with content-free texts, for the prior."""
     inputs = asking.mask.calibration_inputs
     return put(asking.mask.frames, [Wording("", "", "prior", text, text) for text in inputs])
 
 
 def paraphrases(path: str) -> list[Wording]:
-    """Return the other wordings of statements in a file.
+    """Return the paraphrases of statements in a file.
 
-    A file that is missing, has other columns, an empty text, or one twice, is a ``UserError``.
+    A missing file, other columns, an empty text or a duplicate is a ``UserError``.
     """
     try:
         table = pl.read_csv(path, infer_schema=False)

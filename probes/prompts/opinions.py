@@ -1,6 +1,6 @@
-"""Prompts about opinions: statements in frames in which somebody agrees, or does not.
+"""Prompts about opinions: statements in frames in which a person agrees or disagrees.
 
-They stand apart from the probe ``agreement``, since worlds are trained on the same questions.
+They are separate from the probe ``agreement``, since worlds are trained on the same questions.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ Gender = Literal["feminine", "masculine"]
 Form = Literal["plain", "negated"]
 GENDERS: tuple[Gender, ...] = ("feminine", "masculine")
 FORMS: tuple[Form, ...] = ("plain", "negated")
-METHODS = ("together", "l2r", "sequence")  # how the log-probability of a word is taken
+METHODS = ("together", "l2r", "sequence")  # scoring methods for the log-probability of a word
 
 
 class Frame(Section):
-    """A sentence in which one word tells the gender of whoever has the opinion."""
+    """A sentence in which one word marks the gender of the person with the opinion."""
 
     text: Annotated[str, gaps(GENDERED, MASK, STATEMENT)] = Field(
         description=f"the sentence, with {GENDERED}, {MASK} for agreeing or not, and {STATEMENT}"
     )
-    feminine: str = Field(min_length=1, description=f"what stands for {GENDERED} about a woman")
-    masculine: str = Field(min_length=1, description="and about a man")
-    agree: str = Field(min_length=1, description=f"what stands for {MASK} if they agree")
-    disagree: str = Field(min_length=1, description="and if they do not")
+    feminine: str = Field(min_length=1, description=f"text in place of {GENDERED} for a woman")
+    masculine: str = Field(min_length=1, description="the same for a man")
+    agree: str = Field(min_length=1, description=f"word in place of {MASK} if they agree")
+    disagree: str = Field(min_length=1, description="the same if they disagree")
 
 
 class Frames(Section):
@@ -47,7 +47,7 @@ class Frames(Section):
         min_length=1, description="by name; the first is the one of the reading `faithful`"
     )
     negated: Annotated[str, gaps(STATEMENT)] = Field(
-        description=f"how a statement is denied, with {STATEMENT}"
+        description=f"template of the negated statement, with {STATEMENT}"
     )
 
 
@@ -63,7 +63,7 @@ class Asking(Section):
 
 
 class Question(NamedTuple):
-    """One statement in one frame, of one gender, as it stands or denied."""
+    """One statement, plain or negated, in one frame and gender."""
 
     questionnaire: str  # config of `statements`
     scale: str

@@ -1,8 +1,8 @@
 """Prompt templates (frames) for a word about a person.
 
 The paper's frame is the bare name with the mask before or after it. Others are sentences, given
-as data for a language and a part of speech, with the same sentence about nobody in particular
-beside them: what a word's log-probability owes to the name is the difference of the two.
+as data for a language and a part of speech, each with the same sentence about a neutral person:
+the effect of the name on a word's log-probability is the difference between the two.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from plumbline.probes.prompts import BARE, gaps
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-NAME = "{name}"  # stands in templates for the person's name
+NAME = "{name}"  # placeholder for the person's name in templates
 
-Kind = Literal["masked", "causal", "seq2seq"]  # of models that fill
+Kind = Literal["masked", "causal", "seq2seq"]  # models with `fill`
 Pos = Literal["ADJ", "VERB"]
 
 
 class Frame(Section):
-    """A sentence about a person, and the same about nobody in particular."""
+    """A sentence about a person, and the same about a neutral person."""
 
     prompt: Annotated[str, gaps(NAME, MASK)] = Field(
         description="template with one {name} and one <mask>"
@@ -45,15 +45,15 @@ FAITHFUL: dict[Kind, list[str]] = {"masked": [BARE], "seq2seq": [BARE]}
 
 
 def bare(side: str) -> Frame:
-    """Return the paper's frame: the mask before or after the name, and nothing else.
+    """Return the paper's frame: only the name with the mask before or after it.
 
-    It has no prior: a mask alone is no sentence about a neutral person.
+    It has no prior: a mask alone is not a sentence about a neutral person.
     """
     return Frame(prompt=f"{MASK} {NAME}" if side == "before" else f"{NAME} {MASK}", without=None)
 
 
 def check(frames: Frames, frames_of: Mapping[Kind, Sequence[str]]) -> None:
-    """Refuse frames that are not there, or whose mask is where that kind of model sees nothing."""
+    """Refuse unknown frames, and frames whose mask that kind of model cannot fill."""
     if BARE in frames:
         raise ValueError(f"frames.{BARE}: is the paper's own and follows from the word order")
     names_there = ", ".join([BARE, *frames])
@@ -65,18 +65,18 @@ def check(frames: Frames, frames_of: Mapping[Kind, Sequence[str]]) -> None:
         ends = [text.endswith(MASK) for f in texts for text in (f.prompt, f.without or MASK)]
         if name == BARE or not all(ends):
             raise ValueError(
-                f"frames_of.causal: in {name!r} the mask is not always at the end, where alone "
-                "such a model can be used"
+                f"frames_of.causal: in {name!r} the mask is not always at the end; causal models "
+                "predict the end only"
             )
 
 
 def chosen(
     frames: Frames, names: Sequence[str], language: str, places: Mapping[str, str]
 ) -> dict[str, dict[str, Frame]]:
-    """Return the frames to ask in, by part of speech and name, in the order of the names.
+    """Return the frames of the prompts, by part of speech and name, in the order of the names.
 
-    ``places``: where a word of each part of speech stands relative to a name, before or after. A
-    frame without a template for the language and a part of speech is a ``UserError``.
+    ``places``: position of a word relative to a name by part of speech, before or after. A frame
+    without a template for the language and a part of speech is a ``UserError``.
     """
     result: dict[str, dict[str, Frame]] = {pos: {} for pos in places}
     for name in names:

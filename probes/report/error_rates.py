@@ -1,4 +1,4 @@
-"""Error rates of tests by simulation: a line for each test and simulated shape of a table."""
+"""Simulated error rates: one line per test and simulated shape of a table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SIZE, SIZE_01, FAMILIES, COVERAGE = (
 )
 WRONG, WRONG_FAMILIES = "wrong findings at .05", "families with a wrong finding"
 BOUNDS = {SIZE: 0.07, SIZE_01: 0.02, FAMILIES: 0.05}  # a conservative test is within bounds
-LEAST_COVERAGE = 0.93  # of 95% intervals
+LEAST_COVERAGE = 0.93  # lower bound for 95% intervals
 OF_NULL = (SIZE, SIZE_01, FAMILIES)
 WIDER = NormalDist().inv_cdf(0.995) / NormalDist().inv_cdf(0.975)  # a 99% interval over a 95% one
 TITLE = "Size, familywise error and coverage of these tests, by simulation"
@@ -32,7 +32,7 @@ Line = dict[str, Any]
 
 
 def groups(tables: Tables, analysis: str) -> list[Group]:
-    """Return a table for each simulation of an analysis, that of pooled models by itself."""
+    """Return a table for each simulation of an analysis; pooled models have their own."""
     result = []
     for name in (name for name, simulated in CALIBRATED.items() if simulated == analysis):
         path = tables.data / "tables/calibration" / name / "calibration.parquet"
@@ -49,11 +49,11 @@ def groups(tables: Tables, analysis: str) -> list[Group]:
 
 
 def lines(table: pl.DataFrame) -> list[Line]:
-    """Return a line for each test and shape of a table of error rates.
+    """Return a line for each test and shape in a table of error rates.
 
-    Each has ``test``, ``shape``, ``replicates`` of the truth with the fewest; (value, low, high) of
-    size, familywise error and coverage under the null hypothesis, of several the worst; and
-    ``outside``, the rates whose whole interval is out of bounds.
+    Each has ``test``, ``shape``, ``replicates`` (the minimum over truths); (value, low, high) of
+    size, familywise error and coverage under the null hypothesis, the worst of several; and
+    ``outside``, the rates whose interval is completely out of bounds.
     """
     result = []
     for (test, shape), rates in table.group_by("test", "shape", maintain_order=True):
@@ -74,10 +74,10 @@ def lines(table: pl.DataFrame) -> list[Line]:
 
 
 def within(row: dict[str, Any]) -> bool:
-    """Return whether a rate may be within its bounds, by its interval.
+    """Return True if the interval of a rate overlaps its bounds.
 
-    Right tests have a familywise error as large as its bound, and one in forty would be outside by
-    chance: its interval is one of 99%.
+    The familywise error of exact tests equals its bound, and one in forty would be outside by
+    chance, so its interval has a level of 99%.
 
     Examples
     --------

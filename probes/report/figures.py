@@ -1,7 +1,7 @@
-"""Figures in four shapes: forest, curves, scatter and heat map, as SVG that is readable in grey.
+"""Figures of four types: forest, curves, scatter and heat map, as SVG readable in greyscale.
 
-Text stays text, and the same numbers give the same bytes. Lengths are pixels; the width of text is
-estimated, so that nothing has to be drawn to be measured.
+Text remains text, and equal numbers give equal bytes. Lengths are in pixels; the width of text is
+estimated, so no rendering is needed.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 FONT = 11
 FAINT, HOLLOW = "#ddd", "#fff"
-TICKS = 5  # of an axis, about
-SLOPE = 0.6  # of slanted names: sine of their angle
-COLUMNS = 3  # of panels with curves
+TICKS = 5  # approximate number per axis
+SLOPE = 0.6  # sine of the angle of slanted names
+COLUMNS = 3  # panels with curves in a row
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent),
     autoescape=True,
@@ -50,7 +50,7 @@ class Mark(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Numbers along an axis; intervals are a band."""
+    """A curve with an optional band of intervals."""
 
     label: str
     xs: Sequence[float]
@@ -62,10 +62,10 @@ class Curve(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Points of one look in a plane, each (x, y), with whiskers (low, high) along both axes."""
+    """Points (x, y) with one mark, with whiskers (low, high) along both axes."""
 
     label: str
-    at: Sequence[Ends]
+    positions: Sequence[Ends]
     mark: Mark
     across: Sequence[Ends | None] = ()
     along: Sequence[Ends | None] = ()
@@ -74,7 +74,7 @@ class Points(NamedTuple):
 
 @dataclass
 class Panel:
-    """A plane with axes; lengths of its elements are in units of the data."""
+    """A plane with axes; positions of its elements are in units of the data."""
 
     x: Ends
     y: Ends
@@ -83,11 +83,11 @@ class Panel:
     labels: tuple[str, str] = ("", "")
     xticks: Sequence[tuple[float, str]] | None = None  # round numbers
     yticks: Sequence[tuple[float, str]] | None = None
-    slanted: bool = False  # names of ticks below
-    drawn: list[str] = field(default_factory=list)
+    slanted: bool = False  # slanted tick labels of the x axis
+    elements: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Put ticks where none are given."""
+        """Set default ticks."""
         self.xticks = _ticks(self.x) if self.xticks is None else self.xticks
         self.yticks = _ticks(self.y) if self.yticks is None else self.yticks
 
@@ -99,48 +99,48 @@ class Panel:
         """Return the distance of a value from the top, in pixels."""
         return (1 - (value - self.y[0]) / (self.y[1] - self.y[0])) * self.size[1]
 
-    def draw(self, name: str, look: str = "", text: str = "", **at: str | float) -> None:
-        """Add an element, its attributes text or lengths."""
-        places = (f'{k}="{v if isinstance(v, str) else length(v)}"' for k, v in at.items())
+    def draw(self, name: str, look: str = "", text: str = "", **attributes: str | float) -> None:
+        """Add an element with attributes: text or lengths."""
+        places = (f'{k}="{v if isinstance(v, str) else length(v)}"' for k, v in attributes.items())
         inner = f">{escape(text)}</{name}>" if text else "/>"
-        self.drawn.append(" ".join([f"<{name}", *places, *([look] if look else [])]) + inner)
+        self.elements.append(" ".join([f"<{name}", *places, *([look] if look else [])]) + inner)
 
     def path(self, points: Iterable[Ends], look: str) -> None:
-        """Draw a line through points, or with ``fill`` in its look a face."""
+        """Draw a line through points, or an area if the style has ``fill``."""
         steps = [f"{length(self.across(x))} {length(self.down(y))}" for x, y in points]
         self.draw("path", look, d=f"M{'L'.join(steps)}")
 
     def spans(
         self, ends: Iterable[tuple[float, float, float]], stroke: str, *, upright: bool = False
     ) -> None:
-        """Draw level lines (low, high, height), or upright ones (low, high, from the left)."""
+        """Draw horizontal lines (low, high, y), or vertical ones (low, high, x)."""
         d = ""
-        for low, high, at in ends:
-            (x, y), end = ((at, low), high) if upright else ((low, at), high)
+        for low, high, level in ends:
+            (x, y), end = ((level, low), high) if upright else ((low, level), high)
             to = f"V{length(self.down(end))}" if upright else f"H{length(self.across(end))}"
             d += f"M{length(self.across(x))} {length(self.down(y))}{to}"
         if d:
             self.draw("path", d=d, stroke=stroke)
 
-    def marks(self, at: Iterable[Ends], mark: Mark, size: float = 4) -> None:
-        """Draw dots of one look."""
-        d = "".join(_shape(mark.shape, self.across(x), self.down(y), size) for x, y in at)
+    def marks(self, points: Iterable[Ends], mark: Mark, size: float = 4) -> None:
+        """Draw points with one mark."""
+        d = "".join(_shape(mark.shape, self.across(x), self.down(y), size) for x, y in points)
         if d:
             self.draw("path", d=d, fill=mark.face, stroke=mark.edge)
 
-    def words(self, at: Ends, text: str, look: str = "", move: Ends = (0, 0)) -> None:
-        """Write text, moved by some pixels."""
-        x, y = self.across(at[0]) + move[0], self.down(at[1]) + move[1]
+    def words(self, point: Ends, text: str, look: str = "", move: Ends = (0, 0)) -> None:
+        """Write text at a point, with an offset in pixels."""
+        x, y = self.across(point[0]) + move[0], self.down(point[1]) + move[1]
         self.draw("text", look, text, x=x, y=y)
 
-    def ellipse(self, at: Ends, radii: Ends, face: str) -> None:
+    def ellipse(self, center: Ends, radii: Ends, face: str) -> None:
         """Fill an ellipse."""
-        x, y = self.across(at[0]), self.down(at[1])
-        rx, ry = self.across(at[0] + radii[0]) - x, y - self.down(at[1] + radii[1])
+        x, y = self.across(center[0]), self.down(center[1])
+        rx, ry = self.across(center[0] + radii[0]) - x, y - self.down(center[1] + radii[1])
         self.draw("ellipse", cx=x, cy=y, rx=rx, ry=ry, fill=face, stroke="none")
 
     def margins(self) -> tuple[float, float, float]:
-        """Return the space that text takes to the left, above and below."""
+        """Return the space for text to the left, above and below."""
         across, down = (
             [_width(text) for _, text in ticks or ()] for ticks in (self.xticks, self.yticks)
         )
@@ -167,22 +167,22 @@ def forest(
     zero: Mapping[str, float] | None = None,
     spread: bool = False,
 ) -> str:
-    """Draw estimates with intervals, a line for each name, the first on top.
+    """Draw estimates with intervals, one line per name, the first at the top.
 
     Parameters
     ----------
     rows
-        Keys value, low and high, and those that are named here.
+        Keys value, low and high, and the keys named below.
     series, marks
-        Key of what is drawn one under the other on a line, and its marks.
+        Key of the series within a line, and their marks.
     panel, panels
-        Key of what is drawn side by side, and its order.
+        Key of the panels, and their order.
     filled
-        Key that says whether the mark is full.
+        Key of the boolean that fills the mark.
     zero
         The grey line of each panel: the null hypothesis, 0 unless given.
     spread
-        Whether all that is on a line has a height of its same.
+        Whether every estimate of a line has its own height.
     """
     rows = [row for row in rows if row["value"] is not None]
     marks = marks or {"": Mark()}
@@ -196,12 +196,12 @@ def forest(
     zero = dict.fromkeys(panels, 0.0) if zero is None else zero
     numbers = [row[end] for row in rows for end in ("value", "low", "high")]
     ends = limits or _around([*numbers, *zero.values()])
-    several = len(panels) > 1
-    size = (190.0 if several else 420.0, min(44.0, 5 + 13.0 * most) * len(lines) + 6)
+    multiple = len(panels) > 1
+    size = (190.0 if multiple else 420.0, min(44.0, 5 + 13.0 * most) * len(lines) + 6)
     yticks = list(enumerate(reversed(lines)))
     plots = []
     for name in panels:
-        reach, label = (-0.6, len(lines) - 0.4), ("" if several else unit, "")
+        reach, label = (-0.6, len(lines) - 0.4), ("" if multiple else unit, "")
         plot = Panel(ends, reach, size, name, label, yticks=yticks if name == panels[0] else ())
         if name in zero:
             plot.spans([(*plot.y, zero[name])], "#bbb", upright=True)
@@ -209,35 +209,35 @@ def forest(
         for height, text in yticks:
             cell = cells.get((name if panel else "", text), [])
             for n, row in enumerate(cell):
-                place = n if alone else used.index(row[series])
-                step = 0.7 * (place + 0.5) / len(cell if alone else used)
+                index = n if alone else used.index(row[series])
+                step = 0.7 * (index + 0.5) / len(cell if alone else used)
                 dots.append((height + 0.35 - step, row))
-        for called, mark in marks.items():
-            same = [(y, row) for y, row in dots if not series or row[series] == called]
-            _dots(plot, same, mark, filled)
+        for entry, mark in marks.items():
+            series_dots = [(y, row) for y, row in dots if not series or row[series] == entry]
+            _dots(plot, series_dots, mark, filled)
         plots.append(plot)
     values = [row["value"] for row in rows]
     shows = [
         f"{title or unit}. Dots with intervals: {unit}",
         f"Lines: {', '.join(lines)}",
-        f"Panels: {', '.join(panels)}" if several else "",
+        f"Panels: {', '.join(panels)}" if multiple else "",
         f"Marks: {', '.join(used)}" if len(used) > 1 else "",
         f"From {min(values):.2f} to {max(values):.2f}" if values else "",
         f"{sum(bool(row[filled]) for row in rows)} filled" if filled else "",
     ]
     entries = [(key(marks[n], marks[n].edge), n or "none") for n in used] if len(used) > 1 else []
     text = ". ".join(filter(None, shows)) + "."
-    return _assemble([plots], text, title, entries, below=unit if several else "")
+    return _assemble([plots], text, title, entries, below=unit if multiple else "")
 
 
 def _dots(plot: Panel, dots: Sequence[tuple[float, Row]], mark: Mark, filled: str) -> None:
-    """Draw the dots of one mark: intervals, full dots, then hollow ones."""
+    """Draw the points of one mark: intervals, filled points, then hollow ones."""
     spans = [(r["low"], r["high"], y) for y, r in dots if None not in (r["low"], r["high"])]
     low, high = plot.x
     plot.spans([(max(low, a), min(high, b), y) for a, b, y in spans], mark.edge)
     for full in (True, False):
-        at = [(r["value"], y) for y, r in dots if (not filled or bool(r[filled])) == full]
-        plot.marks(at, mark if full else mark._replace(face=HOLLOW))
+        points = [(r["value"], y) for y, r in dots if (not filled or bool(r[filled])) == full]
+        plot.marks(points, mark if full else mark._replace(face=HOLLOW))
 
 
 def curves(
@@ -247,10 +247,10 @@ def curves(
     title: str = "",
     limits: Ends | None = None,
 ) -> str:
-    """Draw lines, a panel for each name; without ``limits`` each has its own vertical axis."""
+    """Draw curves, one panel per name; without ``limits`` each has its own vertical axis."""
     plots: list[Panel] = []
-    every = [curve for lines in panels.values() for curve in lines]
-    across = _around(x for curve in every for x in curve.xs)
+    all_curves = [curve for lines in panels.values() for curve in lines]
+    across = _around(x for curve in all_curves for x in curve.xs)
     for name, lines in panels.items():
         reach = [v for curve in lines for v in (*curve.ys, *curve.lows, *curve.highs)]
         names = (labels[0], labels[1] if len(plots) % COLUMNS == 0 else "")
@@ -261,11 +261,11 @@ def curves(
             if band:
                 edge = [(x, low) for x, low, _ in band] + [(x, high) for x, _, high in band[::-1]]
                 plot.path(edge, f'fill="{FAINT}"')  # type: ignore[arg-type]
-            at = [(x, y) for x, y in zip(curve.xs, curve.ys, strict=True) if y is not None]
-            if at:
-                plot.path(at, f'stroke="{curve.stroke}" stroke-dasharray="{curve.dash}"')
+            points = [(x, y) for x, y in zip(curve.xs, curve.ys, strict=True) if y is not None]
+            if points:
+                plot.path(points, f'stroke="{curve.stroke}" stroke-dasharray="{curve.dash}"')
         plots.append(plot)
-    entries = {c.label: (key(None, c.stroke, c.dash), c.label) for c in every if c.label}
+    entries = {c.label: (key(None, c.stroke, c.dash), c.label) for c in all_curves if c.label}
     grid = [plots[i : i + COLUMNS] for i in range(0, len(plots), COLUMNS)]
     shows = (
         f"{title}. Curves of {labels[1]} against {labels[0]}, a panel for each of "
@@ -284,16 +284,16 @@ def scatter(
     legend: Sequence[tuple[str, str]] = (),
     size: tuple[float, float] = (360.0, 260.0),
 ) -> str:
-    """Draw points in a plane, a panel for each name.
+    """Draw points in a plane, one panel per name.
 
-    ``under``: draws what lies under the points.
-    ``reach``: further points that must be inside of the panels.
+    ``under``: draws the background of the points.
+    ``reach``: additional points that the axes must include.
     """
-    every = [points for groups in panels.values() for points in groups]
+    all_points = [points for groups in panels.values() for points in groups]
     xs, ys = [p[0] for p in reach], [p[1] for p in reach]
-    for points in every:
-        xs += [p[0] for p in points.at] + [v for ends in points.across if ends for v in ends]
-        ys += [p[1] for p in points.at] + [v for ends in points.along if ends for v in ends]
+    for points in all_points:
+        xs += [p[0] for p in points.positions] + [v for ends in points.across if ends for v in ends]
+        ys += [p[1] for p in points.positions] + [v for ends in points.along if ends for v in ends]
     plots: list[Panel] = []
     for name, groups in panels.items():
         sides = (labels[0], labels[1] if not plots else "")
@@ -301,16 +301,16 @@ def scatter(
         if under:
             under(plot)
         for points in groups:
-            ends = zip(points.at, points.across, strict=False)
-            plot.spans([(*e, at[1]) for at, e in ends if e], points.mark.edge)
-            ends = zip(points.at, points.along, strict=False)
-            plot.spans([(*e, at[0]) for at, e in ends if e], points.mark.edge, upright=True)
-            plot.marks(points.at, points.mark, points.size)
+            ends = zip(points.positions, points.across, strict=False)
+            plot.spans([(*e, center[1]) for center, e in ends if e], points.mark.edge)
+            ends = zip(points.positions, points.along, strict=False)
+            plot.spans([(*e, center[0]) for center, e in ends if e], points.mark.edge, upright=True)
+            plot.marks(points.positions, points.mark, points.size)
         plots.append(plot)
-    entries = {points.label: (key(points.mark), points.label) for points in every}
+    entries = {points.label: (key(points.mark), points.label) for points in all_points}
     shows = (
-        f"{title or 'Scatter plot'}. {sum(len(points.at) for points in every)} points: {labels[0]} "
-        f"from left to right, {labels[1]} upwards. Marks: {', '.join(entries)}."
+        f"{title or 'Scatter plot'}. {sum(len(p.positions) for p in all_points)} points: "
+        f"{labels[0]} from left to right, {labels[1]} upwards. Marks: {', '.join(entries)}."
     )
     return _assemble([plots], shows, title, [*entries.values(), *legend])
 
@@ -323,7 +323,7 @@ def heat(
     ends: Ends,
     title: str = "",
 ) -> str:
-    """Draw numbers in shades, darker the larger, white where there is none."""
+    """Draw a heat map: larger numbers are darker, missing ones white."""
     size = (46.0 * len(columns), 30.0 * len(rows))
     across = [(c + 0.5, name) for c, name in enumerate(columns)]
     downwards = [(len(rows) - r - 0.5, name) for r, name in enumerate(rows)]
@@ -349,7 +349,7 @@ def heat(
 
 
 def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:
-    """Return the drawing of an entry of a legend."""
+    """Return the symbol of a legend entry."""
     line = f'<path d="M0 6H24" stroke="{stroke}" stroke-dasharray="{dash}"/>' if stroke else ""
     if mark is None:
         return line
@@ -359,7 +359,7 @@ def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:
 
 
 def box(face: str) -> str:
-    """Return the drawing of a legend's entry of a face."""
+    """Return the symbol of a legend entry for a fill colour."""
     return f'<rect width="24" height="12" fill="{face}"/>'
 
 
@@ -374,7 +374,7 @@ def _width(text: str) -> float:
 
 
 def _ticks(ends: Ends) -> list[tuple[float, str]]:
-    """Return round numbers inside of an interval, about :data:`TICKS`, and their texts.
+    """Return about :data:`TICKS` round numbers inside an interval, and their labels.
 
     Examples
     --------
@@ -389,15 +389,15 @@ def _ticks(ends: Ends) -> list[tuple[float, str]]:
 
 
 def _around(values: Iterable[float | None]) -> Ends:
-    """Return ends with some room around values."""
-    known = [value for value in values if value is not None]
-    low, high = min(known, default=0.0), max(known, default=1.0)
+    """Return the range of values with a margin."""
+    numbers = [value for value in values if value is not None]
+    low, high = min(numbers, default=0.0), max(numbers, default=1.0)
     room = 0.05 * (high - low) or 0.5
     return low - room, high + room
 
 
 def _shape(name: str, x: float, y: float, r: float) -> str:
-    """Return the path of a mark around a place."""
+    """Return the path of a mark centred at a point."""
 
     def at(dx: float, dy: float) -> str:
         return f"{length(x + dx)} {length(y + dy)}"
@@ -417,10 +417,10 @@ def _assemble(
     legend: Sequence[tuple[str, str]] = (),
     below: str = "",
 ) -> str:
-    """Put panels, equal in size, into a grid and return the figure.
+    """Arrange panels of equal size in a grid and return the figure.
 
-    ``shows``: a description in words, for a reader who does not see the figure.
-    ``legend``: the drawing of each entry (24 by 12 pixels), and its name.
+    ``shows``: alternative text.
+    ``legend``: symbol (24 by 12 pixels) and name of each entry.
     ``below``: a label of the horizontal axes of all panels.
     """
     placed: list[tuple[Panel, float, float]] = []
@@ -438,11 +438,11 @@ def _assemble(
     label = (width / 2, top + 8, below)
     top += 18 if below else 0
     x, entries = 8.0, list[tuple[float, float, str, str]]()
-    for drawn, name in legend:
+    for symbol, name in legend:
         needed = 42 + _width(name)
         if entries and x + needed > width:
             x, top = 8.0, top + 18
-        entries.append((x, top, drawn, name))
+        entries.append((x, top, symbol, name))
         x += needed
         width = max(width, x)
     top += 20 if legend else 0

@@ -1,7 +1,7 @@
 """The section of an analysis, made from its tables and their schemas.
 
-Every table that has rows gets a forest plot of its clearest rows, where it has estimates, and a
-table that sorts. A study may draw its own figure instead of the forest plot, see :class:`Drawing`.
+Every non-empty table is shown as a sortable table, with a forest plot of its most significant rows
+if it has estimates. A study may replace the forest plot by its own figure, see :class:`Drawing`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from plumbline.probes.report.view import Row, Study
 
 TOP = 15  # lines of a forest plot
-ROWS, LEAST_ROWS = 300, 15  # of a table in all its facets, and of one facet
-LABELS, FACETS = 6, 24  # values of a column that makes facets, and facets of a table
-OWN = 4  # columns of a table beside its key and the estimate
+ROWS, LEAST_ROWS = 300, 15  # maximum rows of a table, and minimum per facet
+LABELS, FACETS = 6, 24  # maximum values of a facet column, and facets of a table
+OWN = 4  # columns of a table other than its key and the estimate
 ENDS = ("value", "low", "high")
 NUMBERS = {"value": "value", "interval": "95% interval", "n": "n", "p": "p", "p_bh": "adjusted p"}
 NUMBERS |= {"detectable": "detectable"}
-SERIES = "reading"  # column whose values stand beside each other on a line
+SERIES = "reading"  # column of the series within a line
 MARKS = (
     *(figures.Mark(), figures.Mark("square", "#fff", "#777"), figures.Mark("up", "#555", "#555")),
     *(figures.Mark("diamond", "#bbb", "#777"), figures.Mark("down", "#999", "#999")),
@@ -54,7 +54,7 @@ class Drawing(NamedTuple):
 def section(
     study: Study, analysis: str, tables: Tables, drawings: Mapping[str, Drawing] | None = None
 ) -> Section:
-    """Return the results of an analysis of a study: a group for each table that has rows."""
+    """Return the results of an analysis of a study, one group per non-empty table."""
     schemas: dict[str, Schema] = {}
     for folder in tables.folders(analysis):
         facts = folder / front_matter.FACTS
@@ -98,9 +98,9 @@ def _parts(
 
 
 def facets(frame: pl.DataFrame, key: Sequence[str]) -> list[str]:
-    """Return the columns of a key that split a table: the model, and others with few values.
+    """Return the key columns that split a table: the model, and others with few values.
 
-    The column with the most values, and the reading, name the rows instead.
+    The column with the most values, and the reading, label the rows instead.
     """
     names = ["model"] if "model" in key and frame["model"].n_unique() > 1 else []
     counts = {name: frame[name].n_unique() for name in key if name not in ("model", SERIES)}
@@ -112,7 +112,7 @@ def facets(frame: pl.DataFrame, key: Sequence[str]) -> list[str]:
 
 
 def _by_p(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the clearest rows first: by p, then by the size of the estimate."""
+    """Sort rows by p, then by decreasing absolute estimate."""
     order = [pl.col("p")] if "p" in frame.columns else []
     order += [-pl.col("value").abs()] if "value" in frame.columns else []
     return frame.sort(order, nulls_last=True, maintain_order=True) if order else frame
@@ -121,9 +121,9 @@ def _by_p(frame: pl.DataFrame) -> pl.DataFrame:
 def forest(
     frame: pl.DataFrame, labels: Sequence[str], title: str, sides: Sequence[str] = ()
 ) -> str:
-    """Draw the clearest estimates of a table with their intervals, readings beside each other.
+    """Draw the most significant estimates of a table with intervals, readings as series.
 
-    ``sides``: names of values below and above 0, if there are such.
+    ``sides``: labels of values below and above 0, if any.
     """
     if not {*ENDS} <= {*frame.columns}:
         return ""
@@ -153,15 +153,15 @@ def forest(
 
 
 def sortable(frame: pl.DataFrame, labels: Sequence[str], facets: Sequence[str], most: int) -> Table:
-    """Return the first rows of a table: their labels, the estimate, and some further columns."""
-    known = {*labels, *facets, *ENDS, *NUMBERS}
-    rest = [c for c in frame.columns if c not in known and frame[c].n_unique() > 1]
-    own = {name: name.replace("_", " ") for name in rest[: OWN if "value" in frame.columns else 8]}
-    numeric = frame.select(*own).select(cs.numeric()).columns
-    words = {name: name for name in labels} | {n: h for n, h in own.items() if n not in numeric}
+    """Return the first rows of a table: labels, estimate, and some other columns."""
+    excluded = {*labels, *facets, *ENDS, *NUMBERS}
+    extra = [c for c in frame.columns if c not in excluded and frame[c].n_unique() > 1]
+    heads = {c: c.replace("_", " ") for c in extra[: OWN if "value" in frame.columns else 8]}
+    numeric = frame.select(*heads).select(cs.numeric()).columns
+    words = {name: name for name in labels} | {n: h for n, h in heads.items() if n not in numeric}
     columns = {*frame.columns} | ({"interval"} if "low" in frame.columns else set())
     numbers = {name: head for name, head in NUMBERS.items() if name in columns}
-    numbers |= {name: own[name] for name in numeric}
+    numbers |= {name: heads[name] for name in numeric}
     rows: list[Row] = _by_p(frame).head(most).with_columns(cs.enum().cast(pl.String)).to_dicts()
     if not words:
         rows, words = [row | {"row": str(i)} for i, row in enumerate(rows, 1)], {"row": "row"}

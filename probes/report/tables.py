@@ -1,6 +1,6 @@
-"""The tables of a run, with the labels that their folders state.
+"""The tables of a run, with labels from their folders.
 
-So the report imports no analysis: neither its module nor what that needs.
+The report thus does not import the modules of analyses and their dependencies.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class Tables:
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        self.models = cache(assignments.assigned_models)  # of a probe or analysis, sorted
+        self.models = cache(assignments.assigned_models)  # models of a probe or analysis, sorted
         self.read = cache(self._read)
         self._labels = cache(labels)
 
     def folders(self, analysis: str) -> list[Path]:
-        """Return the folders of an analysis: of models still assigned to it, and of groups."""
+        """Return the folders of an analysis: of the assigned models, and of groups."""
         folder = self.data / "tables" / analysis
         if analysis not in EACH:
             return [folder]
@@ -40,7 +40,7 @@ class Tables:
     def _read(self, source: Source) -> pl.DataFrame:
         """Return ``ANALYSIS/TABLE``, or the result of a function of the tables.
 
-        Labels sort in the order of their codes. Without files the table has no columns.
+        Labels are ordered by code. Without files the table has no columns.
         """
         if callable(source):
             return source(self)
@@ -60,7 +60,7 @@ Source = str | Callable[[Tables], pl.DataFrame]
 
 
 def labels(facts: Path) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return the labels that a ``build.json`` gives, by config and column."""
+    """Return the labels in a ``build.json``, by config and column."""
     schemas = front_matter.read(facts).schemas if facts.is_file() else {}
     return {
         config: {column.name: column.labels for column in schema.columns if column.labels}
@@ -69,7 +69,7 @@ def labels(facts: Path) -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 def labelled(frame: Frame, codes: Mapping[str, tuple[str, ...]]) -> Frame:
-    """Return a frame with labels in place of their codes; they sort in the order of the codes."""
+    """Return a frame with labels in place of codes, ordered by code."""
     kinds = frame.collect_schema()
     return frame.with_columns(
         pl.col(name).replace_strict(range(len(texts)), texts, return_dtype=pl.Enum(texts))
@@ -79,14 +79,14 @@ def labelled(frame: Frame, codes: Mapping[str, tuple[str, ...]]) -> Frame:
 
 
 def kept(frame: pl.DataFrame, where: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the rows with some values: one, one of several, or with ``*`` any but none."""
+    """Return the rows with given values: one, one of several, or any but null (``*``)."""
     for name, value in where.items() if len(frame) else ():
-        column, several = pl.col(name), isinstance(value, list | tuple)
-        among = column.is_in(value) if several else column == value
+        column, is_list = pl.col(name), isinstance(value, list | tuple)
+        among = column.is_in(value) if is_list else column == value
         frame = frame.filter(column.is_not_null() if value == "*" else among)
     return frame
 
 
 def parts(table: pl.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:
-    """Yield values of some columns and the rows that have them, in order of the values."""
+    """Yield the values of key columns and their rows, in order of the values."""
     yield from table.sort(*keys, maintain_order=True).group_by(*keys, maintain_order=True)

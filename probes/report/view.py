@@ -1,4 +1,4 @@
-"""Sections of figures and tables that make up a page, and numbers as they are written."""
+"""Sections of figures and tables on a page, and formatting of numbers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from markupsafe import Markup
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-LEVEL = 0.05  # of adjusted p: what is marked
+LEVEL = 0.05  # significance level of adjusted p
 MISSING = "–"
 Row = dict[str, Any]
 
 
 def link(address: str, text: str) -> Markup:
-    """Return a link to an address, relative to the page that it stands on.
+    """Return a link to an address relative to the page.
 
     Examples
     --------
@@ -28,22 +28,22 @@ def link(address: str, text: str) -> Markup:
 
 
 class Table(NamedTuple):
-    """Cells as they are shown; the first of a row is its header."""
+    """Formatted cells; the first cell of a row is its header."""
 
     caption: str
-    words: tuple[str, ...]  # columns of text, which come first
-    numbers: tuple[str, ...]  # columns of numbers
+    words: tuple[str, ...]  # text columns, which come first
+    numbers: tuple[str, ...]  # numeric columns
     rows: list[list[str]]
 
 
 class Part(NamedTuple):
-    """A figure and tables that belong together; folded if they have a title."""
+    """A figure with its tables; collapsed if it has a title."""
 
     title: str = ""
     figure: str = ""  # SVG
     caption: str = ""
     tables: tuple[Table, ...] = ()
-    open: bool = False  # whether tables are never folded, however long
+    open: bool = False  # whether long tables are expanded
 
 
 class Group(NamedTuple):
@@ -61,21 +61,21 @@ class Section(NamedTuple):
     title: str
     note: str
     groups: list[Group]
-    stage: str = ""  # that makes its tables
+    stage: str = ""  # that writes its tables
 
 
 class Study(NamedTuple):
     """A page of the site, as ``page.yaml`` of a study declares it."""
 
-    name: str  # of the folder, the page and the study in the docs
+    name: str  # name of folder, page and study in the docs
     title: str
     about: str
     paper: str
     analyses: Mapping[str, str]  # a note for each
     probes: Sequence[str]
     datasets: Sequence[str]
-    limits: Sequence[Mapping[str, Any]] = ()  # known ones: columns of recovery, and `about`
-    directions: Mapping[str, Sequence[str]] = {}  # ANALYSIS/TABLE: what lies below and above 0
+    limits: Sequence[Mapping[str, Any]] = ()  # known limits: columns of recovery, and `about`
+    directions: Mapping[str, Sequence[str]] = {}  # by ANALYSIS/TABLE: labels below and above 0
 
 
 def listed(
@@ -86,7 +86,7 @@ def listed(
 ) -> Table:
     """Return rows as a table on the page.
 
-    ``words``, ``numbers``: columns and their heads. ``interval`` is the interval from low to high.
+    ``words``, ``numbers``: headers by column; the column ``interval`` runs from low to high.
     """
     numbers = numbers or {}
     cells = [
@@ -103,7 +103,7 @@ def _number_cell(row: Row, name: str) -> str:
 
 
 def cell(value: Any) -> str:
-    """Write the value of a cell."""
+    """Format the value of a cell."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
@@ -114,7 +114,7 @@ def cell(value: Any) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number with three decimals at most, and with at least two significant digits.
+    """Format a number with at most three decimals and at least two significant digits.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def number(value: float | None) -> str:
 
 
 def interval(row: Mapping[str, Any]) -> str:
-    """Return the value of a row with its interval, which may be open or absent.
+    """Format the value of a row with its interval, which may be open or missing.
 
     Examples
     --------
@@ -150,14 +150,14 @@ def _ends(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def p_value(value: float | None) -> str:
-    """Return a p-value with three decimals, or as a power of ten."""
+    """Format a p-value with three decimals, or as a power of ten."""
     if value is None or math.isnan(value):
         return MISSING
     return f"{value:.3f}" if value >= 0.001 or value == 0 else f"{value:.0e}"
 
 
 def median_detectable(detectable: pl.Series) -> float | None:
-    """Return the median of detectable effects; None where half of the tests have none.
+    """Return the median of detectable effects; None if half of the tests have none.
 
     Examples
     --------
@@ -169,5 +169,5 @@ def median_detectable(detectable: pl.Series) -> float | None:
 
 
 def is_significant(name: str = "p_bh") -> pl.Expr:
-    """Return whether an adjusted p is known, and small."""
+    """Return an expression that is True if an adjusted p is at most :data:`LEVEL`."""
     return (pl.col(name) <= LEVEL).fill_null(value=False)

@@ -1,1 +1,1 @@
-"""The report: controls first, then study by study, then what everything was made of."""
+"""The report: controls, then the studies, then datasets and versions."""

@@ -1,4 +1,4 @@
-"""Writing ``data/report`` from what is on disk: a page for each study, and an overview."""
+"""Write ``data/report`` from the results on disk: an overview and one page per study."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 DATA = Path("data")
 REPORT = DATA / "report"
-HEADLINES = DATA / "headlines"  # what git keeps
+HEADLINES = DATA / "headlines"  # tracked by git
 STUDIES = tuple(
     Study(**params.parse(HERE.parent / name / "page.yaml")) for name in (*params.STUDIES, *ACROSS)
 )
@@ -49,20 +49,20 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-LARGEST = 256 * 1024  # bytes of a table that is copied beside the page
-LONG = 10  # rows of a table that is not folded
+LARGEST = 256 * 1024  # maximum bytes of a table copied next to the page
+LONG = 10  # maximum rows of an expanded table
 FILES_NOTE = (
     "The tables behind this page as parquet and as CSV; larger ones are in the project alone, "
     "under the same path. `plumbline export tables ANALYSIS` writes all of them, and the figures."
 )
-PACKAGES = (  # that make numbers
+PACKAGES = (  # that affect numbers
     *("plumbline", "numpy", "polars", "pyarrow", "scipy", "scikit-learn", "statsmodels"),
     *("torch", "transformers", "tokenizers", "datasets", "great-expectations"),
 )
 
 
 class Page(NamedTuple):
-    """An entry of the navigation."""
+    """A navigation entry."""
 
     name: str
     title: str
@@ -74,9 +74,9 @@ PAGES = (Page("index", "Overview"), *STUDIES, LAST)
 
 
 def write() -> Path:
-    """Write the site, and the metrics of the run, and return the path of its first page.
+    """Write the site and the metrics of the run, and return the path of its first page.
 
-    A UserError if there are no tables yet.
+    A UserError if there are no tables.
     """
     tables = Tables(DATA)
     if tables.read("pmi/pmi").is_empty():
@@ -107,8 +107,8 @@ def write() -> Path:
     page("datasets", [datasets, last], title=LAST.title, about=LAST.about)
     for study in STUDIES:
         first = headlines.section(rows, checks, [study], "headlines")
-        own = [validated[name] for name in study.datasets if name in validated]
-        made = [_datasets(own), _models(tables, study.probes, tree), packages]
+        inputs = [validated[name] for name in study.datasets if name in validated]
+        made = [_datasets(inputs), _models(tables, study.probes, tree), packages]
         sections = [
             *(s for s in (first, controls.section(checks, [study])) if s.groups),
             *(analysis_section(study, name, tables) for name in study.analyses),
@@ -127,7 +127,7 @@ def write() -> Path:
 def analysis_section(study: Study, analysis: str, tables: Tables) -> Section:
     """Return the section of an analysis, with the calibration of its tests.
 
-    A study that draws figures of its own has a module ``page`` with ``DRAWINGS``, by table.
+    A study with its own figures has a module ``page`` with ``DRAWINGS``, by table.
     """
     module = f"plumbline.probes.{study.name}.page"
     drawings = import_module(module).DRAWINGS if find_spec(module) else {}
@@ -180,7 +180,7 @@ def _count(path: Path) -> int:
 
 
 def _dataset(path: Path, tree: dict[str, Any]) -> Row:
-    """Return version, rows, fingerprint and source of a dataset, by its validation report."""
+    """Return version, rows, fingerprint and source of a dataset from its validation report."""
     name, report = path.stem, json.loads(path.read_text(encoding="utf-8"))
     entry = tree["datasets"].get(name) or tree.get("derived", {}).get(name) or {}
     origin = entry.get("snapshot") or ", ".join(entry.get("snapshots", {}).values())
@@ -203,7 +203,7 @@ def _datasets(rows: Iterable[Row]) -> Table:
 
 def _dataset_group(dataset: Row) -> Group:
     """Return counts, rejects and validation of a dataset."""
-    tests = [(t, e) for t, own in dataset["report"]["tables"].items() for e in own["expectations"]]
+    tests = [(t, e) for t, r in dataset["report"]["tables"].items() for e in r["expectations"]]
     warned = [
         f"{table}: {e['expectation_type']} {e['kwargs'].get('column', '')}"
         for table, e in tests
@@ -226,7 +226,7 @@ def _dataset_group(dataset: Row) -> Group:
 
 
 def _models(tables: Tables, probes: Iterable[str], tree: dict[str, Any]) -> Table:
-    """Return the models that some probes run on: kind, id, revision and probes."""
+    """Return the models of probes: kind, id, revision and probes."""
     by_probe = {probe: tables.models(probe) for probe in probes}
     rows = []
     for name in sorted({name for models in by_probe.values() for name in models}):
@@ -236,24 +236,24 @@ def _models(tables: Tables, probes: Iterable[str], tree: dict[str, Any]) -> Tabl
         rows.append(
             {"model": name, "kind": entry.get("kind", "masked"), "id": facts.get("id", "")}
             | {"revision": str(facts.get("revision") or entry.get("revision") or "")}
-            | {"probes": ", ".join(probe for probe, own in by_probe.items() if name in own)}
+            | {"probes": ", ".join(probe for probe, models in by_probe.items() if name in models)}
         )
     words = {name: name for name in ("model", "kind", "id", "revision", "probes")}
     return listed(rows, words, caption="Models")
 
 
 def _packages() -> Table:
-    """Return the versions of the packages that numbers come from."""
-    # "+cpu" is the place of a build, not a version
+    """Return the versions of the packages that affect numbers."""
+    # "+cpu" marks a build, not a version
     rows = [{"package": name, "version": version(name).partition("+")[0]} for name in PACKAGES]
     return listed(rows, {"package": "package", "version": "version"}, caption="Packages")
 
 
 def render(sections: list[Section], **page: Any) -> str:
-    """Return the page of some sections: HTML without any request to another server.
+    """Render sections as a page: HTML without requests to other servers.
 
-    ``page``: its name, title and about; HTML before the sections; all pages, and the studies that
-    it leads to.
+    ``page``: name, title and about; HTML before the sections; all pages, and the studies that it
+    links to.
     """
     script = (HERE / "page.js").read_text(encoding="utf-8")
     digest = hashlib.sha256(script.encode()).digest()

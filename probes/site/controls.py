@@ -1,8 +1,8 @@
-"""The controls: what analyses find of planted biases, and whether they pass; and metrics of them.
+"""The controls: recovery of planted biases by analyses, with verdicts and metrics.
 
 The stage ``recovery`` has a table of every analysis. ``probes/controls/measures.py`` declares for
-each of their measures which question it answers, and what counts as passed. ``dvc metrics`` reads
-``metrics.json``, ``dvc plots`` the tables under ``plots``.
+each measure its question and the criterion to pass. ``dvc metrics`` reads ``metrics.json``,
+``dvc plots`` the tables under ``plots``.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ NOTE = (
 )
 ROW = {name: name for name in ("analysis", "measure", "reading", "item", "model")}
 NUMBERS = {"value": "value", "interval": "95% interval", "n": "n", "expected": "compared with"}
-KEYS = {measures.FOUND: "found", measures.ORDER: "order", measures.HOLD: "coverage"}  # of metrics
-# Analyses of weights that the run itself trains, whose last bits depend on the device: git keeps
-# no metrics of them.
+KEYS = {measures.FOUND: "found", measures.ORDER: "order", measures.HOLD: "coverage"}  # metrics
+# Analyses of weights trained in the run, whose last bits depend on the device: git does not track
+# their metrics.
 TRAINED = ("shift", "compass", "fairness", "ensemble")
 DIGITS = 6
 ENDS = ("value", "low", "high")
 
 
 def checks(tables: Tables) -> list[Row]:
-    """Return all numbers of controls that answer one of the questions, with their verdict."""
+    """Return all numbers of controls that answer a question, with their verdict."""
     path = tables.data / "tables/recovery/recovery.parquet"
     rows = pl.read_parquet(path).drop_nulls("value").to_dicts() if path.is_file() else []
     rows.sort(key=lambda row: (*EACH, *ALL).index(row["analysis"]))
@@ -54,12 +54,12 @@ def checks(tables: Tables) -> list[Row]:
 
 
 def judged(analysis: str, row: Row) -> Row:
-    """Return a row of recovery with its question and verdict; empty where it answers none."""
-    asked = measures.question(row["measure"], row["world"])
-    if not asked:
+    """Return a row of recovery with its question and verdict; empty if it answers none."""
+    question = measures.question(row["measure"], row["world"])
+    if not question:
         return {}
     result = measures.verdict(row["measure"], row["world"], row["value"], row["low"], row["high"])
-    return row | {"analysis": analysis, "question": asked, "verdict": result}
+    return row | {"analysis": analysis, "question": question, "verdict": result}
 
 
 def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
@@ -72,9 +72,9 @@ def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
     if not rows:
         return Section(NAME, TITLE, NOTE, [], "recovery")
     counts = Counter(row["verdict"] for row in rows)
-    here = len(studies) == 1
+    full = len(studies) == 1
     failed = [
-        row | {"limit": explained(row, by_analysis[row["analysis"]], here=here)}
+        row | {"limit": explained(row, by_analysis[row["analysis"]], full=full)}
         for row in rows
         if row["verdict"] == measures.NO
     ]
@@ -93,8 +93,8 @@ def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
         Part(tables=(listed(glance, heads, caption="Controls by question"),), open=True),
         Part(figure=figure(rows), caption="Filled: passes; hollow: unclear; cross: fails."),
     ]
-    every = ROW | {"question": "question", "world": "world", "verdict": "passes"}
-    numbers = listed(rows, every, NUMBERS, "Controls, number by number")
+    columns = ROW | {"question": "question", "world": "world", "verdict": "passes"}
+    numbers = listed(rows, columns, NUMBERS, "Controls, number by number")
     names = sorted({row["measure"] for row in rows})
     about = listed(
         [measures.MEASURES[name]._asdict() | {"name": name} for name in names],
@@ -112,30 +112,30 @@ def _passed(rows: Sequence[Row], analysis: str, question: str) -> str:
     verdicts = Counter(
         row["verdict"] for row in rows if (row["analysis"], row["question"]) == (analysis, question)
     )
-    rest = [
+    others = [
         f"{verdicts[verdict]} {verdict}"
         for verdict in (measures.UNCLEAR, measures.NO)
         if verdicts[verdict]
     ]
     total = verdicts.total()
-    return "; ".join([f"{verdicts[measures.YES]} of {total}", *rest]) if total else "no measure"
+    return "; ".join([f"{verdicts[measures.YES]} of {total}", *others]) if total else "no measure"
 
 
-def explained(check: Row, study: Study, *, here: bool) -> str:
-    """Return the known limit behind a number that fails, or "not explained".
+def explained(check: Row, study: Study, *, full: bool) -> str:
+    """Return the known limit that explains a failure, or "not explained".
 
-    A limit is declared in ``page.yaml``: values of columns of recovery, and ``about``. ``here``:
-    whether it is spelled out, not linked.
+    A limit is declared in ``page.yaml``: values of columns of recovery, and ``about``. ``full``:
+    whether its text is returned, not a link.
     """
     for limit in study.limits:
         where = {name: values for name, values in limit.items() if name != "about"}
         if all(check[name] in values for name, values in where.items()):
-            return limit["about"] if here else link(f"{study.name}.html#{NAME}", "a known limit")
+            return limit["about"] if full else link(f"{study.name}.html#{NAME}", "a known limit")
     return "not explained"
 
 
 def figure(rows: Sequence[Row]) -> str:
-    """Draw every number of a control with its interval, a panel for each question."""
+    """Draw every number of a control with its interval, one panel per question."""
     return forest(
         rows,
         line="analysis",
@@ -158,9 +158,9 @@ def figure(rows: Sequence[Row]) -> str:
 def write_metrics(
     rows: Sequence[Row], headlines: Sequence[Row], into: Path, but: Collection[str] = ()
 ) -> None:
-    """Write metrics and plots into a folder: of the controls, and the models' headlines.
+    """Write metrics and plots of controls and headlines into a folder.
 
-    ``but``: analyses that are left out.
+    ``but``: analyses to leave out.
     """
     rows = [row for row in rows if row["analysis"] not in but]
     headlines = [row for row in headlines if HEADLINES[row["study"]].analysis not in but]
@@ -197,15 +197,15 @@ def write_metrics(
 def metrics(rows: Sequence[Row]) -> dict[str, Any]:
     """Return means of the controls' numbers by analysis, reading and question.
 
-    Found: share of planted biases, or their size; order: correlation with it; coverage of 95%
-    intervals. Where nothing is planted: false discoveries, the share of tests by adjusted p; false
-    positives, by p itself; and what is measured in place of nothing. ``as_it_should`` has the
-    number that pass, of all.
+    Found: share of planted biases, or their size; order: correlation with the planted order;
+    coverage of 95% intervals. In negative controls: false discoveries, the share of tests with a
+    significant adjusted p; false positives, by unadjusted p; and the estimates where nothing is
+    planted. ``as_it_should`` has the number that pass, and the total.
     """
     values: dict[tuple[str, str, str], list[float]] = {}
     for row in rows:
-        at = (row["analysis"], row["reading"] or "all", _metric(row))
-        values.setdefault(at, []).append(row["value"])
+        group = (row["analysis"], row["reading"] or "all", _metric(row))
+        values.setdefault(group, []).append(row["value"])
     means: dict[str, Any] = {}
     for (analysis, reading, name), numbers in values.items():
         mean = round(fmean(numbers), DIGITS)

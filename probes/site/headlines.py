@@ -1,8 +1,8 @@
-"""The headline of a study about a model: its tests, those that are significant, the clearest.
+"""Headlines: for a study and a model the tests, the significant ones, and the clearest one.
 
-The report begins with them, and :mod:`plumbline.studies` answers with them. A void measurement,
-whose responses hold nothing that a study could read, looks like a null result: its rows have the
-reason in the column ``void``.
+The report begins with headlines, and :mod:`plumbline.studies` returns them. A void measurement,
+with uninformative responses, would look like a null result: the column ``void`` of its rows has the
+reason.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 TESTED = ("p", "p_bh", "detectable")
 COLUMNS = ("what", "value", "low", "high", "n", *TESTED, "unit", "null", "void")
-NAMES = 20  # of a gender, below which its test finds next to nothing
+NAMES = 20  # per gender, below which a test has hardly any power
 CHOSEN = {"corrected": 0, "expected": 1, "named": 2}  # readings of `leaning`: a format's first
 VOID = "nothing could be read"
 UNREAD = 0.2  # largest share of responses without an option
-BOTH = 0.5  # share of pairs agreed with on both sides from which sides are a habit
-RETAINED = 0.6  # share of sides retained with reversed options up to which position decides
-NATS = 1.0  # that a random head's words are above chance at most: frequent words are alike
-SIDES = {"negated": 1.0, "opposites": 0.5}  # responses that agree in a pair that changes sides
+BOTH = 0.5  # share of pairs with agreement to both sides from which agreement is a habit
+RETAINED = 0.6  # share of sides retained with reversed options, at or below which position decides
+NATS = 1.0  # maximum above chance for a random head: frequent words have similar vectors
+SIDES = {"negated": 1.0, "opposites": 0.5}  # agreeing responses in a pair with inconsistent sides
 TITLE = "Results: models and studies"
 NOTE = (
     "Found: tests with an adjusted p of at most .05. The clearest is the one with the smallest p. "
@@ -60,14 +60,14 @@ NUMBERS |= {"detectable": "detectable"}
 
 
 class Kind(NamedTuple):
-    """Words for the tests of a study."""
+    """Wording of the tests of a study."""
 
     things: str  # plural noun: "words"
     verb: str  # predicate of the significant ones: "go with a gender"
 
 
 class Headline(NamedTuple):
-    """A study of one model, the tables that its headline is made of, and how."""
+    """The headline of a study: its source tables, and the function of them."""
 
     about: str
     probe: str
@@ -75,7 +75,7 @@ class Headline(NamedTuple):
     planted: str  # in positive controls
     kind: Kind
     analysis: str
-    tables: tuple[str, ...]  # of the analysis; without rows in the first there is no headline
+    tables: tuple[str, ...]  # no headline if the first table is empty
     rows: Callable[[Frames], pl.DataFrame]
     sources: Mapping[str, Source] = {}  # others, by name
 
@@ -86,27 +86,27 @@ class Headline(NamedTuple):
 
 
 def headline(
-    rows: pl.DataFrame, what: Sequence[str], null: float | str, unit: str, *families: str
+    rows: pl.DataFrame, names: Sequence[str], null: float | str, unit: str, *families: str
 ) -> pl.DataFrame:
-    """Return the rows of a table as a headline, the surest first.
+    """Return the rows of a table as a headline, the most significant first.
 
-    Rows with a reason in the column ``void``, if there is one, are not tested.
+    Rows with a reason in the optional column ``void`` are not tested.
 
     Parameters
     ----------
-    what
-        Columns that together name a row.
+    names
+        Columns that together label a row.
     null, unit
-        Of the values, or a column that has them.
+        Null value and unit of the estimates, or their columns.
     families
-        Columns that are equal in tests that the table adjusts together: of several, p is adjusted
-        over all, as one sentence is about all.
+        Columns that define the families within which the table adjusts p; several families are
+        adjusted together, since the headline covers all tests.
     """
     if families and rows.n_unique(families) > 1:
         steps = pl.col("p") * pl.count("p") / pl.int_range(1, pl.len() + 1)  # Benjamini-Hochberg
         rows = rows.sort("p", nulls_last=True).with_columns(p_bh=steps.cum_min(reverse=True))
     rows = rows.with_columns(
-        what=pl.concat_str([pl.col(name).cast(pl.String) for name in what], separator=", "),
+        what=pl.concat_str([pl.col(name).cast(pl.String) for name in names], separator=", "),
         null=pl.col(null) if isinstance(null, str) else pl.lit(float(null)),
         unit=pl.col(unit).cast(pl.String) if unit in rows.columns else pl.lit(unit),
         void=pl.col("void") if "void" in rows.columns else pl.lit(""),
@@ -116,7 +116,7 @@ def headline(
 
 
 def reasons(rows: pl.DataFrame) -> str:
-    """Return why rows of a headline are void, each reason once; "" where none is."""
+    """Return the reasons for void rows of a headline, each once; "" if none is void."""
     return "; ".join(rows.filter(pl.col("void") != "")["void"].unique(maintain_order=True))
 
 
@@ -125,15 +125,15 @@ def _several(rows: pl.DataFrame, name: str) -> list[str]:
 
 
 def _where(frame: pl.DataFrame, values: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the rows of a table with some values, whatever columns it lacks."""
-    wanted = [pl.col(name) == value for name, value in values.items() if name in frame.columns]
-    return frame.filter(wanted) if wanted else frame
+    """Return the rows of a table with given values; missing columns are ignored."""
+    conditions = [pl.col(name) == value for name, value in values.items() if name in frame.columns]
+    return frame.filter(conditions) if conditions else frame
 
 
 def _voided(
     rows: pl.DataFrame, frames: Frames, reason: Callable[[Frames], str], *by: str
 ) -> pl.DataFrame:
-    """Add the column ``void``: the values of some columns, and why their rows are void."""
+    """Add the column ``void``: the values of the columns ``by``, and the reason."""
     parts = [rows.clear().with_columns(void=pl.lit(""))]
     for values, part in rows.partition_by(by, as_dict=True, maintain_order=True).items():
         where = dict(zip(by, values, strict=True))
@@ -146,7 +146,7 @@ def _voided(
 def _words(tables: Frames) -> pl.DataFrame:
     """Return a row for each word: its cell with the smallest p among genders with enough names.
 
-    It is that of another gender where that alone is significant, or no gender has enough.
+    Other genders are used if only they are significant, or if no gender has enough names.
     """
     rows = tables["pmi"].filter(reading="smoothed", unit="lemma")
     enough, sure = pl.col("people") >= NAMES, is_significant()
@@ -157,14 +157,14 @@ def _words(tables: Frames) -> pl.DataFrame:
     rows = rows.with_columns(who=side + pl.col("gender").cast(pl.String))
     lists = {"lists": tables.get("lists", pl.DataFrame())}
     rows = _voided(rows, lists, void_lists, "language")
-    what = ("word", "who", *_several(rows, "language"))
-    return headline(rows, what, 0, "nats of pointwise mutual information")
+    names = ("word", "who", *_several(rows, "language"))
+    return headline(rows, names, 0, "nats of pointwise mutual information")
 
 
 def _recalled(tables: Frames) -> pl.DataFrame:
     """Return a row for each category: recall at the smallest k, by the corrected reading.
 
-    It is the distance of the recall from that with the lists of other groups, which is the null.
+    The value is the difference from the recall with the lists of other groups (the null).
     """
     rows = tables["recall"].filter(reading="corrected", attributes="single word")
     rows = rows.filter(pl.col("category") != "all").drop_nulls("p")
@@ -178,41 +178,41 @@ def _values(tables: Frames) -> pl.DataFrame:
     rows = rows.drop_nulls("p")
     rows = rows.unique(["language", "scale", "axis"], keep="first", maintain_order=True)
     rows = _voided(rows, {"calibration": tables["calibration"]}, void_agreement, "language")
-    what = ("axis", *_several(rows, "scale"), "language")
-    return headline(rows, what, 3, "of 1 to 5", "language", "scale")
+    names = ("axis", *_several(rows, "scale"), "language")
+    return headline(rows, names, 3, "of 1 to 5", "language", "scale")
 
 
 def _countries(tables: Frames) -> pl.DataFrame:
-    """Return a row for each country: its names against those of the others."""
+    """Return a row for each country: the contrast of its names with those of the others."""
     rows = tables["delta"].filter(
         reading="corrected", gender="all", measure="positive minus negative"
     )
     names = {"contrast": "value", "contrast_low": "low", "contrast_high": "high"}
     rows = rows.drop(names.values()).rename(names)
-    what = ("country", *_several(rows, "targets"))
-    return headline(rows, what, 0, "points, positive less negative", "targets")
+    labels = ("country", *_several(rows, "targets"))
+    return headline(rows, labels, 0, "points, positive less negative", "targets")
 
 
 def _axes(tables: Frames) -> pl.DataFrame:
     """Return a row for each axis, questionnaire and format, tested against random responses."""
-    place, axis = ("questionnaire", "response_format"), ["questionnaire", "axis"]
+    columns, axis = ("questionnaire", "response_format"), ["questionnaire", "axis"]
     rank = pl.col("reading").cast(pl.String).replace_strict(CHOSEN, default=None)
     rows = tables["coordinates"].filter(pl.col("corpus") == "", rank.is_not_null())
     rows = rows.drop("null", strict=False)
     random = tables["baselines"].filter(baseline="random answers", constants="corrected")
     nulls = random.select(*axis, null="value")
-    rows = rows.filter(rank == rank.min().over(place)).join(nulls, axis, maintain_order="left")
+    rows = rows.filter(rank == rank.min().over(columns)).join(nulls, axis, maintain_order="left")
     listed = tables["answered"].filter(reading="faithful").drop("reading")
-    rows = _voided(rows, {**tables, "listed": listed}, void_stances, "corpus", *place, "reading")
-    what = ("axis", "questionnaire", *_several(rows, "response_format"))
-    return headline(rows, what, "null", "unit", *place)
+    rows = _voided(rows, {**tables, "listed": listed}, void_stances, "corpus", *columns, "reading")
+    names = ("axis", "questionnaire", *_several(rows, "response_format"))
+    return headline(rows, names, "null", "unit", *columns)
 
 
 def lists(tables: Tables) -> pl.DataFrame:
     """Return the distance of listed words from a random word of the vocabulary, nats (``above``).
 
-    Less its maximum for random logits: if normal with SD s, the mean of the share f that is
-    listed is m s - s^2 / 2, m = phi(z) / f, which is m^2 / 2 at most.
+    Its maximum for random logits is subtracted: for normal logits with SD s, the mean of the listed
+    share f is m s - s^2 / 2, m = phi(z) / f, at most m^2 / 2.
     """
     rows = []
     for model in tables.models("associations"):
@@ -231,7 +231,7 @@ def lists(tables: Tables) -> pl.DataFrame:
 
 
 def void_lists(frames: Frames) -> str:
-    """Return why the lists of a language are void; "" where they are not."""
+    """Return the reason why the lists of a language are void, or ""."""
     above = frames["lists"]["above"] if len(frames["lists"]) else None
     if above is None or above.null_count() or above.mean() > NATS:  # type: ignore[operator]
         return ""
@@ -239,7 +239,7 @@ def void_lists(frames: Frames) -> str:
 
 
 def void_agreement(frames: Frames) -> str:
-    """Return why the agreement in a language is void; "" where it is not."""
+    """Return the reason why the agreement in a language is void, or ""."""
     failed = frames["calibration"].filter(
         (pl.col("p") > LEVEL) | (pl.col("value") <= 0.5),
         measure="likely above unlikely",
@@ -253,7 +253,7 @@ def void_agreement(frames: Frames) -> str:
 
 
 def void_stances(frames: Frames) -> str:
-    """Return why the responses to a questionnaire in one format are void; "" where not."""
+    """Return the reason why responses to a questionnaire in one format are void, or ""."""
     for read in (frames["answered"], frames["listed"]):
         for row in read.sort("prompt").head(1).to_dicts():  # all prompts
             lost = (row["refused"] + row["unclear"] + row["unlisted"]) / row["answers"]
@@ -315,9 +315,9 @@ HEADLINES: dict[str, Headline] = {
 
 
 def headlines(tables: Tables, controls: Mapping[str, str | None]) -> list[Row]:
-    """Return a row for each model and study: those of the user, positive controls, null ones.
+    """Return a row for each model and study: user models, positive, then negative controls.
 
-    ``controls``: control models, and whether they are positive or negative.
+    ``controls``: "positive" or "negative" by control model.
     """
     rows = []
     for study, declared in HEADLINES.items():
@@ -333,9 +333,9 @@ def headlines(tables: Tables, controls: Mapping[str, str | None]) -> list[Row]:
 
 
 def of_model(study: str, model: str, kind: Kind, rows: pl.DataFrame, control: str = "") -> Row:
-    """Return the headline of a model as a row; nothing where nothing was tested.
+    """Return the headline of a model as a row; empty without tests.
 
-    ``control``: positive or negative, of a control model.
+    ``control``: positive or negative, for a control model.
     """
     tested, why = rows.drop_nulls("p_bh"), reasons(rows)
     if not len(tested) and not why:
@@ -359,7 +359,7 @@ def section(
     """Return a row for each model and study, controls in a table below, and one figure.
 
     ``rows``: see :func:`headlines`; those of other studies are left out.
-    ``checks``: of the control models; without any, there is no column of them.
+    ``checks``: of the control models; if empty, their column is left out.
     """
     analyses = {study.name: set(study.analyses) for study in studies}
     rows = [row for row in rows if row["study"] in analyses]

@@ -1,7 +1,7 @@
-"""Params of all trainings, and the states of continued pretraining that later stages probe.
+"""Params shared by all trainings, and the states of continued pretraining used by later stages.
 
-``data/pretrained/MODEL`` holds ``checkpoints.json``, a list with an entry for every state that was
-kept, and a folder with the files of each. The model itself, untouched, is the first state of all.
+``data/pretrained/MODEL`` contains ``checkpoints.json``, a list with an entry for every saved state,
+and a folder with the files of each. The original model is the first state.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 FOLDER = Path("data/pretrained")
 LIST = "checkpoints.json"
-INPUT = "pretrained"  # among the folders that a probe of states reads
+INPUT = "pretrained"  # key in the input folders of a probe of states
 PERIODS = ("all", "before", "from")
 COLUMNS = (
-    Column("corpus", "string", "config of `corpora` it was trained on further; empty: the model"),
+    Column("corpus", "string", "training corpus, a config of `corpora`; empty: the original model"),
     Column(
         "period",
         "category",
-        "texts trained on: all; before, and from 2017-01-20 on",
+        "training texts: all; before, or from 2017-01-20 on",
         labels=PERIODS,
     ),
-    Column("share", "float64", "part of these texts; 0: the model itself", minimum=0, maximum=1),
-    Column("pretraining_seed", "int32", "of that training and its choice of texts", minimum=0),
-    Column("epoch", "int32", "times that it had read them", minimum=0),
-    Column("texts", "int32", "texts that it was trained on", minimum=0),
-    Column("steps", "int32", "steps of the training so far", minimum=0),
+    Column("share", "float64", "share of these texts; 0: the original model", minimum=0, maximum=1),
+    Column("pretraining_seed", "int32", "seed of the training and its choice of texts", minimum=0),
+    Column("epoch", "int32", "completed passes over the texts", minimum=0),
+    Column("texts", "int32", "number of training texts", minimum=0),
+    Column("steps", "int32", "completed training steps", minimum=0),
 )
 KEY = ("corpus", "period", "share", "pretraining_seed", "epoch")
 
@@ -47,14 +47,14 @@ Beta = Annotated[float, Field(ge=0, lt=1)]
 
 
 class Rates(Params):
-    """How fast models are trained."""
+    """Learning rates of models."""
 
     learning_rate: dict[str, Annotated[float, Field(gt=0)]] = Field(
-        description=f"highest learning rate, by model or for `{OTHER}`"
+        description=f"maximum learning rate, by model or for `{OTHER}`"
     )
 
     def rate(self, name: str, section: str) -> float:
-        """Return the learning rate of a model; none for it is a UserError with the section."""
+        """Return the learning rate of a model; a UserError naming the section if it has none."""
         rate = self.learning_rate.get(name, self.learning_rate.get(OTHER))
         if rate is None:
             raise UserError(f"{section}.learning_rate: none for {name}, nor for {OTHER}")
@@ -62,18 +62,18 @@ class Rates(Params):
 
 
 class Recipe(Rates):
-    """How models are trained with any of the optimizers."""
+    """Training settings that all optimizers share."""
 
     optimizer: Literal["adamw", "adam", "radam"] = Field(
-        "adamw", description="whose weight decay is AdamW's, or part of the gradient"
+        "adamw", description="weight decay is decoupled in adamw, else part of the gradient"
     )
     precision: Literal["float32", "bfloat16"] = Field(
         "float32",
-        description="of products, weights being float32: float32 (TF32 on a GPU that has it), or "
-        "bfloat16",
+        description="precision of products; weights are float32. float32 uses TF32 on GPUs that "
+        "have it",
     )
     warmup: float = Field(
-        0.06, ge=0, lt=1, description="share of the steps in which the learning rate rises"
+        0.06, ge=0, lt=1, description="share of steps with a rising learning rate"
     )
     betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="of the optimizer")
     epsilon: float = Field(1e-6, gt=0, description="of the optimizer")
@@ -82,7 +82,7 @@ class Recipe(Rates):
 class Checkpoint(NamedTuple):
     """A state of a model."""
 
-    name: str  # of its folder; empty for the model itself
+    name: str  # folder name; empty for the original model
     corpus: str
     period: str
     share: float
@@ -90,9 +90,9 @@ class Checkpoint(NamedTuple):
     epoch: int
     texts: int
     steps: int
-    last: bool  # whether the training ended with it
-    files: dict[str, str]  # their sha256
-    recipe: str = ""  # hash of model, texts, settings and code that it was made with
+    last: bool  # whether it is the final state of the training
+    files: dict[str, str]  # sha256 by file name
+    recipe: str = ""  # hash of the model, texts, settings and code of the training
 
     def facts(self) -> dict[str, object]:
         """Return the values of :data:`COLUMNS`."""
@@ -104,9 +104,9 @@ ITSELF = Checkpoint("", "", "all", 0.0, 0, 0, 0, 0, True, {})
 
 
 def checkpoints(name: str, folder: Path = FOLDER) -> list[Checkpoint]:
-    """Return the states of a model, itself first, the others in the order of :data:`KEY`.
+    """Return the states of a model: the original, then the others in the order of :data:`KEY`.
 
-    A UserError if the stage ``pretrain`` was not run for it.
+    A UserError if the stage ``pretrain`` was not run for the model.
     """
     path = folder / name / LIST
     if not path.is_file():
@@ -116,7 +116,7 @@ def checkpoints(name: str, folder: Path = FOLDER) -> list[Checkpoint]:
 
 
 def scorer(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Scorer:
-    """Load a model in one of its states, from :func:`files`."""
+    """Load a model in one of its states from :func:`files`."""
     if not checkpoint.name:
         return load(name)
     params, where = model(name), files(name, checkpoint, folder)
@@ -128,7 +128,7 @@ def scorer(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Scorer:
 def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
     """Return the folder with the files of a model in one of its states.
 
-    A file that is not as it was when the training ended is a UserError.
+    A file that has changed since the training is a UserError.
     """
     if not checkpoint.name:
         return download(name, model(name))
@@ -142,9 +142,9 @@ def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
 
 
 def revision(checkpoint: Checkpoint) -> str:
-    """Return the hash by which outputs name a state that is not the model itself.
+    """Return the hash that identifies a trained state in outputs.
 
-    It stands for how the state was made: the last bits of its weights differ between processors.
+    It is the hash of the recipe, since last bits of weights differ between processors.
     """
     made: object = [checkpoint.recipe, checkpoint.name] if checkpoint.recipe else checkpoint.files
     return hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:40]

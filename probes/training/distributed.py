@@ -1,7 +1,7 @@
-"""Distributed training, where ``accelerate launch`` started the processes.
+"""Distributed training in processes started by ``accelerate launch``.
 
-Their number and machines are accelerate's configuration; the precision is not, since numbers depend
-on it. In a process that was started by itself nothing of accelerate is loaded.
+The number of processes and machines is configured in accelerate; the precision is not, since it
+changes results. A process started otherwise does not load accelerate.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-SMALL = 1024  # positions that go through a model in about the time of one
-USEFUL = 0.85  # of the positions of a pass, that have a token; of larger passes
+SMALL = 1024  # positions that take a model about as long as one
+USEFUL = 0.85  # minimum share of positions with a token, in larger passes
 _each_alone = False
 
 
 def launched() -> bool:
-    """Tell whether ``accelerate launch`` started this process."""
+    """Return True if ``accelerate launch`` started this process."""
     return "ACCELERATE_MIXED_PRECISION" in os.environ or os.environ.get("WORLD_SIZE", "1") != "1"
 
 
@@ -32,23 +32,23 @@ def _accelerator() -> Any:
     from accelerate import Accelerator
     from accelerate.utils import DistributedDataParallelKwargs, InitProcessGroupKwargs
 
-    # heads and poolers that the loss does not need have no gradient; processes that train other
-    # models than each other wait long for the last
+    # unused heads and poolers have no gradient; processes that train different models wait long
+    # for the last one
     wrapping = DistributedDataParallelKwargs(find_unused_parameters=True)
     waiting = InitProcessGroupKwargs(timeout=timedelta(days=7))
     return Accelerator(mixed_precision="no", kwargs_handlers=[wrapping, waiting])
 
 
 def accelerator() -> Any:
-    """Return the accelerator of the processes; None in one that trains by itself."""
+    """Return the accelerator of the processes; None in a process that trains alone."""
     return None if _each_alone else _accelerator()
 
 
 @contextmanager
 def each_alone() -> Iterator[tuple[int, int]]:
-    """Let every process train by itself, other models than the others; yield (which, of how many).
+    """Let every process train different models alone; yield its index and the number of processes.
 
-    For many small trainings: a training in each process exchanges nothing.
+    Suitable for many small trainings, since processes exchange nothing.
     """
     global _each_alone  # noqa: PLW0603
     from transformers import PreTrainedModel
@@ -56,7 +56,7 @@ def each_alone() -> Iterator[tuple[int, int]]:
     any_model: Any = PreTrainedModel
     rank, saves = (index(), number()), any_model.should_save_on_this_rank
     _each_alone = True
-    any_model.should_save_on_this_rank = lambda *_: True  # else the first process alone would
+    any_model.should_save_on_this_rank = lambda *_: True  # else only the first process saves
     try:
         yield rank
     finally:
@@ -71,48 +71,48 @@ def number() -> int:
 
 
 def index() -> int:
-    """Return the number of this process, from 0 on."""
+    """Return the index of this process, from 0."""
     return getattr(accelerator(), "process_index", 0)
 
 
 def first() -> bool:
-    """Tell whether this is the process that writes."""
+    """Return True in the process that writes."""
     return index() == 0
 
 
 def wait() -> None:
-    """Wait until all have come here."""
+    """Wait for all processes."""
     together = accelerator()
     if together is not None:
         together.wait_for_everyone()
 
 
 def exchange(net: Any, last: bool) -> AbstractContextManager[Any]:
-    """Return the context of a pass: gradients are exchanged after the last one of a step alone."""
+    """Return the context of a pass: gradients are exchanged only after the last of a step."""
     together = accelerator()
     return nullcontext() if together is None or last else together.no_sync(net)
 
 
-def passes(lengths: Sequence[int], room: int, processes: int = 1, one: int = 0) -> list[list[int]]:
-    """Return the rows of a step that a process puts through the model, by pass.
+def passes(lengths: Sequence[int], room: int, processes: int = 1, rank: int = 0) -> list[list[int]]:
+    """Return the row indices of a step that a process computes, by pass.
 
-    Every row is in one pass of one process (from 0 on). Where a pass is filled up to its longest
-    row, rows of like lengths stand together: at least :data:`USEFUL` of the positions of every pass
-    have a token, but for those of :data:`SMALL` positions at most, and a step of four times that,
-    which are not worth their parting.
+    Every row is in one pass of one process. Since rows are padded to the longest in their pass,
+    rows of similar lengths share a pass: at least :data:`USEFUL` of its positions have a token,
+    except in passes of at most :data:`SMALL` positions. A step of up to four times that is not
+    split.
 
-    ``lengths``: tokens of each row.
-    ``room``: positions of a pass at most; 0: all rows of a process are one pass.
+    ``lengths``: number of tokens of each row.
+    ``room``: maximum number of positions in a pass; 0: all rows of a process are one pass.
 
     Examples
     --------
     >>> passes([512, 500, 300, 290, 280], 1024)
     [[0, 1], [2, 3, 4]]
     """
-    mine = list(range(one, len(lengths), processes))
+    mine = list(range(rank, len(lengths), processes))
     if not room or len(mine) * max(lengths) <= min(room, 4 * SMALL):
         return [mine]
-    order = sorted(range(len(lengths)), key=lambda row: -lengths[row])[one::processes]
+    order = sorted(range(len(lengths)), key=lambda row: -lengths[row])[rank::processes]
     parts: list[list[int]] = [[]]
     tokens = 0
     for row in order:

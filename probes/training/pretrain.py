@@ -1,10 +1,10 @@
 """Continued pretraining on partisan corpora, with checkpoints.
 
 Feng et al. (2023), section 3.2, continue the pretraining of language models on corpora of the left,
-the center and the right, before and after 2017, and measure the political leaning of each. What
-they leave open follows Gururangan et al. (2020).
+the center and the right, before and after 2017, and measure the political leaning of each. Settings
+that they do not report follow Gururangan et al. (2020).
 
-The number of training processes is accelerate's configuration.
+The number of training processes is configured in accelerate.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ if TYPE_CHECKING:
     Spread = Callable[[Callable[..., None], list[tuple[object, ...]]], Iterable[object]]
 
 KEY = "training.pretrain"
-TRAINED = ("masked", "causal")  # kinds of models that can be
-CODES = {"before": 0, "from": 1}  # of the column `period` of corpora
-ARTICLES = 0  # of its column `kind`
-PLANTED = "corpora.parquet"  # in the folder of a world: its own texts, by corpus
+TRAINED = ("masked", "causal")  # trainable kinds of models
+CODES = {"before": 0, "from": 1}  # in the column `period` of corpora
+ARTICLES = 0  # in its column `kind`
+PLANTED = "corpora.parquet"  # in the folder of a world: its texts, by corpus
 LOSSES = "losses.csv"
 HEADER = (
     *("checkpoint", "corpus", "period", "share", "seed"),
     *("epoch", "step", "loss", "learning_rate"),
 )
-SHORT = 0.01  # share of a budget that a corpus may lack
-WORK = Path("data/tuning/pretrain")  # of trainings under way
+SHORT = 0.01  # maximum missing share of a token budget
+WORK = Path("data/tuning/pretrain")  # unfinished trainings
 
 
 class Params(Recipe):
-    """Which models are trained further on which texts, and how."""
+    """Models, texts and settings of continued pretraining."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the trainings")
     corpora: dict[str, list[str]] = Field(
@@ -65,46 +65,46 @@ class Params(Recipe):
         description="texts from before 2017-01-20, from then on, or all (also the undated)",
     )
     shares: list[Annotated[float, Field(gt=0, le=1)]] = Field(
-        [1.0], min_length=1, description="parts of the texts, nested"
+        [1.0], min_length=1, description="shares of the texts, nested"
     )
     seeds: list[Annotated[int, Field(ge=0)]] = Field(
-        min_length=1, description="of the trainings and of the choice of texts; at least three"
+        min_length=1, description="seeds of trainings and choice of texts; at least three"
     )
     max_texts: Annotated[int, Field(ge=1)] | Literal["even", "apart"] | None = Field(
         None,
-        description="most texts of a corpus and period; even: as many as the smallest of the "
-        "model's corpora has in any of the periods; apart: that by the number of seeds, so that no "
-        "text is read by two trainings; null: all",
+        description="most texts of a corpus and period; even: the size of the model's "
+        "smallest corpus in any period; apart: that divided by the number of seeds, so no text is "
+        "in two trainings; null: all",
     )
     max_tokens: int | None = Field(
         None,
         ge=1,
-        description="tokens of the texts of a training, of all corpora and periods alike; less is "
-        "an error; null: those of the texts",
+        description="number of training tokens, equal for all corpora and periods; fewer are an "
+        "error; null: all tokens of the texts",
     )
-    epochs: int = Field(ge=1, description="times that every text is read")
+    epochs: int = Field(ge=1, description="passes over the texts")
     save: Literal["last", "each"] = Field(
-        "last", description="the states that are kept: after the last epoch, or after each"
+        "last", description="saved states: after the last epoch, or after each"
     )
     batch: int = Field(256, ge=1, description="texts in a step, of all processes together")
     batch_tokens: int = Field(
-        0, ge=0, description="tokens in a step, at least two lengths; 0: as `batch` has it"
+        0, ge=0, description="tokens in a step, at least twice `length`; 0: use `batch`"
     )
     micro_batch: int = Field(
         16,
         ge=1,
-        description="texts of `length` that a process puts through the model together; as many "
-        "more of shorter ones as have no more tokens",
+        description="texts of `length` tokens in one forward pass of a process; more if they are "
+        "shorter, up to the same number of tokens",
     )
-    length: int = Field(512, ge=8, description="tokens of a text; longer ones become several")
-    weight_decay: float = Field(0.01, ge=0, description="of matrices alone")
+    length: int = Field(512, ge=8, description="maximum tokens of a text; longer texts are split")
+    weight_decay: float = Field(0.01, ge=0, description="weight decay of matrices only")
     mlm_probability: float = Field(
-        0.15, gt=0, lt=1, description="share of the tokens that masked models are to tell"
+        0.15, gt=0, lt=1, description="share of tokens that masked models predict"
     )
 
     @model_validator(mode="after")
     def _once(self) -> Params:
-        lists: dict[str, list[Any]] = {f"corpora.{m}": own for m, own in self.corpora.items()}
+        lists: dict[str, list[Any]] = {f"corpora.{m}": names for m, names in self.corpora.items()}
         lists |= {"periods": [*self.periods], "shares": self.shares, "seeds": self.seeds}
         for name, values in lists.items():
             if len(set(values)) < len(values):
@@ -114,7 +114,7 @@ class Params(Recipe):
         return self
 
     def corpora_of(self, name: str) -> list[str]:
-        """Return the corpora that a model is trained on; none named for it is a UserError."""
+        """Return the training corpora of a model; a UserError if it has no entry."""
         corpora = self.corpora.get(name, self.corpora.get(OTHER))
         if corpora is None:
             raise UserError(
@@ -123,12 +123,12 @@ class Params(Recipe):
         return corpora
 
     def tuning(self, name: str, seed: int) -> Tuning:
-        """Return the settings of a training; no learning rate for the model is a UserError."""
+        """Return the settings of a training; a UserError if the model has no learning rate."""
         from plumbline.probes.training.train import Tuning
 
-        own = {"learning_rate": self.rate(name, KEY), "seed": seed}
-        own |= {"at_once": self.micro_batch, "masked": self.mlm_probability}
-        return Tuning(**self.model_dump(include=set(Tuning._fields)) | own)
+        settings = {"learning_rate": self.rate(name, KEY), "seed": seed}
+        settings |= {"at_once": self.micro_batch, "masked": self.mlm_probability}
+        return Tuning(**self.model_dump(include=set(Tuning._fields)) | settings)
 
 
 class Run(NamedTuple):
@@ -147,12 +147,12 @@ class Run(NamedTuple):
 def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = None) -> Path:
     """Make ``data/pretrained/NAME`` and return it: states, their list, and the losses.
 
-    What a stopped run had trained is not trained again. Where `accelerate launch` started several
-    processes, they train together and the first writes. Wrong params or inputs, or a model that
-    cannot be trained, are a UserError.
+    Finished trainings of an interrupted run are reused. Several processes started by `accelerate
+    launch` train together and the first writes. Invalid params or inputs, or a model that cannot be
+    trained, are a UserError.
 
-    ``part``: (i, n): only every n-th training, from the i-th on; what is done is left for the run
-    without parts, which puts all together.
+    ``part``: (i, n): only every n-th training, from the i-th on; a run without parts then collects
+    the results.
     ``spread``: calls a function with each of several arguments, on several machines.
     """
     params, entry = section(KEY, Params), model(name)
@@ -166,19 +166,19 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
             f"{KEY}.corpora: {name} is of kind {entry.kind}, which is not trained further; give it "
             f"an entry of its own, `{name}: []`"
         )
-    distributed.accelerator()  # before anything is loaded: it chooses this process's device
+    distributed.accelerator()  # before loading models: it sets the device of this process
     chosen = _choices(params, name)
-    facts = load(name).facts()  # and a check that its files are the pinned ones
-    every = sorted(chosen)
+    facts = load(name).facts()  # also checks that its files are the pinned ones
+    runs = sorted(chosen)
     if spread:
-        for _ in spread(_train_one, [(name, number, facts) for number in range(len(every))]):
+        for _ in spread(_train_one, [(name, number, facts) for number in range(len(runs))]):
             pass
     states: list[tuple[Path, Checkpoint]] = []
     lines: list[tuple[object, ...]] = []
     quiet = None if distributed.first() else True
-    own = every[part[0] - 1 :: part[1]]
-    with Bar(desc=f"pretrain {name}", total=len(own), unit="training", disable=quiet) as bar:
-        for run in own:
+    selected = runs[part[0] - 1 :: part[1]]
+    with Bar(desc=f"pretrain {name}", total=len(selected), unit="training", disable=quiet) as bar:
+        for run in selected:
             saved, losses = _train(params, name, run, chosen[run], facts)
             states += saved
             lines += _lines(saved[-1][1], losses)
@@ -187,13 +187,13 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
         return work
     if distributed.first():
         _write(final, states, lines)
-        shutil.rmtree(work)  # last: until then a run that stops here is continued
+        shutil.rmtree(work)  # last, so that an interrupted run can be resumed
     distributed.wait()
     return final
 
 
 def _train_one(name: str, number: int, facts: dict[str, str | int]) -> None:
-    """Train one of all trainings, and leave it in the folder of work."""
+    """Run one of the trainings, and leave the result in :data:`WORK`."""
     params = section(KEY, Params)
     run, texts = sorted(_choices(params, name).items())[number]
     _train(params, name, run, texts, facts)
@@ -208,9 +208,9 @@ def _choices(params: Params, name: str) -> dict[Run, list[str]]:
     if isinstance(most, str):
         most = least if most == "even" else least // len(params.seeds)
     texts = {}
-    for pair, share, (place, seed) in product(pools, params.shares, enumerate(params.seeds)):
+    for pair, share, (index, seed) in product(pools, params.shares, enumerate(params.seeds)):
         run = Run(*pair, share, seed)
-        texts[run] = drawn(pools[pair], share, place / len(params.seeds), most)
+        texts[run] = drawn(pools[pair], share, index / len(params.seeds), most)
         if not texts[run]:
             raise UserError(
                 f"{KEY}: {share:g} of {run.corpus} ({run.period}) is no text; take a larger share, "
@@ -220,24 +220,24 @@ def _choices(params: Params, name: str) -> dict[Run, list[str]]:
 
 
 def _budgeted(params: Params, run: Run, texts: list[str], tokens: Tokens) -> list[str]:
-    """Return the first texts that have ``max_tokens``; a UserError if all have less."""
+    """Return the first texts up to ``max_tokens``; a UserError if there are too few tokens."""
     most = round((params.max_tokens or 0) * run.share)
-    kept, total = within(tokens, texts, most)
-    if len(kept) == len(texts) and total < most * (1 - SHORT):
+    selected, total = within(tokens, texts, most)
+    if len(selected) == len(texts) and total < most * (1 - SHORT):
         raise UserError(
             f"{KEY}.max_tokens: {run.corpus} ({run.period}) has {total:,} tokens, not {most:,}; "
             "lower it, or bring more texts"
         )
-    return kept
+    return selected
 
 
 def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str]:
-    """Return the texts of a corpus in a period by their ids, in the order of the draw.
+    """Return the texts of a corpus in a period by id, in random order.
 
-    That is one of hashes: articles of an outlet stand together, as it is outlets that lean, posts
-    each by itself. A world knows no other words: real texts would unteach it what is planted. Texts
-    without a date are in the period `all` only, those of a world are in every one. No such corpus
-    is a UserError.
+    The order is by hash: articles are grouped by outlet, since leaning is a property of outlets;
+    posts are single. A world uses its own texts, since real texts would erase the planted bias;
+    they are in every period. Other texts without a date are in the period `all` only. A missing
+    corpus is a UserError.
     """
     path = folder / f"{corpus}.parquet"
     if not path.is_file():
@@ -257,13 +257,13 @@ def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str
 
 
 def drawn(texts: dict[str, str], share: float, start: float, most: int | None = None) -> list[str]:
-    """Return some of the texts, from one place on and round to it again.
+    """Return a contiguous part of the texts, in cyclic order.
 
-    So trainings that start as far from each other as they can share no text where there are
-    enough. Texts of a smaller share are among those of a larger one.
+    Trainings with evenly spaced starts share no text if there are enough. A smaller share is a
+    subset of a larger one.
 
-    ``start``: where it begins, part of all texts.
-    ``most``: texts at most; None: all.
+    ``start``: start of the part, as a share of all texts.
+    ``most``: maximum number of texts; None: all.
 
     Examples
     --------
@@ -273,8 +273,8 @@ def drawn(texts: dict[str, str], share: float, start: float, most: int | None = 
     """
     order = list(texts)
     first = round(start * len(order))
-    own = [*order[first:], *order[:first]][:most]
-    return [texts[key] for key in own[: round(share * len(own))]]
+    chosen = [*order[first:], *order[:first]][:most]
+    return [texts[key] for key in chosen[: round(share * len(chosen))]]
 
 
 def _hash(text: str) -> bytes:
@@ -284,15 +284,15 @@ def _hash(text: str) -> bytes:
 def _train(
     params: Params, name: str, run: Run, texts: list[str], facts: dict[str, str | int]
 ) -> tuple[list[tuple[Path, Checkpoint]], list[Loss]]:
-    """Train a model once, or take what an earlier start of the stage had trained.
+    """Train a model once, or reuse the result of an interrupted run.
 
-    Returns the folder and facts of each state, without its files; and the losses.
+    Returns the folder and facts of each state, without file hashes; and the losses.
     """
     from plumbline.probes.training.train import epoch, finetune, recipe
 
-    entry, tuning, each = model(name), params.tuning(name, run.seed), params.save == "each"
+    entry, tuning, every_epoch = model(name), params.tuning(name, run.seed), params.save == "each"
     kind: Literal["masked", "causal"] = "causal" if entry.kind == "causal" else "masked"
-    where, options = download(name, entry), {"pickles": entry.pickles, "each": each}
+    where, options = download(name, entry), {"pickles": entry.pickles, "every_epoch": every_epoch}
     if params.max_tokens:
         texts = _budgeted(params, run, texts, Tokens(where, name))
     made = recipe(texts, tuning, facts)
@@ -300,11 +300,11 @@ def _train(
     into = WORK / name / f"{run.name(epochs)}-{params.save}-{made[:12]}"
     trained = finetune(where, name, kind, texts, tuning, into, **options)
     states = []
-    for number in range(1 if each else epochs, epochs + 1):
+    for number in range(1 if every_epoch else epochs, epochs + 1):
         steps, last = trained.steps * number // epochs, number == epochs
-        own = (run.name(number), *run, number, len(texts), steps, last)
+        fields = (run.name(number), *run, number, len(texts), steps, last)
         folder = trained.folder if last else epoch(into, number)
-        states.append((folder, Checkpoint(*own, {}, made)))
+        states.append((folder, Checkpoint(*fields, {}, made)))
     return states, trained.losses
 
 
@@ -313,7 +313,7 @@ def _write(
     states: list[tuple[Path, Checkpoint]],
     lines: list[tuple[object, ...]],
 ) -> None:
-    """Write the states, their list and the losses, whole or not at all."""
+    """Write the states, their list and the losses, complete or not at all."""
     partial = parquet.fresh(final)
     listed = []
     for path, checkpoint in states:
@@ -329,17 +329,17 @@ def _write(
 
 
 def _lines(end: Checkpoint, losses: list[Loss]) -> list[tuple[object, ...]]:
-    """Return a line for each step of a training."""
+    """Return the losses of a training as one row per step."""
     run = (end.name, end.corpus, end.period, f"{end.share:g}", end.seed)
-    each = end.steps // end.epoch
+    epoch_steps = end.steps // end.epoch
     return [
-        (*run, -(-step // each), step, f"{loss:.6f}", f"{rate:.6g}")
+        (*run, -(-step // epoch_steps), step, f"{loss:.6f}", f"{rate:.6g}")
         for step, (loss, rate) in enumerate(losses, 1)
     ]
 
 
 def _linked(source: str, target: str) -> str:
-    """Give a file a second name, where the disk can: states are large."""
+    """Hard-link a large file if the file system supports it, else copy it."""
     try:
         os.link(source, target)
     except OSError:

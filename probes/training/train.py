@@ -1,7 +1,7 @@
-"""Training: the loop that all share, and the further training of models on texts.
+"""The training loop, and the fine-tuning of models on texts and of classifiers.
 
-One seed gives one order of texts and one choice of masks, drawn anew at every step from seed and
-step: so a training that was stopped goes on from its last checkpoint as if it had not been.
+The seed determines the order of texts; masks are sampled at every step from seed and step. A
+training resumed from a checkpoint therefore gives the same result as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -52,35 +52,35 @@ if TYPE_CHECKING:
     LossOf = Callable[[Any, Step], Iterable[tuple[torch.Tensor, float]]]
 
 CHECKPOINT = "checkpoint.pt"
-CODE = ("batches.py", "train.py")  # that a training depends on
+CODE = ("batches.py", "train.py")  # sources that determine a training
 DONE = "model"
 LOSSES = "losses.json"
 EVERY = 200  # steps between checkpoints
 TOKENIZERS = ("*.txt", "*.model", "*.codes", "vocab.json", "merges.txt", "tokenizer*.json")
 CLIP = 1.0  # largest norm of a gradient
-SMALL = 10_000_000  # parameters of a model that one thread trains as fast as several
+SMALL = 10_000_000  # parameters below which several threads gain nothing
 OPTIMIZERS: dict[str, Any] = {
-    "adamw": partial(torch.optim.AdamW, fused=True),  # of a tiny model, else half of a step's time
+    "adamw": partial(torch.optim.AdamW, fused=True),  # halves the time of tiny models
     "adam": partial(torch.optim.Adam, fused=True),
     "radam": torch.optim.RAdam,
 }
 
-# It warns of every weight that a new head lacks, which is what training it is for.
+# It warns about every new weight of a head, which the training then fits.
 set_verbosity_error()  # type: ignore[no-untyped-call]
 
 
 class Loss(NamedTuple):
     """The loss of one step."""
 
-    loss: float  # mean cross-entropy in nats of the tokens that were predicted, before the step
+    loss: float  # mean cross-entropy of the predicted tokens before the step, nats
     learning_rate: float
 
 
 class Trained(NamedTuple):
-    """A model that was trained further."""
+    """A trained model."""
 
     folder: Path  # with its files
-    losses: list[Loss]  # of all steps
+    losses: list[Loss]  # one per step
 
     @property
     def steps(self) -> int:
@@ -89,26 +89,26 @@ class Trained(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """How a model is trained."""
+    """Settings of a training."""
 
-    learning_rate: float  # highest of the optimizer; falls to 0 along a line
+    learning_rate: float  # maximum; decays linearly to 0
     epochs: int
     batch: int  # texts in a step
-    length: int  # tokens of a text at most, special ones included: longer texts become several
+    length: int  # maximum tokens of a text with special tokens; longer texts are split
     seed: int
-    warmup: float = 0.0  # share of the steps in which the learning rate rises along a line
-    weight_decay: float = 0.0  # applied to weight matrices only, not to biases or layer norms
+    warmup: float = 0.0  # share of steps with a linearly rising learning rate
+    weight_decay: float = 0.0  # weight matrices only, not of biases or layer norms
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
-    precision: str = "float32"  # of products (GPU: TF32); bfloat16: mixed, weights as they are
-    at_once: int = 0  # texts of this length that a process puts through together; 0: all its own
-    masked: float = MASKED  # share of the tokens that masked models predict
+    precision: str = "float32"  # matrix products (GPU: TF32); bfloat16: mixed precision
+    at_once: int = 0  # texts of this length in one pass of a process; 0: all
+    masked: float = MASKED  # share of tokens that masked models predict
     optimizer: str = "adamw"
-    batch_tokens: int = 0  # tokens in a step, where `batch` is not to count; at least two lengths
+    batch_tokens: int = 0  # tokens in a step, in place of `batch`; at least twice `length`
 
     @property
     def options(self) -> dict[str, Any]:
-        """Return the options of the losses: positions of a pass, 0 for any; mixed precision."""
+        """Return the options of the losses: positions in a pass (0: any), mixed precision."""
         return {"room": self.at_once * self.length, "mixed": self.precision == "bfloat16"}
 
 
@@ -121,27 +121,26 @@ def finetune(
     into: Path,
     *,
     pickles: bool = False,
-    each: bool = False,
+    every_epoch: bool = False,
 ) -> Trained:
     """Train the model in one folder on texts, and save it with its tokenizer in another.
 
-    Masked models learn by masked language modelling, in the same forward as they are asked (the
-    decoder of BART too sees the masked text), causal ones by the next token. Weights are float32:
-    small steps vanish in bfloat16, and their last bits differ between kinds of processors.
+    Masked models are trained by masked language modelling, with the same forward pass as in probes
+    (BART's decoder also reads the masked text), causal models by next-token prediction. Weights are
+    float32, since small steps vanish in bfloat16; last bits differ between processors.
 
     Parameters
     ----------
     into
-        Holds a checkpoint while the training is under way, and the model once it is done: what
-        is there is not done again. The caller makes sure that it is of the same model, texts and
-        settings.
-    each
-        Save it after every epoch too, in ``epoch-N`` beside the model; see :func:`epoch`.
+        Contains a checkpoint during the training, and the model after it; both are reused. The
+        caller ensures that they belong to the same model, texts and settings.
+    every_epoch
+        Save the model also after every epoch, in ``epoch-N``; see :func:`epoch`.
 
     Raises
     ------
     UserError
-        If the model cannot be trained so, or there is no text, or a loss is not finite.
+        If the model is not trainable, there is no text, or a loss is not finite.
     """
     if (into / DONE).is_dir():
         return finished(into)
@@ -155,7 +154,8 @@ def finetune(
     rows = stored(pieces(tokens, texts, room), into)
     share = tuning.masked if kind == "masked" else 0.0
     losses = partial(losses_of, tokens, share=share, **tuning.options)
-    return _train_and_save(model, tokens, where, rows, tuning, into, losses, each=each)
+    options = {"every_epoch": every_epoch}
+    return _train_and_save(model, tokens, where, rows, tuning, into, losses, **options)
 
 
 def finetune_classifier(
@@ -167,11 +167,11 @@ def finetune_classifier(
     tuning: Tuning,
     into: Path,
 ) -> Trained:
-    """Train a classifier, from the masked model in a folder on, and save it in another.
+    """Fine-tune a classifier from the masked model in a folder, and save it in another.
 
-    Texts longer than ``tuning.length`` are cut for the training. The layer on top begins at random
-    from the seed. Weights are float32, whose last bits differ between kinds of processors. A model
-    that cannot be loaded so, no text, or a loss that is not finite is a UserError.
+    Texts longer than ``tuning.length`` are truncated. The classification head is initialised from
+    the seed. Weights are float32; last bits differ between processors. An unsuitable model, no
+    text, or a loss that is not finite is a UserError.
     """
     if (into / DONE).is_dir():
         return finished(into)
@@ -199,18 +199,18 @@ def _train_and_save(
     into: Path,
     losses_of: LossOf,
     *,
-    each: bool = False,
+    every_epoch: bool = False,
 ) -> Trained:
-    """Train a model that is loaded, and save it with the tokenizer of the folder it came from.
+    """Train a loaded model, and save it with the tokenizer of its original folder.
 
-    See :func:`finetune` for ``into`` and ``each``, :func:`fit` for ``losses_of``.
+    See :func:`finetune` for ``into`` and ``every_epoch``, :func:`fit` for ``losses_of``.
     """
     if not len(rows.ends):
         raise UserError(f"models.{tokens.name}: nothing to train on; there are no texts")
 
     def keep(epochs: int) -> None:
         folder = epoch(into, epochs) if epochs else into / DONE
-        if distributed.first() and not folder.is_dir() and (each or not epochs):
+        if distributed.first() and not folder.is_dir() and (every_epoch or not epochs):
             save(model, tokens, where, folder)
         model.train()
         distributed.wait()
@@ -218,7 +218,7 @@ def _train_and_save(
     matmul: Any = torch.backends.cuda.matmul
     threads, precision = torch.get_num_threads(), matmul.fp32_precision
     torch.set_num_threads(_threads(model))
-    matmul.fp32_precision = "tf32"  # a model that is asked has exact products
+    matmul.fp32_precision = "tf32"  # probes use exact products
     try:
         losses = fit(model, tokens.name, rows, tuning, into / CHECKPOINT, losses_of, keep)
     finally:
@@ -234,10 +234,10 @@ def _train_and_save(
 
 
 def _threads(model: Any) -> int:
-    """Return the threads that a process trains a model with.
+    """Return the number of threads with which a process trains a model.
 
-    One for a tiny model, whose products are too small to share: its bytes do not depend on how many
-    cores there are then.
+    A tiny model uses one thread, since its products are too small to split; its weights then do not
+    depend on the number of cores.
     """
     if sum(parameter.numel() for parameter in model.parameters()) < SMALL:
         return 1
@@ -245,18 +245,18 @@ def _threads(model: Any) -> int:
 
 
 def epoch(into: Path, number: int) -> Path:
-    """Return the folder of a model that :func:`finetune` saves after an epoch but the last."""
+    """Return the folder in which :func:`finetune` saves a model after an epoch but the last."""
     return into / f"epoch-{number}"
 
 
 def finished(into: Path) -> Trained:
-    """Return a training that is done."""
+    """Return the result of a finished training."""
     losses = json.loads((into / LOSSES).read_text("utf-8"))
     return Trained(into / DONE, [Loss(*step) for step in losses])
 
 
 def recipe(texts: Iterable[str], *facts: object) -> str:
-    """Return a hash that stands for a training: another one, or other code, never continues it."""
+    """Return the hash that identifies a training; only a training with the same hash resumes it."""
     total = hashlib.sha256()
     for text in texts:
         total.update(hashlib.sha256(text.encode()).digest())
@@ -267,14 +267,14 @@ def recipe(texts: Iterable[str], *facts: object) -> str:
 
 
 def save(model: Any, tokens: Tokens, where: Path, into: Path) -> None:
-    """Save a trained model with the tokenizer of the one it was made of, complete or not at all."""
+    """Save a trained model with its original tokenizer, complete or not at all."""
     unfinished = into.with_name(f"{into.name}.partial")
     shutil.rmtree(unfinished, ignore_errors=True)
     model.eval().save_pretrained(unfinished)
     tokens.tokenizer.save_pretrained(unfinished)
     saved = {path.name for path in unfinished.iterdir()}
     for path in {path for pattern in TOKENIZERS for path in where.glob(pattern)}:
-        if path.name not in saved:  # belongs to a tokenizer and is not saved with it
+        if path.name not in saved:  # a tokenizer file that save_pretrained leaves out
             shutil.copyfile(path, unfinished / path.name)
     unfinished.rename(into)
 
@@ -288,16 +288,16 @@ def fit(
     losses_of: LossOf,
     after: Callable[[int], None] | None = None,
 ) -> list[Loss]:
-    """Train in place, from the checkpoint on if there is one; return the loss of every step.
+    """Train in place, resuming from a checkpoint if it exists; return the loss of every step.
 
     Parameters
     ----------
     losses_of
-        Returns, for a model and the rows of a step, mean losses of this process's parts of them and
-        their weights, whose mean over the processes is 1 in sum; the model may be wrapped for
+        Returns, for a model and the rows of a step, the mean losses of this process's parts and
+        their weights; the sum of weights has mean 1 over processes. The model may be wrapped for
         several processes.
     after
-        Is called after every epoch but the last, with its number.
+        Called with the number of every epoch but the last, after it.
 
     Raises
     ------
@@ -305,8 +305,8 @@ def fit(
         If a loss is not finite.
     """
     optimizer: Any = _optimizer(model, tuning)
-    each = steps_of(rows.lengths, tuning)
-    total = each * tuning.epochs
+    epoch_steps = steps_of(rows.lengths, tuning)
+    total = epoch_steps * tuning.epochs
     warm = round(total * tuning.warmup)
     losses = _resumed(checkpoint, model, optimizer)
     together, net = distributed.accelerator(), model
@@ -330,7 +330,7 @@ def fit(
             optimizer.step()
             losses.append(Loss(mean, rate))
             bar.update()
-            epochs, within = divmod(step + 1, each)
+            epochs, within = divmod(step + 1, epoch_steps)
             if step + 1 == total:
                 break
             if after is not None and not within:
@@ -341,19 +341,19 @@ def fit(
 
 
 def _steps(rows: Rows, tuning: Tuning, done: int) -> Iterator[tuple[int, Step]]:
-    """Yield the rows of every step from one on, torch's generator being seeded for it."""
+    """Yield the rows of every step from ``done``, and seed torch's generator for it."""
     lengths = rows.lengths
-    each = steps_of(lengths, tuning)
-    for number in range(done // each, tuning.epochs):
+    epoch_steps = steps_of(lengths, tuning)
+    for number in range(done // epoch_steps, tuning.epochs):
         order, ends = ordered(lengths, tuning, number)
-        for within in range(max(0, done - number * each), each):
-            step = number * each + within
-            seed(tuning.seed * 1_000_003 + step)  # of masks, and of dropout
-            yield step, rows.some(order[ends[within] : ends[within + 1]])
+        for within in range(max(0, done - number * epoch_steps), epoch_steps):
+            step = number * epoch_steps + within
+            seed(tuning.seed * 1_000_003 + step)  # masks and dropout
+            yield step, rows.select(order[ends[within] : ends[within + 1]])
 
 
 def steps_of(lengths: NDArray[np.int64], tuning: Tuning) -> int:
-    """Return the steps of an epoch."""
+    """Return the number of steps in an epoch."""
     if tuning.batch_tokens:
         return max(1, math.ceil(int(lengths.sum()) / tuning.batch_tokens))
     return math.ceil(len(lengths) / tuning.batch)
@@ -362,7 +362,7 @@ def steps_of(lengths: NDArray[np.int64], tuning: Tuning) -> int:
 def ordered(
     lengths: NDArray[np.int64], tuning: Tuning, epoch: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the order of the rows in an epoch, and where in it each step begins, and the end."""
+    """Return the order of the rows in an epoch, and the boundaries of its steps in that order."""
     order = np.random.default_rng([tuning.seed, epoch]).permutation(len(lengths))
     steps = steps_of(lengths, tuning)
     if not tuning.batch_tokens:
@@ -390,7 +390,7 @@ def _optimizer(model: Any, tuning: Tuning) -> torch.optim.Optimizer:
 
 
 def _backward(together: Any, parts: Iterable[tuple[torch.Tensor, float]]) -> float:
-    """Add up the gradients of all parts, over all processes; return the mean loss."""
+    """Accumulate the gradients of all parts and processes; return the mean loss."""
     total: Any = 0.0
     for mean, weight in parts:
         loss = mean * weight
@@ -403,7 +403,7 @@ def _backward(together: Any, parts: Iterable[tuple[torch.Tensor, float]]) -> flo
 
 
 def _resumed(checkpoint: Path, model: Any, optimizer: Any) -> list[Loss]:
-    """Set a model and its optimizer to a checkpoint, if there is one; return its losses."""
+    """Restore a model and its optimizer from a checkpoint, if any; return its losses."""
     if not checkpoint.is_file():
         return []
     state = torch.load(checkpoint, weights_only=True, map_location="cpu")
@@ -417,6 +417,6 @@ def _keep(checkpoint: Path, model: Any, optimizer: Any, losses: list[Loss]) -> N
     partial = checkpoint.with_suffix(".partial")
     steps = [tuple(loss) for loss in losses]
     state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "losses": steps}
-    with partial.open("wb") as file:  # torch itself does not tell that a disk is full
+    with partial.open("wb") as file:  # torch itself does not report a full disk
         torch.save(state, file)
     partial.replace(checkpoint)

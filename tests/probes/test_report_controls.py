@@ -83,9 +83,9 @@ def test_explained_by_the_columns_of_a_limit():
     for measure, told in (("coverage", "Few words."), ("error", "not explained")):
         limit = {"analysis": ["pmi"], "measure": [measure], "about": "Few words."}
         limited = study._replace(limits=[limit])
-        assert controls.explained(check, limited, here=True) == told
+        assert controls.explained(check, limited, full=True) == told
     limited = study._replace(limits=[{"analysis": ["pmi"], "about": "Few words."}])
-    assert 'href="politicians.html#controls"' in controls.explained(check, limited, here=False)
+    assert 'href="politicians.html#controls"' in controls.explained(check, limited, full=False)
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
