@@ -78,13 +78,13 @@ def export(
     if {"pdf", "png"} & {*formats}:
         with optional_library():
             importlib.import_module("typst")
-    known = sorted(p.name for p in top.glob("[!.]*") if any(p.rglob(front_matter.FACTS)))
-    if not known:
+    existing = sorted(p.name for p in top.glob("[!.]*") if any(p.rglob(front_matter.FACTS)))
+    if not existing:
         raise UserError(f"{top}: nothing there; run `make repro` first, or name another --data")
-    names = [nearest(name, known, kind) for name in names] or known
+    names = [nearest(name, existing, kind) for name in names] or existing
     sources = [source for name in names for source in _sources(top, name)]
     texts = _latex(sources, selection) if "tex" in formats else {}
-    drawn = [f for f in formats if f in FIGURES]
+    kinds = [f for f in formats if f in FIGURES]
     try:
         into.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -98,10 +98,10 @@ def export(
                     source.frame.sink_parquet(part, compression="zstd")
             yield path
     files = {f"{path}.tex": text.encode() for path, text in texts.items()} | _codebooks(sources)
-    for name in names if drawn else ():
+    for name in names if kinds else ():
         for stem, svg in _figures(Tables(Path(data)), name).items():
             figure = Figure(svg, width)
-            files |= {f"{name}/figures/{stem}.{suffix}": figure.encode(suffix) for suffix in drawn}
+            files |= {f"{name}/figures/{stem}.{kind}": figure.encode(kind) for kind in kinds}
     for name, body in files.items():
         write_bytes(into / name, body)
         yield into / name

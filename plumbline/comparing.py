@@ -60,10 +60,10 @@ def compare(
         raise UserError("compare: give one of `names` for each model")
     results = []
     for number, model in enumerate(models):
-        own: dict[str, Any] = {"name": names[number]} if names else {}
+        single: dict[str, Any] = {"name": names[number]} if names else {}
         if into:
-            own["into"] = Path(into) / (names[number] if names else f"model-{number + 1}")
-        results.append(ask(study, model, **own, **options))
+            single["into"] = Path(into) / (names[number] if names else f"model-{number + 1}")
+        results.append(ask(study, model, **single, **options))
     return between(study, results, options)
 
 
@@ -88,23 +88,23 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
     _require_same_datasets(study, results)
     table, confidence = _table(study, results)
     pair = ("what",) if len(names) == 2 else ("first", "second", "what")
-    several = [name for name in ("scale", "language") if table[name].n_unique() > 1]
+    varying = [name for name in ("scale", "language") if table[name].n_unique() > 1]
     void = "; ".join(f"{result.model}, {result.void}" for result in results if result.void)
 
     def controls() -> dict[str, Result]:
         models = STUDIES[study].controls
-        same = {k: options[k] for k in ("language", "datasets", "settings") if k in options}
+        shared = {k: options[k] for k in ("language", "datasets", "settings") if k in options}
         language, notes = control_language(
-            study, models[0], same.get("language"), same.get("settings")
+            study, models[0], shared.get("language"), shared.get("settings")
         )
-        result = compare(study, *models, **(same | {"language": language}))
+        result = compare(study, *models, **(shared | {"language": language}))
         return {SEPARATOR.join(models): replace(result, notes=notes)}
 
     return Result(
         study=study,
         model=SEPARATOR.join(names) if len(names) == 2 else ", ".join(names),
         kind=Kind(STUDIES[study].kind.things, "differ"),
-        headline=headline(table.with_columns(void=pl.lit(void)), (*pair, *several), 0, "unit"),
+        headline=headline(table.with_columns(void=pl.lit(void)), (*pair, *varying), 0, "unit"),
         tables={"comparison": table.drop("unit")},
         main="comparison",
         folder=results[0].folder,

@@ -160,13 +160,13 @@ def _compare(arguments: Arguments) -> None:
 
     require_models([], len(arguments.model))
     models, planned = runs.plan(arguments, again=True)
-    same, *others = ({k: run.get(k) for k in ("language", *runs.OPTIONS)} for run in planned)
-    if any(other != same for other in others):
+    options, *others = ({k: run.get(k) for k in ("language", *runs.OPTIONS)} for run in planned)
+    if any(settings != options for settings in others):
         raise UserError(
             f"compare: {'; '.join(map(runs.label, planned))}: options differ; name those of the "
             "comparison (--language, --dtype, --set, --dataset)"
         )
-    result = between(arguments.study, [runs.execute(models, run) for run in planned], same)
+    result = between(arguments.study, [runs.execute(models, run) for run in planned], options)
     _print(result, arguments)
     for path in result.export(arguments.to, width=arguments.width) if arguments.to else ():
         print(path)

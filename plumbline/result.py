@@ -97,22 +97,22 @@ class Result:
     @property
     def summary(self) -> str:
         """Return one sentence: the number of significant tests, the clearest, or the power."""
-        tested, found = self.headline.drop_nulls("p_bh"), self.found
+        tested, significant = self.headline.drop_nulls("p_bh"), self.found
         why = reasons(self.headline)
         if not len(tested) and why:
             return f"{self.model}: {VOID} of {self.study}: {why}."
         if not len(tested):
             return f"{self.model}: nothing of {self.study} could be tested; see the tables."
         things = f"{len(tested)} {self.kind.things} {self.kind.verb} (false discovery rate 5%)"
-        if len(found):
-            row = found.row(0, named=True)
+        if len(significant):
+            row = significant.row(0, named=True)
             null = f" (null: {number(row['null'])})" if row["null"] else ""
             clearest = f"{row['what']}: {interval(row)} {row['unit']}{null}"
-            text = f"{len(found)} of {things}; the clearest is {clearest}, adjusted p "
+            text = f"{len(significant)} of {things}; the clearest is {clearest}, adjusted p "
             text += p_value(row["p_bh"])
         else:
             units = tested.group_by("unit", maintain_order=True)
-            least = [(median_detectable(own["detectable"]), unit) for (unit,), own in units]
+            least = [(median_detectable(rows["detectable"]), unit) for (unit,), rows in units]
             shown = " or ".join(f"{number(x)} {unit}" for x, unit in least if x is not None)
             text = f"none of {things}; half of them would have " + (
                 f"been found with power .8 at {shown} from the null"

@@ -90,7 +90,7 @@ def execute(models: dict[str, Any], run: Run) -> Result:
         folder = read()
         if name in models:
             folder["models"].setdefault(name, entry)
-        folder["runs"] = [other for other in folder["runs"] if other != run] + [run]
+        folder["runs"] = [recorded for recorded in folder["runs"] if recorded != run] + [run]
         written = HEAD + yaml.safe_dump(folder, sort_keys=False, allow_unicode=True)
         write_bytes(FILE, written.encode())
     return result

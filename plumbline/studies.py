@@ -298,11 +298,11 @@ def _respond(task: Any) -> None:
 
     outputs = OUTPUTS / task.probe / task.name
     note = outputs.with_name(f".{task.name}.asked.json")
-    asked = json.dumps(request(task), sort_keys=True)
+    requested = json.dumps(request(task), sort_keys=True)
 
     def is_complete(path: Path) -> bool:
         stored = path.is_file() and (path.parent / task.name / front_matter.CARD).is_file()
-        return stored and path.read_text("utf-8") == asked
+        return stored and path.read_text("utf-8") == requested
 
     if is_complete(note):
         return
@@ -312,7 +312,7 @@ def _respond(task: Any) -> None:
         shutil.copytree(source.parent / task.name, outputs)
     else:
         probe(task.probe, task.name)
-    note.write_text(asked, encoding="utf-8")
+    note.write_text(requested, encoding="utf-8")
 
 
 def language_notes(outputs: Path) -> tuple[str, ...]:

@@ -78,8 +78,8 @@ class Workspace:
             if name not in DATASETS:
                 raise UserError(f"datasets: no dataset {name}; there are {', '.join(DATASETS)}")
             path = Path(where).expanduser().absolute()
-            known = path.is_dir() or isinstance(where, Path)
-            self.sources[name] = str(path if known else where)
+            is_folder = path.is_dir() or isinstance(where, Path)
+            self.sources[name] = str(path if is_folder else where)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             _write_params(self.folder, changes)
@@ -114,7 +114,7 @@ class Workspace:
 
     def _drop_outdated(self) -> None:
         """Remove the datasets here if the user's have changed."""
-        digests = {n: parquet.fingerprint(_fetched(n, at)) for n, at in self.sources.items()}
+        digests = {n: parquet.fingerprint(_fetched(n, path)) for n, path in self.sources.items()}
         if DIGESTS.is_file() and json.loads(DIGESTS.read_text("utf-8")) == digests:
             return
         for path in (*parquet.DATASETS.iterdir(), *parquet.VALIDATION.iterdir()):
@@ -170,8 +170,8 @@ def _write_params(folder: Path, changes: Mapping[str, Any]) -> None:
     """Write the params of the package, with some of them changed."""
     trees = {folder / "params.yaml": params.parse(PROJECT / "params.yaml")}
     for pattern in params.BESIDE:
-        top, _, rest = pattern.partition("/")
-        for path in FOLDERS[top].glob(rest):
+        top, _, glob = pattern.partition("/")
+        for path in FOLDERS[top].glob(glob):
             trees[folder / top / path.relative_to(FOLDERS[top])] = params.parse(path)
     for key, value in changes.items():
         *above, last = key.split(".")
@@ -191,19 +191,19 @@ def _write_params(folder: Path, changes: Mapping[str, Any]) -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def _link(source: Path, at: Path) -> None:
+def _link(source: Path, target: Path) -> None:
     """Make a folder appear elsewhere: as a link, or copied where links are not allowed."""
-    at.parent.mkdir(parents=True, exist_ok=True)
-    if at.is_symlink():
-        if at.resolve() == source.resolve():
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.is_symlink():
+        if target.resolve() == source.resolve():
             return
-        at.unlink()
-    elif at.is_dir():
-        shutil.rmtree(at)
+        target.unlink()
+    elif target.is_dir():
+        shutil.rmtree(target)
     try:
-        at.symlink_to(source.resolve(), target_is_directory=True)
+        target.symlink_to(source.resolve(), target_is_directory=True)
     except OSError:
-        shutil.copytree(source, at)
+        shutil.copytree(source, target)
 
 
 def _fetched(name: str, where: str) -> Path:

@@ -30,8 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
         "validation/accepted.json; look at what a validation says of them first",
     )
     cli.options(parser)
-    given = parser.parse_args(arguments)
-    return cli.run(given, lambda: _run(given.command, accept=given.accept))
+    parsed = parser.parse_args(arguments)
+    return cli.run(parsed, lambda: _run(parsed.command, accept=parsed.accept))
 
 
 def _run(names: list[str], *, accept: bool) -> None:

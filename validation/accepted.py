@@ -103,7 +103,7 @@ def profile(schema: Schema, frame: pl.DataFrame) -> dict[str, Any]:
 def _values(schema: Schema, frame: pl.DataFrame, hashes: Iterable[str]) -> dict[str, str]:
     """Return short hashes of the stable values of rows, by those of their keys."""
     columns = _stable(schema)
-    places = {_hash(*key): place for place, key in enumerate(frame.select(schema.key).rows())}
+    places = {_hash(*key): index for index, key in enumerate(frame.select(schema.key).rows())}
     indices = {key: places[key] for key in hashes if key in places}
     rows = frame[list(indices.values())].select(columns).rows() if columns else [()] * len(indices)
     values = ("".join(_hash(value)[:DIGITS] for value in row) for row in rows)

@@ -109,9 +109,9 @@ def keep(secret: str | None) -> None:
         secrets.add(secret)
 
 
-def mask(text: str, own: str = "") -> str:
+def mask(text: str, token: str = "") -> str:
     """Return a text without the registered secrets, and without that of the caller."""
-    for secret in sorted({*secrets, own} - {""}, key=len, reverse=True):
+    for secret in sorted({*secrets, token} - {""}, key=len, reverse=True):
         text = text.replace(secret, "[secret]")
     return text
 

@@ -77,7 +77,7 @@ class Fetch:
         ``missing``: the message where the checkout has no such file.
         ``cleared``: returns of a body what is kept of it, where that is not every byte.
         """
-        bodies = [self._body(path, place, missing) for path, place in files.items()]
+        bodies = [self._body(path, address, missing) for path, address in files.items()]
         try:
             number = sum(1 for _ in reader(*bodies))
         except ValueError as error:
@@ -91,35 +91,35 @@ class Fetch:
                 write_bytes(self.into / path, cleared(body))
         return number
 
-    def _body(self, path: str, place: str, missing: str) -> bytes:
+    def _body(self, path: str, address: str, missing: str) -> bytes:
         """Return the bytes of a file of the snapshot, or of its place, if it is not there yet."""
         if (self.into / path).exists():
             return (self.into / path).read_bytes()
-        if re.match(ADDRESS, place):
-            return get(place, self.politeness, web_page)
-        if not Path(place).is_file():
-            raise UserError(f"{place}: {missing}; name yours {self.where}")
-        with reading(place, f"name another file {self.where}"):
-            within(Path(place).stat().st_size)
-            body = Path(place).read_bytes()
+        if re.match(ADDRESS, address):
+            return get(address, self.politeness, web_page)
+        if not Path(address).is_file():
+            raise UserError(f"{address}: {missing}; name yours {self.where}")
+        with reading(address, f"name another file {self.where}"):
+            within(Path(address).stat().st_size)
+            body = Path(address).read_bytes()
             if wrong := web_page(body):
                 raise ValueError(wrong)
         return body
 
-    def large(self, path: str, place: str, wrong: Callable[[Path], str | None]) -> Path:
+    def large(self, path: str, address: str, wrong: Callable[[Path], str | None]) -> Path:
         """Download or copy a file that need not fit into memory; return where it is."""
-        copy, own = self.into / path, Path(place)
+        copy, local = self.into / path, Path(address)
         if copy.exists():
             return copy
-        if re.match(ADDRESS, place):
-            download(place, self.politeness, copy, wrong)
+        if re.match(ADDRESS, address):
+            download(address, self.politeness, copy, wrong)
             return copy
-        if not own.is_file():
-            raise UserError(f"{own}: no such file; name yours {self.where}")
-        if reason := wrong(own):
-            raise UserError(f"{own}: {reason}; mend it, or how it is declared {self.where}")
+        if not local.is_file():
+            raise UserError(f"{local}: no such file; name yours {self.where}")
+        if reason := wrong(local):
+            raise UserError(f"{local}: {reason}; mend it, or how it is declared {self.where}")
         with writing(copy) as part:
-            shutil.copyfile(own, part)
+            shutil.copyfile(local, part)
         return copy
 
     def close(
@@ -147,12 +147,12 @@ class Fetch:
 
 def licences(declared: Iterable[tuple[str, Any]]) -> str:
     """Return the licence of each of some files by name, and which rows must not be published."""
-    return joined(f"{name}: {getattr(own, 'stated', own.licence)}" for name, own in declared)
+    return joined(f"{name}: {getattr(entry, 'stated', entry.licence)}" for name, entry in declared)
 
 
 def citations(declared: Iterable[tuple[str, Any]]) -> str:
     """Return the citation of each of some files, by name."""
-    return joined(f"{name}: {own.citation}" for name, own in declared)
+    return joined(f"{name}: {entry.citation}" for name, entry in declared)
 
 
 def joined(texts: Iterable[str]) -> str:

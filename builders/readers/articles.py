@@ -68,11 +68,11 @@ class Corpus(Terms):
         columns = {n: c for n, c in self.columns.model_dump().items() if c is not None}
         for record in records(file, self.format, columns):
             made = hash64(f"{record['outlet']}\n{record['text']}")
-            own = record.get("article") or f"{made:016x}"
+            identity = record.get("article") or f"{made:016x}"
             yield Article(
                 record["outlet"].strip(),
                 record["text"],
-                f"{self.name}/{own}",
+                f"{self.name}/{identity}",
                 record.get("topic", "").strip(),
                 self.leanings.get(record.get("leaning", ""), "unknown"),
                 record.get("date", ""),

@@ -186,12 +186,12 @@ def codes() -> dict[str, str]:
     """Return the code of every country (ISO 3166, lower case) by its English name (CLDR)."""
     from babel import Locale
 
-    found = {
+    by_name = {
         name.replace("&", "and").casefold(): code.lower()
         for code, name in Locale("en").territories.items()
         if len(code) == 2 and code.isalpha() and code != NOWHERE.upper()
     }
-    return found | OTHER_NAMES
+    return by_name | OTHER_NAMES
 
 
 @cache

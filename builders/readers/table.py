@@ -79,24 +79,24 @@ def table_rows(text: str | IO[str], **dialect: Any) -> Iterator[tuple[int, list[
         raise ValueError(f"line {rows.line_num}: {error}") from error
 
 
-def decoded(body: bytes, *, whole: bool = False) -> str:
+def decoded(body: bytes, *, complete: bool = False) -> str:
     """Return the text of a file.
 
-    ``whole``: whether it must end with a line break, as one that was cut short does not.
+    ``complete``: whether it must end with a line break, as one that was cut short does not.
 
     Raises ValueError if it is not UTF-8, a web page, or cut short.
     """
     text = text_of(body)
     if wrong := web_page(body):
         raise ValueError(wrong)
-    if whole and not text.endswith("\n"):
+    if complete and not text.endswith("\n"):
         raise ValueError("cut short: no line break at its end")
     return text
 
 
-def lines(body: bytes, *, whole: bool = False) -> list[str]:
+def lines(body: bytes, *, complete: bool = False) -> list[str]:
     """Return the lines of a file; a text in them may hold other separators of lines."""
-    return decoded(body, whole=whole).replace("\r\n", "\n").removesuffix("\n").split("\n")
+    return decoded(body, complete=complete).replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
 def table(
@@ -108,7 +108,7 @@ def table(
 
     Raises ValueError with what is wrong and where; the header is line 1.
     """
-    text = decoded(body, whole=True)
+    text = decoded(body, complete=True)
     head, *rows = [row for _, row in table_rows(text, delimiter=delimiter)] or [[]]
     if head[: len(columns)] != list(columns) or (len(head) > len(columns)) > more:
         raise ValueError(f"line 1: not the columns {', '.join(columns)}")
@@ -147,7 +147,7 @@ def records(
         if row and len(row) != len(head):
             raise ValueError(f"line {line}: {len(row)} fields, not {len(head)}")
         if row:
-            yield line, {name: row[place] for name, place in indices.items()}
+            yield line, {name: row[index] for name, index in indices.items()}
 
 
 def json_lines(
@@ -191,8 +191,8 @@ def bindings(body: bytes) -> list[Binding]:
 def entity(value: dict[str, str]) -> str | None:
     """Return the item id of a term, or None for an unknown value (a blank or skolem node)."""
     iri = value.get("value", "")
-    if value.get("type") == "uri" and (found := ITEM.fullmatch(iri)):
-        return found[1]
+    if value.get("type") == "uri" and (match := ITEM.fullmatch(iri)):
+        return match[1]
     return None
 
 
@@ -213,19 +213,19 @@ def item(row: Binding, name: str = "item") -> str:
 
 
 def tweeteval(
-    texts: bytes, labels: bytes, mapping: bytes, *, whole: bool = False
+    texts: bytes, labels: bytes, mapping: bytes, *, complete: bool = False
 ) -> Iterator[tuple[str, str]]:
     """Yield texts of TweetEval's layout, as they are, with the names of their labels.
 
     ``texts``, ``labels``: a text a line, and the number of its label in the same line.
     ``mapping``: number, tab and name in each line.
-    ``whole``: whether the files must end with a line break.
+    ``complete``: whether the files must end with a line break.
     """
     bodies = {"mapping": mapping, "texts": texts, "labels": labels}
     parts = {}
     for name, body in bodies.items():
         try:
-            parts[name] = lines(body, whole=whole)
+            parts[name] = lines(body, complete=complete)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
     names = {}

@@ -70,10 +70,10 @@ def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[s
     warning = " ".join(facts.front.pop(WARNING, "").split())
     front = _front(facts, adult=bool(warning))
     prose = known.without_datasheet(facts.prose).strip()
-    title, _, rest = prose.partition("\n")
+    title, _, remainder = prose.partition("\n")
     notice = [f"> **Content warning.** {warning}", ""] if warning else []
     summary = [f"- **{label}**: {facts.by_hand[q]}" for label, q in SUMMARY if q in facts.by_hand]
-    prose = "\n".join([title, "", *notice, *summary, rest]).strip()
+    prose = "\n".join([title, "", *notice, *summary, remainder]).strip()
     extra = [origin.recorded] if origin.recorded else []
     dataset = folder.name if folder.parent == parquet.DATASETS else ""
     if dataset in DATASETS:

@@ -29,7 +29,7 @@ COUNTED = ("added", "removed", "changed", "columns_added", "columns_removed", "c
 Tree = dict[str, Any]  # of the JSON, with frames where that has lists of rows
 
 
-def diff(named: str, first: str, second: str, only: tuple[str, ...] = ()) -> Tree:
+def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) -> Tree:
     """Compare two versions.
 
     ``named``: a dataset's name, or a folder of outputs or tables.
@@ -48,13 +48,13 @@ def diff(named: str, first: str, second: str, only: tuple[str, ...] = ()) -> Tre
             facts = {"named": version.named, "described": version.described, "version": number}
             tree[when] = facts
         names = sorted({*before, *after})
-        if unknown := sorted({*only} - {*names}):
+        if unknown := sorted({*selected} - {*names}):
             existing = ", ".join(names) or "none"
             raise UserError(f"--config {unknown[0]}: in neither version; there are {existing}")
-        names = [name for name in names if not only or name in only]
+        names = [name for name in names if not selected or name in selected]
         tree["configs_added"] = {c: after[c].rows() for c in names if c not in before}
         tree["configs_removed"] = {c: before[c].rows() for c in names if c not in after}
-        tree["rejects"] = _rejects(versions, only)
+        tree["rejects"] = _rejects(versions, selected)
         shared = [c for c in names if c in before and c in after]
         tree["configs"] = {c: compare(before[c], after[c]) for c in shared}
     tree["differs"] = bool(
@@ -94,14 +94,14 @@ def compare(before: Config, after: Config) -> Tree:
         names.append(keys_of.hstack(frame.select(shown)))
     changed, changes = pl.repeat(False, len(matched), eager=True), dict[str, pl.DataFrame]()
     for column in (c for c in shared if c not in key):
-        old, new = (values[at] for values, at in zip(pairs[column], rows, strict=True))
+        old, new = (values[indices] for values, indices in zip(pairs[column], rows, strict=True))
         unequal = old.ne_missing(new)  # null equals null, NaN equals NaN
         if unequal.any():
             changed |= unequal
-            where = [at[unequal.arg_true()] for at in rows]
+            where = [indices[unequal.arg_true()] for indices in rows]
             values = [
-                frame[column][at].alias(when)
-                for frame, at, when in zip(frames, where, WHEN, strict=True)
+                frame[column][indices].alias(when)
+                for frame, indices, when in zip(frames, where, WHEN, strict=True)
             ]
             named = names[1][where[1]].drop(column, strict=False)
             changes[column] = named.hstack(values).sort(by, maintain_order=True)
@@ -122,7 +122,7 @@ def compare(before: Config, after: Config) -> Tree:
         "changes": changes,
     }
     if {*ESTIMATE} <= {*shared} and {*ESTIMATE} & {*changes}:
-        parts = [frame.select(ESTIMATE)[at] for frame, at in zip(frames, rows, strict=True)]
+        parts = [frame.select(ESTIMATE)[index] for frame, index in zip(frames, rows, strict=True)]
         tree["estimates"] = compare_estimates(names[1][rows[1]], *parts)
     return tree
 
@@ -166,7 +166,7 @@ def _as_text(values: pl.Series) -> pl.Series:
     return pl.Series(values.name, texts, dtype=pl.String)
 
 
-def _rejects(versions: list[Version], only: tuple[str, ...]) -> list[Tree]:
+def _rejects(versions: list[Version], selected: tuple[str, ...]) -> list[Tree]:
     """Return the numbers of rejected input rows in both versions, by config and reason."""
     kinds = {"config": pl.String, "reason": pl.String, "number": pl.Int64}
     frames = []
@@ -177,7 +177,7 @@ def _rejects(versions: list[Version], only: tuple[str, ...]) -> list[Tree]:
         frames.append(frame.rename({"number": when}))
     counts = pl.concat(frames, how="diagonal").group_by("config", "reason").sum()
     rows = counts.select("config", "reason", *WHEN).sort("config", "reason")
-    return (rows.filter(pl.col("config").is_in(only)) if only else rows).to_dicts()
+    return (rows.filter(pl.col("config").is_in(selected)) if selected else rows).to_dicts()
 
 
 def as_json(tree: Tree) -> str:

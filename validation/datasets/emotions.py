@@ -24,8 +24,8 @@ def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
         of_one_sign=~(pl.col("positive") & pl.col("negative")),
     )
     signs = []
-    for affect, (sign, other) in SIGNS.items():
-        more, fewer = (int((frame[affect] & frame[s]).sum()) for s in (sign, other))
+    for affect, (sign, opposite) in SIGNS.items():
+        more, fewer = (int((frame[affect] & frame[s]).sum()) for s in (sign, opposite))
         signs.append((config, affect, sign, more, fewer, more >= fewer))
     return [
         checked(f"words-{config}", words, 2, {"of_one_sign": 1 - BOTH}),

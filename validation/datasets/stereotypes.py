@@ -30,7 +30,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
     places = frame.with_row_index("at").filter(ranks.len() == engines.len())
     places = places.explode("engines", "ranks")
     twice = places.filter(pl.struct("query", "engines", "ranks").is_duplicated())["at"].unique()
-    several = flags.contains("multi_word")
+    multi_word = flags.contains("multi_word")
     rows = frame.select(
         "group",
         "query",
@@ -51,9 +51,9 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         wave_is_a_day=~wave | day.str.to_date("%Y-%m-%d", strict=False).is_not_null(),
         wave_is_a_year=wave | day.str.contains(r"^\d{4}$"),
         rows_of_the_file_once=wave | row.is_unique(),
-        flagged_if_several_words=several == attribute.str.contains(" "),
+        flagged_if_several_words=multi_word == attribute.str.contains(" "),
         flagged_if_of_a_year=~attribute.str.contains(YEAR.pattern) | flags.contains("trend"),
-        single_word_or_flagged=~wave | (pl.col("single_word") != several),
+        single_word_or_flagged=~wave | (pl.col("single_word") != multi_word),
         single_word_has_no_space=~(pl.col("single_word") & attribute.str.contains(" ")),
         known_flags=flags.set_difference(list(FLAGS)).list.len() == 0,
         clean=flags.len() == 0,

@@ -64,8 +64,8 @@ def masked(text: str) -> str:
     return DIGITS.sub(_telephone, text)
 
 
-def _telephone(found: re.Match[str]) -> str:
-    digits = "".join(str(int(c)) if c.isdigit() else c for c in found[0])
+def _telephone(match: re.Match[str]) -> str:
+    digits = "".join(str(int(c)) if c.isdigit() else c for c in match[0])
     plain = sum(letter.isdigit() for letter in digits)
     is_one = NUMBER.fullmatch(digits) and plain >= (7 if digits[0] in "+t" else 9)
-    return "[telephone]" if is_one else found[0]
+    return "[telephone]" if is_one else match[0]

@@ -93,7 +93,7 @@ class Bots(Params):
 
 
 def posts(
-    found: Iterator[bytes],
+    lines: Iterator[bytes],
     communities: Mapping[str, str],
     bots: Bots,
     count: Counter[str],
@@ -117,7 +117,7 @@ def posts(
     """
     names = b"|".join(re.escape(name.encode()) for name in sorted(communities))
     matches = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
-    for number, line in enumerate(found, start=1):
+    for number, line in enumerate(lines, start=1):
         blank = not line.strip()
         count["lines"] += not blank
         if blank or (not matches(line) and b'"subreddit"' in line):

@@ -120,7 +120,7 @@ def finder(
                 listed = [span for span in named if fold(doc.text[slice(*span)]) not in small]
                 joined = _joined(doc.text, listed, gazetteer, common, none)
                 words = [doc.text[slice(*span)].split() for span in joined]
-                lasts = {fold(several[-1]) for several in words if len(several) > 1}
+                lasts = {fold(parts[-1]) for parts in words if len(parts) > 1}
                 named = [s for s in joined if context.person(doc.text, s, lasts, gazetteer, common)]
             yield list(_clean(doc.text, named))
 
@@ -269,9 +269,9 @@ class Context(NamedTuple):
     @classmethod
     def of(cls, language: str, ordinary: frozenset[str]) -> Context:
         """Return the lists for a language, and those for every one."""
-        own = [_lists().get(key, {}) for key in {ANYWHERE, language}]
+        by_kind = [_lists().get(key, {}) for key in {ANYWHERE, language}]
         titles, places = (
-            frozenset(fold(word) for each in own for word in each.get(kind, "").split())
+            frozenset(fold(word) for lists in by_kind for word in lists.get(kind, "").split())
             for kind in ("titles", "places")
         )
         suffixes = frozenset(_lists()["suffixes"].split())
@@ -299,7 +299,7 @@ class Context(NamedTuple):
         start, end = span
         names = [fold(name) for name in text[start:end].split()]
         preceding, following = WORD_BEFORE.search(text[:start]), AFTER.match(text, end)
-        before, after = (fold(found[1]) if found else "" for found in (preceding, following))
+        before, after = (fold(match[1]) if match else "" for match in (preceding, following))
         shouted = _shouted(text, start)
         if self.places & {before, after, *names} or names[0] in self.suffixes | self.titles:
             return False

@@ -78,7 +78,7 @@ def lexicon(body: bytes) -> Iterator[tuple[str, str, dict[str, bool]]]:
         The word, the English word that was judged, and whether each of :data:`AFFECTS` goes with
         it.
     """
-    numbered = enumerate(lines(body, whole=True), start=1)
+    numbered = enumerate(lines(body, complete=True), start=1)
     rows = [(number, line.split("\t")) for number, line in numbered if line.strip()]
     if not rows:
         raise ValueError("no word in it")

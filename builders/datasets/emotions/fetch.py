@@ -41,14 +41,14 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     The sha256 of the archive is kept beside them.
     """
     fetch = Fetch("emotions", params, politeness, into)
-    wanted = [(f"{code}/{FILE}", name) for code, name in sorted(params.files.items())]
-    if not all((into / path).exists() for path in (DIGEST, *(path for path, _ in wanted))):
+    files = [(f"{code}/{FILE}", name) for code, name in sorted(params.files.items())]
+    if not all((into / path).exists() for path in (DIGEST, *(path for path, _ in files))):
         body = get(params.address, politeness, web_page)
-        then = "look at the paths under sources.emotions.files, and fetch again"
-        for path, name in Bar(wanted, desc="emotions", unit="file"):
-            with reading(f"{params.address}: {name}", then):
+        advice = "look at the paths under sources.emotions.files, and fetch again"
+        for path, name in Bar(files, desc="emotions", unit="file"):
+            with reading(f"{params.address}: {name}", advice):
                 text = unpacked(body, name)
                 deque(lexicon(text), maxlen=0)
             write_bytes(into / path, text)
         write_bytes(into / DIGEST, f"{hashlib.sha256(body).hexdigest()}\n".encode())
-    fetch.close(params.address, params.licence, CITATION, {"languages": len(wanted)})
+    fetch.close(params.address, params.licence, CITATION, {"languages": len(files)})

@@ -106,7 +106,7 @@ class Corpus(Terms):
         ``bodies``: of the files of the split, in their order.
         """
         if self.format == "tweeteval":
-            pairs = enumerate(tweeteval(*bodies, whole=True), start=1)
+            pairs = enumerate(tweeteval(*bodies, complete=True), start=1)
             yield from ((normal(text), label, line) for line, (text, label) in pairs)
             return
         part: Part = getattr(self, split)
@@ -119,7 +119,7 @@ class Corpus(Terms):
 
     def _table(self, body: bytes) -> Iterator[tuple[int, dict[str, str]]]:
         try:
-            text = decoded(body.decode(self.encoding).encode(), whole=True)
+            text = decoded(body.decode(self.encoding).encode(), complete=True)
         except (UnicodeDecodeError, LookupError) as error:
             raise ValueError(f"not {self.encoding}") from error
         delimiter = "\t" if self.format == "tsv" else ","

@@ -30,10 +30,10 @@ class Params(Section):
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     """Download every file of every corpus; texts and labels that do not fit are refused."""
     fetch = Fetch("labelled_texts", params, politeness, into)
-    every = [(code, c) for code, corpora in sorted(params.corpora.items()) for c in corpora]
-    for language, corpus in Bar(every, desc="labelled texts", unit="corpus"):
+    declared = [(code, c) for code, corpora in sorted(params.corpora.items()) for c in corpora]
+    for language, corpus in Bar(declared, desc="labelled texts", unit="corpus"):
         for split in corpus.splits():
             fetch.read(corpus.files(language, split), partial(corpus.read, split))
-    named = [(corpus.name, corpus) for _, corpus in every]
-    counts = {"corpora": len(every), "languages": len(params.corpora)}
+    named = [(corpus.name, corpus) for _, corpus in declared]
+    counts = {"corpora": len(declared), "languages": len(params.corpora)}
     fetch.close("each corpus's own, under request", licences(named), citations(named), counts)

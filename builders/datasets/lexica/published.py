@@ -42,7 +42,7 @@ class Published(Terms):
     def read(self, body: bytes) -> Iterator[tuple[str, list[float]]]:
         """Yield words, made normal, and beta of positive, negative and neutral."""
         columns = {"word": self.word} | self.betas
-        for line, row in records(decoded(body, whole=True), columns):
+        for line, row in records(decoded(body, complete=True), columns):
             try:
                 beta = [float(row[axis]) for axis in AXES]
             except ValueError as error:

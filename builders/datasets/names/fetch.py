@@ -93,14 +93,14 @@ def _count(params: Counts, client: sparql.Endpoint) -> int:
     """Fetch the counts of every country, then the labels of all names; return how many names."""
     parts = sparql.ranges(params.born_from, params.born_to, params.range_days)
     for code, item in Bar(sorted(params.countries.items()), desc="countries"):
-        for what, query in QUERIES.items():
+        for subject, query in QUERIES.items():
             for part in parts:
                 ask = partial(_counting, query, item)
-                client.gather(part, f"{FOLDER}/counts/{code}/{what}", ask)
+                client.gather(part, f"{FOLDER}/counts/{code}/{subject}", ask)
     names = {
         qid
-        for code, what in product(params.countries, QUERIES)
-        for row in client.rows(f"{FOLDER}/counts/{code}/{what}")
+        for code, subject in product(params.countries, QUERIES)
+        for row in client.rows(f"{FOLDER}/counts/{code}/{subject}")
         if (qid := entity(row.get("name", {})))
     }
     if not names:

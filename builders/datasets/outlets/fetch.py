@@ -30,12 +30,12 @@ class Params(Section):
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     """Download or copy the file of every corpus; every record is read before it counts as whole."""
     fetch = Fetch("news", params, politeness, into)
-    every = [(code, c) for code, corpora in sorted(params.corpora.items()) for c in corpora]
+    declared = [(code, c) for code, corpora in sorted(params.corpora.items()) for c in corpora]
     counts = {}
-    for language, corpus in Bar(every, desc="news", unit="corpus"):
+    for language, corpus in Bar(declared, desc="news", unit="corpus"):
         path = fetch.large(corpus.path(language), corpus.address, partial(_wrong, corpus))
         counts[f"{language}/{corpus.name}"] = sum(1 for _ in corpus.articles(path))
-    named = [(corpus.name, corpus) for _, corpus in every]
+    named = [(corpus.name, corpus) for _, corpus in declared]
     fetch.close("each corpus's own, under request", licences(named), citations(named), counts)
 
 

@@ -39,8 +39,8 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     """Copy or download every file, byte for byte; what is no list of groups is refused."""
     fetch = Fetch("social_groups", params, politeness, into)
     numbers = [
-        fetch.read({f"{language}.csv": place}, groups, MISSING)
-        for language, place in sorted(params.files.items())
+        fetch.read({f"{language}.csv": address}, groups, MISSING)
+        for language, address in sorted(params.files.items())
     ]
     counts = {"languages": len(numbers), "groups": sum(numbers)}
     fetch.close(joined(params.files.values()), params.licence, params.citation, counts)

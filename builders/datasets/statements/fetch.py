@@ -31,17 +31,17 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     """Copy or download every file, byte for byte; what is no list of statements is refused."""
     fetch = Fetch("statements", params, politeness, into, PAGE)
     number = 0
-    for name, own in sorted(params.questionnaires.items()):
+    for name, entry in sorted(params.questionnaires.items()):
         missing = (
-            f"no such file of statements for the scale {own.scale}; the project ships its own "
+            f"no such file of statements for the scale {entry.scale}; the project ships its own "
             "questionnaires alone"
         )
-        number += fetch.read({own.path(name): own.file}, partial(_ids, own), missing)
-    every = params.questionnaires.values()
+        number += fetch.read({entry.path(name): entry.file}, partial(_ids, entry), missing)
+    scales = params.questionnaires.values()
     fetch.close(
-        joined(each.file for each in every),
-        licences((each.scale, each) for each in every),
-        joined(f"{each.scale}: {each.source}" for each in every),
+        joined(entry.file for entry in scales),
+        licences((entry.scale, entry) for entry in scales),
+        joined(f"{entry.scale}: {entry.source}" for entry in scales),
         {"questionnaires": len(params.questionnaires), "statements": number},
     )
 

@@ -48,16 +48,16 @@ class Params(Section):
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     """Download the adjectives and all 15 files of verbs; what cannot be read is refused."""
     fetch = Fetch("supersenses", params, politeness, into)
-    wanted = [("adjectives/adjective_words.predicted", params.adjectives.address, adjectives)]
+    files = [("adjectives/adjective_words.predicted", params.adjectives.address, adjectives)]
     for name in VERBS:
         file = f"verb.{name}.yaml"
         url = params.verbs.address.format(tag=params.verbs.tag, file=file)
-        wanted.append((f"verbs/{file}", url, synsets))  # type: ignore[arg-type]
-    for name, url, reader in Bar(wanted, desc="supersenses", unit="file"):
+        files.append((f"verbs/{file}", url, synsets))  # type: ignore[arg-type]
+    for name, url, reader in Bar(files, desc="supersenses", unit="file"):
         fetch.read({name: url}, reader)
     fetch.close(
         f"{params.adjectives.address} and {params.verbs.address}",
         " AND ".join(sorted({params.adjectives.licence, params.verbs.licence})),
         CITATION,
-        {"files": len(wanted)},
+        {"files": len(files)},
     )

@@ -31,17 +31,17 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     fetch = Fetch("survey", params, politeness, into, PAGE)
     number = sum(
         fetch.read(
-            {f"{name}.csv": own.file},
-            partial(respondents, simulated=own.simulated),
+            {f"{name}.csv": survey.file},
+            partial(respondents, simulated=survey.simulated),
             "no such file of answers",
-            bytes if own.simulated else unnamed,
+            bytes if survey.simulated else unnamed,
         )
-        for name, own in sorted(params.surveys.items())
+        for name, survey in sorted(params.surveys.items())
     )
-    every = params.surveys.values()
+    surveys = params.surveys.values()
     fetch.close(
-        joined(each.file for each in every),
-        joined(each.stated for each in every),
-        joined(each.source for each in every),
+        joined(entry.file for entry in surveys),
+        joined(entry.stated for entry in surveys),
+        joined(entry.source for entry in surveys),
         {"surveys": len(params.surveys), "respondents": number},
     )

@@ -62,7 +62,7 @@ class Corpus(Terms):
     @model_validator(mode="after")
     def _told(self) -> Corpus:
         if self.format == "tweeteval":
-            wrong = [part for part, place in self.parts.items() if "{what}" not in place]
+            wrong = [part for part, pattern in self.parts.items() if "{what}" not in pattern]
             if wrong or not self.mapping:
                 raise ValueError(f"{self.name}: needs a mapping, and {{what}} in every part")
         elif "text" not in self.columns:

@@ -37,6 +37,6 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         for corpus in Bar(params.corpora, desc="targets", unit="corpus")
         for part in sorted(corpus.parts)
     }
-    every = [(corpus.name, corpus) for corpus in params.corpora]
-    places = dict.fromkeys(place for _, corpus in every for place in corpus.parts.values())
-    fetch.close("; ".join(places), licences(every), citations(every), counts)
+    corpora = [(corpus.name, corpus) for corpus in params.corpora]
+    places = dict.fromkeys(address for _, corpus in corpora for address in corpus.parts.values())
+    fetch.close("; ".join(places), licences(corpora), citations(corpora), counts)
