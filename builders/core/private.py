@@ -82,9 +82,7 @@ class Removed:
     def has(self, value: Any) -> bool:
         """Return True if a cell matches an entry, or is a list with a matching value."""
         if isinstance(value, list | tuple):
-            return True in {
-                self.has(part) for part in value
-            }  # all are evaluated, to record each hit
+            return True in {self.has(part) for part in value}  # no short circuit
         if not isinstance(value, str):
             return False
         forms = _digests(value) if self.texts else set()
@@ -96,7 +94,7 @@ class Removed:
 
 
 def _digests(text: str) -> set[str]:
-    """Return the sha256 of a text, in all Unicode normal forms and line endings."""
+    """Return the sha256 of a text as is, in NFC and NFD, with and without a line ending."""
     forms = {text, unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)}
     bodies = (form + end for form in forms for end in ("", "\n", "\r\n"))
     return {hashlib.sha256(body.encode("utf-8", "replace")).hexdigest() for body in bodies}
