@@ -1,6 +1,6 @@
 """Differences between two versions of a dataset, outputs or tables, by config.
 
-Rows are matched by their key, and those that share a key in their order.
+Rows are matched by their key; rows that share a key are matched in order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NUMBERS = ("row before", "row after")
 NTH = "nth of its key"  # numbers rows that share a key
 ESTIMATE = ("value", "low", "high")
 COUNTED = ("added", "removed", "changed", "columns_added", "columns_removed", "columns_retyped")
-Tree = dict[str, Any]  # of the JSON, with frames where that has lists of rows
+Tree = dict[str, Any]  # as the JSON, with frames in place of lists of rows
 
 
 def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) -> Tree:
@@ -35,7 +35,7 @@ def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) ->
     ``named``: a dataset's name, or a folder of outputs or tables.
     ``first``, ``second``: the versions, see
     :func:`plumbline.builders.versions.folders.find_version`.
-    ``only``: configs to compare; empty: all.
+    ``selected``: configs to compare; empty: all.
 
     Raises UserError if a version cannot be read, or a config is in neither.
     """
@@ -88,7 +88,7 @@ def compare(before: Config, after: Config) -> Tree:
     joined = numbered[0].join(numbered[1], on=by, how="full", coalesce=True, nulls_equal=True)
     matched = joined.drop_nulls(NUMBERS).sort(NUMBERS[0])
     rows = [matched[number] for number in NUMBERS]
-    names = []  # the key, and what is shown next to it
+    names = []  # the key and the columns shown next to it
     for side, frame, keys_of in zip(sides, frames, keyed, strict=True):
         shown = [c for c in side.names if c in frame.columns and c not in by]
         names.append(keys_of.hstack(frame.select(shown)))
@@ -128,10 +128,10 @@ def compare(before: Config, after: Config) -> Tree:
 
 
 def compare_estimates(names: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame) -> Tree:
-    """Count the estimates that changed, and list those that left each other's interval.
+    """Count the estimates that changed, and list those outside each other's interval.
 
-    An estimate is one of these if each value is outside of the other version's interval, to which
-    the ends belong. One that lacks a value or an end in either version is not judged.
+    These are estimates whose values are each outside the other version's closed interval. Estimates
+    without a value or a bound in either version are not judged.
     """
     parts = [
         frame.select(pl.col(c).cast(pl.Float64).alias(f"{when}_{c}") for c in ESTIMATE)
@@ -149,7 +149,7 @@ def compare_estimates(names: pl.DataFrame, before: pl.DataFrame, after: pl.DataF
 
 
 def align_types(old: pl.Series, new: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return two columns in one type, so that values can be compared over a change of types."""
+    """Cast two columns to a common type, so that their values can be compared."""
     if old.dtype == new.dtype:
         return old, new
     if old.dtype.is_numeric() and new.dtype.is_numeric():
@@ -167,7 +167,7 @@ def _as_text(values: pl.Series) -> pl.Series:
 
 
 def _rejects(versions: list[Version], selected: tuple[str, ...]) -> list[Tree]:
-    """Return the numbers of rejected input rows in both versions, by config and reason."""
+    """Count the rejected input rows of both versions, by config and reason."""
     kinds = {"config": pl.String, "reason": pl.String, "number": pl.Int64}
     frames = []
     for version, when in zip(versions, WHEN, strict=True):
@@ -181,12 +181,12 @@ def _rejects(versions: list[Version], selected: tuple[str, ...]) -> list[Tree]:
 
 
 def as_json(tree: Tree) -> str:
-    """Return all differences as JSON; numbers that are not finite are null."""
+    """Serialise all differences as JSON; numbers that are not finite are null."""
     return to_json(tree, indent=1, inf_nan_mode="null", fallback=pl.DataFrame.to_dicts).decode()
 
 
 def as_text(tree: Tree, limit: int | None = LIMIT) -> Iterator[str]:
-    """Yield the lines of the report; ``limit``: rows of a list, None: all."""
+    """Yield the lines of the report; ``limit``: maximum rows of a list, None: all."""
     yield tree["name"]
     for when in WHEN:
         version = tree[when]
@@ -234,7 +234,7 @@ def _config_text(name: str, config: Tree, limit: int | None) -> Iterator[str]:
 
 
 def _list(head: str, rows: pl.DataFrame, values: tuple[str, ...], limit: int | None) -> list[str]:
-    """Return a list of rows: their names, and which values they had and have."""
+    """Return the lines of a list of rows: keys, and values before and after."""
     lines = [f"  {head}: {len(rows):,}"] if len(rows) else []
     for row in rows[:limit].iter_rows(named=True):
         if values == ESTIMATE:
@@ -251,7 +251,7 @@ def _list(head: str, rows: pl.DataFrame, values: tuple[str, ...], limit: int | N
 
 
 def _short(value: Any) -> str:
-    """Return a value in one short line."""
+    """Return a value as one short line."""
     if isinstance(value, list):
         value = f"[{', '.join(map(_short, value))}]"
     text = f"{value:.4g}" if isinstance(value, float) else " ".join(str(value).split()) or '""'
