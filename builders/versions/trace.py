@@ -68,9 +68,7 @@ def trace(named: str) -> Trace:
         raise UserError(f"{file}: no such file; name one that `make repro` made")
     folder = next((p for p in (file, *file.parents) if _facts_file(p)), None)
     if folder is None:
-        raise UserError(
-            f"{file}: in no folder with {front_matter.FACTS} or {MANIFEST}; name a file of a build"
-        )
+        raise UserError(f"{file}: in no folder with {front_matter.FACTS} or {MANIFEST}")
     row = read_row(folder, file, selector) if selector else None
     nodes: dict[tuple[str, str], Node] = {}
     stages = {out.path: stage for stage in here() for out in stage.outs}

@@ -1,4 +1,4 @@
-"""Checks of ``stereotypes`` that look across columns and rows."""
+"""Checks of ``stereotypes`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plumbline.validation import suite
 
 
 class Params(suite.Params):
-    """Floors, and how much of it may be no stereotype in one adjective."""
+    """Floors, and the largest share of flagged rows."""
 
     flagged_max_share: float = Field(
         ge=0, le=1, description="largest share of a config's rows that have a flag"
@@ -18,7 +18,7 @@ class Params(suite.Params):
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Hold that queries fit groups and templates, engines fit ranks, and few are flagged."""
+    """Check that queries match groups and templates, engines match ranks, and few are flagged."""
     row, query, attribute, template, day = (
         pl.col(name) for name in ("source_row", "query", "attribute", "template", "wave")
     )
