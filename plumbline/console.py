@@ -1,4 +1,4 @@
-"""The command ``plumbline``: a study of one's own model, from a terminal."""
+"""The command ``plumbline``: run studies on a model from a terminal."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     Arguments = argparse.Namespace
 
 STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
-GROUPS = {  # the commands of a checkout, by the name of the group
+GROUPS = {  # commands of a checkout, by group
     "data": ("plumbline.builders", "build, fetch, publish, compare and trace datasets"),
     "pipeline": ("plumbline.probes", "run probes and analyses, simulate, plan, write the report"),
     "validate": ("plumbline.validation", "check datasets with Great Expectations"),
 }
-KINDS = {  # exports of a checkout, and the names that they take
+KINDS = {  # exports of a checkout, and the metavar of their names
     "tables": ("tables of analyses of a checkout: CSV, parquet, LaTeX, figures", "ANALYSIS"),
     "datasets": ("datasets of a checkout: CSV, parquet", "DATASET"),
     "outputs": ("responses of models of a checkout: CSV, parquet", "PROBE"),
@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     for kind, (about, name) in KINDS.items():
         made = exports.add_parser(kind, help=about, description=f"{about}.")
         made.set_defaults(run=_export_checkout)
-        made.add_argument("names", nargs="*", metavar=name, help="default: all that are there")
+        made.add_argument("names", nargs="*", metavar=name, help="default: all that exist")
         made.add_argument("--data", type=Path, default="data", help="folder (default: data)")
         made.add_argument("--formats", default="", help="such as csv,tex,svg; default: all")
         if kind == "tables":
@@ -144,7 +144,7 @@ def _run(arguments: Arguments) -> None:
 
 
 def _print(result: Result, arguments: Arguments) -> None:
-    """Print a result with its notes and, if wanted, its controls."""
+    """Print a result with its notes and, if requested, its controls."""
     print(result.summary)
     for note in result.notes:
         print(f"  note: {note}")
