@@ -1,8 +1,8 @@
-"""Dataset ``counterfactuals``: the texts of ``targets`` with other people's names put in.
+"""Dataset ``counterfactuals``: the texts of ``targets`` with substituted names of people.
 
-The method of Barriere and Cifuentes (2024): find the people in a text, put names in their places
-that are common in a country, and ask the classifier again. ``faithful`` does as the code does that
-they released (valbarriere/biases_ppl on GitHub); ``corrected`` as the paper says, and more.
+The method of Barriere and Cifuentes (2024): find the people in a text, substitute common names of a
+country, and classify the text again. ``faithful`` follows their released code
+(valbarriere/biases_ppl on GitHub); ``corrected`` follows the paper, with further corrections.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ COUNTS = ("reading gender",)  # tables of the card
 
 
 class Params(DatasetParams):
-    """What finds people, and which names are put in."""
+    """Parameters of the finder and of the substituted names."""
 
     countries: list[str] = Field(
         default_factory=list, description="configs of names put in; empty: all with enough names"
@@ -80,7 +80,7 @@ class Params(DatasetParams):
 
 
 def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
-    """Yield the row of each text that has a person, and after it those of its counterfactuals.
+    """Yield the row of each text with a person, followed by its counterfactuals.
 
     ``inputs``: folders of the datasets ``targets`` and ``names``.
     """
@@ -114,7 +114,7 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
 
 @dataclass(frozen=True)
 class _Making:
-    """How the rows of a text's counterfactuals are made."""
+    """Generator of a text's counterfactuals."""
 
     known: gazetteer.Gazetteer
     countries: list[str]
@@ -137,7 +137,7 @@ class _Making:
     def faithful(
         self, row: dict[str, Any], eligible: list[str], country: str
     ) -> Iterator[dict[str, Any]]:
-        """Yield counterfactuals as the released code makes them, of both genders."""
+        """Yield counterfactuals of the released code, for both genders."""
         params, draw = self.params, count()
         for gender in sorted(set(params.genders), key=GENDERS.index):
             firsts = self.known.pool(country, gender, gender)
@@ -173,7 +173,7 @@ class _Making:
     def names(
         self, person: substitute.Person, country: str, key: str, number: int
     ) -> list[substitute.Name]:
-        """Return names for a person, none twice before all were used; empty where none fits."""
+        """Return names for a person, repeated only after all were used; empty if none fits."""
         columns = {"first": [""] * number, "last": [""] * number}
         for part in person.parts():
             kind = person.gender if part == "first" else "last"
