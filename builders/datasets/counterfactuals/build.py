@@ -28,23 +28,23 @@ GENDERS = ("male", "female", "unknown")
 COLUMNS = ["id", "text", "label", "language", "redistributable"]  # in targets
 
 FIELDS = (
-    Column("id", "string", "target, and for all but originals reading, country and draw"),
+    Column("id", "string", "id of the target; counterfactuals: with reading, country and draw"),
     Column("target", "string", "id of the text in targets"),
-    Column("reading", "label", "what was done to it; see Readings", labels=READINGS),
+    Column("reading", "label", "procedure of substitution; see Readings", labels=READINGS),
     Column(
         "reference_id",
         "string",
-        "id of the row that it is compared with; empty for originals",
+        "id of the row to compare with; empty for originals",
         empty=True,
     ),
     Column("country", "string", "of the name put in; empty for originals", empty=True),
     Column("gender", "label", "of the name put in", labels=GENDERS),
-    Column("draw", "int32", "which replacement of its text, reading and country", minimum=0),
+    Column("draw", "int32", "number of the replacement, by text, reading and country", minimum=0),
     Column(
         "entity", "string", "mention of a person that was replaced; empty for originals", empty=True
     ),
-    Column("name", "string", "what was put in its place; empty for originals", empty=True),
-    Column("text", "string", "the text as it is to be classified", prose="text"),
+    Column("name", "string", "substituted name; empty for originals", empty=True),
+    Column("text", "string", "text to be classified", prose="text"),
     Column("label", "string", "gold class of the target; may be empty", empty=True),
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
@@ -56,7 +56,7 @@ class Params(DatasetParams):
     """Parameters of the finder and of the substituted names."""
 
     countries: list[str] = Field(
-        default_factory=list, description="configs of names put in; empty: all with enough names"
+        default_factory=list, description="configs of substituted names; empty: all large enough"
     )
     names_min: int = Field(5, ge=1, description="fewest usable names of each kind of a country")
     genders: list[Literal["male", "female"]] = Field(

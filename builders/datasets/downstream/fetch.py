@@ -1,4 +1,4 @@
-"""Texts for classifiers of hate speech and misinformation: from the checkout or an address."""
+"""Texts for classifiers of hate speech and misinformation, from the checkout or an address."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file, archives as they are; what is not of its format is refused."""
+    """Copy or download every file, archives unchanged; files not in their format are refused."""
     fetch = Fetch("downstream", params, politeness, into, PAGE)
     corpora = sorted(params.corpora.items())
     counts = {}

@@ -1,4 +1,4 @@
-"""Sentiment lexica, each file from the address that its author gives, or its place here."""
+"""Sentiment lexica, each file from its author's address, or from the checkout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plumbline.builders.readers.declared import Terms
 
 
 class Params(Section):
-    """Which lexica, per language."""
+    """Lexica, by language."""
 
     views: dict[str, list[View]] = Field(min_length=1, description="per language")
     published: Published | None = Field(None, description="a combined English lexicon, as it is")
@@ -33,7 +33,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download or copy every file of every view as it is; one without an entry is refused."""
+    """Download or copy every file of every view unchanged; one without an entry is refused."""
     fetch = Fetch("lexica", params, politeness, into)
     listed = [(code, v) for code, views in sorted(params.views.items()) for v in views]
     files = [(v, address, path) for code, v in listed for address, path in v.paths(code).items()]

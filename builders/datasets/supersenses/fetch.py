@@ -46,7 +46,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download the adjectives and all 15 files of verbs; what cannot be read is refused."""
+    """Download the adjectives and all 15 files of verbs; unreadable files are refused."""
     fetch = Fetch("supersenses", params, politeness, into)
     files = [("adjectives/adjective_words.predicted", params.adjectives.address, adjectives)]
     for name in VERBS:

@@ -1,6 +1,6 @@
-"""Answers of a survey, a file for each: the simulated one, or those that a user was given.
+"""Answers of surveys, a file for each: the simulated one, or those that a user provides.
 
-Of these no respondent's own id is kept, and not the order of lines either: both may tell who it is.
+Ids of real respondents and the order of lines are not stored, since both may identify them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file; what is not one of answers is refused."""
+    """Copy or download every file; a file without answers is refused."""
     fetch = Fetch("survey", params, politeness, into, PAGE)
     number = sum(
         fetch.read(

@@ -1,4 +1,4 @@
-"""Texts of the target domain, each file from where the params say: the checkout or an address."""
+"""Texts of the target domain, from the checkout or an address in the params."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file of every corpus; what is not of its format is refused."""
+    """Copy or download every file of every corpus; files not in their format are refused."""
     fetch = Fetch("targets", params, politeness, into)
     counts = {
         f"{corpus.config}/{corpus.name}/{part}": fetch.read(
