@@ -80,7 +80,7 @@ class Listed(NamedTuple):
     name: str  # in Latin letters; may be empty
     native: str  # native spelling; may be empty
     number: int | None  # people with the name
-    place: str
+    position: str
 
 
 def entries(entry: List, body: bytes) -> Iterator[Listed]:

@@ -70,7 +70,7 @@ def buckets(texts: Iterable[str]) -> dict[int, list[tuple[int, int]]]:
 class NearDuplicates(NamedTuple):
     """Pairs of near-duplicates, within and across corpora."""
 
-    same: dict[int, int]  # text: the earlier text of its corpus, which is kept
+    duplicates: dict[int, int]  # text: the earlier text of its corpus, which is kept
     leaks: dict[int, set[int]]  # text: its near-duplicates in other corpora
 
 

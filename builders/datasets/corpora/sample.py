@@ -216,7 +216,7 @@ def _reject_near_duplicates(candidates: list[Candidate]) -> None:
     near = near_duplicates.compare(
         [candidate.text for candidate in sound], [candidate.config for candidate in sound]
     )
-    for index, earlier in near.same.items():
+    for index, earlier in near.duplicates.items():
         sound[index].leave_out("duplicate", sound[earlier].id)
     for index, matches in near.leaks.items():
         detail = "; ".join(sorted(f"{sound[match].config} {sound[match].id}" for match in matches))

@@ -116,17 +116,17 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
 class _Making:
     """Generator of a text's counterfactuals."""
 
-    known: gazetteer.Gazetteer
+    lookup: gazetteer.Gazetteer
     countries: list[str]
     params: Params
 
     def of(self, row: dict[str, Any], spans: list[find_people.Span]) -> Iterator[dict[str, Any]]:
         """Yield all counterfactuals of a text: by reading, country and draw."""
         text = row["text"]
-        entities = barriere2024.eligible([text[s.start : s.end] for s in spans], self.known)
+        entities = barriere2024.eligible([text[s.start : s.end] for s in spans], self.lookup)
         for country in self.countries if entities else ():
             yield from self.faithful(row, entities, country)
-        persons = substitute.people(text, spans, self.known)
+        persons = substitute.people(text, spans, self.lookup)
         persons = [p for p in persons if not substitute.remains(text, p)]  # tags too
         usable = [p for p in persons if "first" not in p.parts() or p.gender != "unknown"]
         for country in self.countries if usable else ():
@@ -140,8 +140,8 @@ class _Making:
         """Yield counterfactuals of the released code, for both genders."""
         params, draw = self.params, count()
         for gender in sorted(set(params.genders), key=GENDERS.index):
-            firsts = self.known.pool(country, gender, gender)
-            lasts = self.known.pool(country, "last", gender)
+            firsts = self.lookup.pool(country, gender, gender)
+            lasts = self.lookup.pool(country, "last", gender)
             key = f"{params.seed}/{row['id']}/{country}/faithful/{gender}"
             pairs = barriere2024.replacements(eligible, firsts, lasts, params.replacements, key)
             for entity, name in pairs:
@@ -177,7 +177,7 @@ class _Making:
         columns = {"first": [""] * number, "last": [""] * number}
         for part in person.parts():
             kind = person.gender if part == "first" else "last"
-            pool = self.known.pool(country, kind, person.gender)
+            pool = self.lookup.pool(country, kind, person.gender)
             indices = substitute.draws(f"{key}/{part}", len(pool), number if pool else 0)
             columns[part] = [pool[index] for index in indices]
         return [substitute.Name(*pair) for pair in zip(*columns.values(), strict=False)]

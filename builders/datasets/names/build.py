@@ -122,7 +122,7 @@ def _listed(snapshot: Snapshot, lists: list[name_lists.List]) -> Iterator[_Item]
                 yield item.country, item.kind, item.name, listing
             else:
                 reason = UNSPELLED if item.country else "of no country that is known"
-                yield Reject(EVERY, f"{entry.name}/{item.place}", reason)
+                yield Reject(EVERY, f"{entry.name}/{item.position}", reason)
 
 
 def _labels(snapshot: Snapshot) -> dict[str, str]:
