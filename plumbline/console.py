@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         made.add_argument("study", choices=STUDIES, metavar="STUDY", help=", ".join(STUDIES))
         _add_options(made, models=made is comparing)
         made.add_argument("--controls", action="store_true", help="run the control models too")
-    comparing.add_argument("--to", type=Path, metavar="FOLDER", help="of tables and figures")
+    comparing.add_argument("--to", type=Path, metavar="FOLDER", help="for tables and figures")
     about = "print the kind of a model and the studies that fit it, within seconds"
     checking = command("check", about, _check)
     checking.add_argument("model", nargs="+", help="folder, or id of the Hugging Face Hub")
@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         made.add_argument("--to", type=Path, required=True, metavar="FOLDER")
         cli.options(made)
     for made in (comparing, *exports.choices.values()):
-        made.add_argument("--width", type=float, default=12, help="of figures, in cm (default: 12)")
+        made.add_argument("--width", type=float, default=12, help="of figures, cm (default: 12)")
     reporting = command("report", "write a page of all results of this folder", _report)
     page = Path("plumbline-results/index.html")
     reporting.add_argument("--to", type=Path, default=page, metavar="FILE")

@@ -44,7 +44,7 @@ def unzipped(body: bytes) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
             content = file.read(READ + 1)
     except (EOFError, OSError, zlib.error) as error:
-        raise ValueError("not a whole gzip file") from error
+        raise ValueError("not a complete gzip file") from error
     within(len(content))
     return content
 

@@ -62,7 +62,7 @@ def parquet_rows(file: Path | IO[bytes], columns: list[str]) -> Iterator[dict[st
             for batch in parquet.iter_batches(BATCH, columns=list(dict.fromkeys(columns))):
                 yield from batch.to_pylist()
     except (pa.ArrowException, OSError) as error:
-        raise ValueError("not a whole parquet file") from error
+        raise ValueError("not a complete parquet file") from error
 
 
 def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
@@ -118,7 +118,7 @@ def _opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(file) as archive:
             yield archive
     except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
-        raise ValueError("not a whole zip archive") from error
+        raise ValueError("not a complete zip archive") from error
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:

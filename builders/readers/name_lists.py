@@ -35,7 +35,7 @@ class List(Section):
     columns: dict[Literal["country", "kind", "rank", "name", "native", "count", "bearer"], str] = (
         Field(
             {"country": "country", "kind": "kind", "rank": "rank", "name": "name"},
-            description="of a table: its head for each of ours",
+            description="for tables: column head for each field",
         )
     )
     kinds: dict[str, Kind] = Field(

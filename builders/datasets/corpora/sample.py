@@ -105,7 +105,7 @@ class Params(DatasetParams):
     hate: hate_filter.Params | None = Field(
         None, description="the classifier of hate; null: no filter"
     )
-    seed: int = Field(1, description="of the draw")
+    seed: int = Field(1, description="random seed")
 
     @field_validator("sizes")
     @classmethod

@@ -37,8 +37,8 @@ FIELDS = (
         "id of the row to compare with; empty for originals",
         empty=True,
     ),
-    Column("country", "string", "of the name put in; empty for originals", empty=True),
-    Column("gender", "label", "of the name put in", labels=GENDERS),
+    Column("country", "string", "country of the substitute; empty for originals", empty=True),
+    Column("gender", "label", "of the substituted name", labels=GENDERS),
     Column("draw", "int32", "number of the replacement, by text, reading and country", minimum=0),
     Column(
         "entity", "string", "mention of a person that was replaced; empty for originals", empty=True
@@ -62,7 +62,7 @@ class Params(DatasetParams):
     genders: list[Literal["male", "female"]] = Field(
         ["male", "female"],
         min_length=1,
-        description="of the names that `faithful` puts in; the released code's default is men",
+        description="gender of names in `faithful`; the released code's default is men",
     )
     replacements: int = Field(
         50,
@@ -70,7 +70,7 @@ class Params(DatasetParams):
         description="names for each text and country (faithful: and gender); the paper's is 50",
     )
     placebos: int = Field(
-        50, ge=1, description="of these, how many get a second name of the same country"
+        50, ge=1, description="number of these with a second name of the same country"
     )
     texts: int | None = Field(
         None, ge=1, description="only so many texts of a config, drawn; null: all"
@@ -217,7 +217,7 @@ def _countries(names: gazetteer.Gazetteer, params: Params) -> list[str]:
     if missing or not available:
         raise UserError(
             f"data/datasets/names: not {params.names_min} names of each kind for "
-            f"{', '.join(missing) or 'any country'}; build names with more lists, or mend "
+            f"{', '.join(missing) or 'any country'}; build names with more lists, or fix "
             "derived.counterfactuals.countries"
         )
     return sorted(params.countries) or available

@@ -77,7 +77,7 @@ class Params(SnapshotParams):
         {"train": 0.7, "validation": 0.1, "test": 0.2},
         description="shares of the splits where the source has none",
     )
-    seed: int = Field(1, description="of the draw")
+    seed: int = Field(1, description="random seed")
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:

@@ -68,7 +68,7 @@ class Corpus(Terms):
     columns: dict[Literal["text", "label"], str] = Field(
         {"text": "text", "label": "label"}, description="tables: names of the two columns"
     )
-    encoding: str = Field("utf-8", description="of csv and tsv")
+    encoding: str = Field("utf-8", description="encoding of csv and tsv")
     labels: dict[str, Sentiment] = Field(
         {"positive": "positive", "negative": "negative", "neutral": "neutral"},
         description="sentiment of each of these names; texts with another one are rejected",

@@ -56,7 +56,7 @@ class View(Terms):
     )
     low: float = Field(-1, description="for continuous: the value that means most negative")
     high: float = Field(1, description="for continuous: the value that means most positive")
-    encoding: str = Field("utf-8", description="of the files; a byte order mark is dropped")
+    encoding: str = Field("utf-8", description="encoding; a byte order mark is dropped")
     delimiter: str = Field("\t", min_length=1, max_length=1, description="for tables")
     header: bool = Field(False, description="for tables: the first line names the columns")
     word: int = Field(0, ge=0, description="for tables: column of the word, from 0")

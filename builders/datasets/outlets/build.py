@@ -29,7 +29,7 @@ SOURCE = "news"
 COLUMNS = (
     Column("outlet", "string", "short name of the outlet; `control`: the control corpus"),
     Column("leaning", "label", "political leaning, as the source has it", labels=news.LEANINGS),
-    Column("date", "date32", "of publication; null where it has none", nullable=True),
+    Column("date", "date32", "date of publication; may be null", nullable=True),
     Column("topic", "string", "as the source has it; may be empty", empty=True),
     Column("text", "string", "the article; a paragraph a line, see Cleaning", prose="lines"),
     Column("article", "string", "corpus and id of the article in it"),
@@ -56,7 +56,7 @@ class Params(SnapshotParams):
     control: Control = Field(description="the control corpus")
     articles: int = Field(4354, ge=1, description="articles of each outlet, if it has so many")
     words_min: int = Field(20, ge=1, description="fewest words of an article, boilerplate left out")
-    seed: int = Field(1, description="of the draw")
+    seed: int = Field(1, description="random seed")
 
     @model_validator(mode="after")
     def _told_apart(self) -> Params:

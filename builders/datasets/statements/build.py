@@ -116,7 +116,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
         hint = f"{''.join(reasons)} ({PAGE} has the format)"
         (entry,) = declared(snapshot, Questionnaire, "questionnaires", config, hint=hint)
         reader = partial(scale, form=entry.format, name=entry.scale)
-        entries = read(snapshot, entry.path(config), reader, "mend it and fetch again")
+        entries = read(snapshot, entry.path(config), reader, "fix it and fetch again")
         facts = entry.model_dump(include={"language", "scale", "source", "licence"})
         facts["redistributable"] = entry.redistribute
         for statement in sorted(entries):

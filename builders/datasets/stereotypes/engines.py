@@ -61,7 +61,7 @@ def read(form: str, text: str, query: str | None = None) -> list[Suggestion]:
     try:
         tree = parsed(text.removeprefix(GUARD))
     except ValueError as error:
-        raise ValueError("not whole JSON") from error
+        raise ValueError("incomplete JSON") from error
     try:
         suggestions = FORMATS[form](tree)
     except (KeyError, IndexError, TypeError) as error:

@@ -71,7 +71,7 @@ class Engine(Section):
 class Locale(Section):
     """A language and a country, in the notation of each engine."""
 
-    language: str = Field(pattern=NAME, description="of the templates and groups")
+    language: str = Field(pattern=NAME, description="language of templates and groups")
     hl: str = Field("", description="Google's language of the interface, e.g. en")
     gl: str = Field("", description="Google's country, e.g. us")
     kl: str = Field("", description="DuckDuckGo's region, e.g. us-en")
@@ -86,7 +86,7 @@ class Others(Section):
         pattern=rf"^$|{ADDRESS}",
         description="address of the same with the rows that they kept as single words, or empty",
     )
-    language: str = Field(pattern=NAME, description="of the suggestions")
+    language: str = Field(pattern=NAME, description="language of the suggestions")
     wave: str = Field(description="when they were collected, e.g. the year")
     licence: str = Field(description="licence of the files")
     citation: str = Field(description="whom to cite for them")
@@ -176,7 +176,7 @@ def fetch(
             stopped.append(f"{engine}/{locale}, {done}: {problem}")
     if stopped:
         raise UserError(
-            f"{into}: not whole yet ({'; '.join(stopped)}); run the same again, or give an engine "
+            f"{into}: incomplete ({'; '.join(stopped)}); run the same again, or give an engine "
             "up with sources.autocomplete.absent"
         )
     times = sorted(_times(wave, present, into))

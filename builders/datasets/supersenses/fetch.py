@@ -24,7 +24,7 @@ CITATION = (
 class Adjectives(Section):
     """The file of the adjectives."""
 
-    address: str = Field(pattern=ADDRESS, description="of the classifier's answers for lemmas")
+    address: str = Field(pattern=ADDRESS, description="classifier's predictions for lemmas")
     licence: str = Field(description="as the authors state it")
 
 
@@ -32,7 +32,7 @@ class Verbs(Section):
     """The lexicographer files of the verbs."""
 
     address: Annotated[str, AfterValidator(fillable("tag", "file"))] = Field(
-        pattern=ADDRESS, description="of one file, with {tag} and {file}"
+        pattern=ADDRESS, description="address of one file, with {tag} and {file}"
     )
     tag: str = Field(description="edition, a tag of the repository")
     licence: str = Field(description="as the authors state it")

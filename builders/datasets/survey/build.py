@@ -73,7 +73,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         hint = f"; only a simulated one is shipped ({PAGE} has the format)"
         (entry,) = declared(snapshot, Survey, "surveys", config, hint=hint)
         facts = entry.model_dump(include={"scale", "simulated", "source", "licence"})
-        people = read(snapshot, f"{config}.csv", responses.respondents, "mend it and fetch again")
+        people = read(snapshot, f"{config}.csv", responses.respondents, "fix it and fetch again")
         for person in sorted(people, key=lambda r: r.name):
             codes = (
                 responses.GENDERS.index(person.gender),

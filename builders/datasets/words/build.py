@@ -53,8 +53,8 @@ COUNTS = ("pos place",)  # tables of the card
 class Order(Section):
     """Word order of a language."""
 
-    adjective: Literal["Adj-N", "N-Adj"] = Field(description="of adjective and noun")
-    clause: Literal["SVO", "SOV", "VSO"] = Field(description="of subject, verb and object")
+    adjective: Literal["Adj-N", "N-Adj"] = Field(description="order of adjective and noun")
+    clause: Literal["SVO", "SOV", "VSO"] = Field(description="order of subject, verb and object")
 
     def place(self, pos: str) -> str:
         """Return the position of a word of this part of speech: before or after the name."""
