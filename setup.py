@@ -11,10 +11,10 @@ INSIDE = [p for f in FOLDERS for p in (f, *(f"{f}.{q}" for q in find_namespace_p
 
 
 class BuildWithProject(build_py):
-    """Copy the default params and the samples, which a checkout has at its top, into the wheel."""
+    """Copy the default params and the samples from the checkout into the wheel."""
 
     def run(self) -> None:
-        """Build."""
+        """Build the package, then copy the files."""
         super().run()
         if not self.editable_mode:
             project = Path(self.build_lib, "plumbline/project")

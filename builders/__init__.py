@@ -5,7 +5,7 @@ from pathlib import Path
 _FOLDER = Path(__file__).parent / "datasets"
 DATASETS = sorted(p.parent.name for p in _FOLDER.glob("*/build.py"))
 _CLIENTS = sorted(p.parent.name for p in _FOLDER.glob("*/fetch.py"))
-_SOURCE = {  # of a dataset that is made of a source of another name
+_SOURCE = {  # by dataset, where the source has another name
     "corpora": "reddit",
     "outlets": "news",
     "politicians": "wikidata",

@@ -30,7 +30,7 @@ def build(options: Namespace) -> None:
     rejected: Counter[str] = Counter()
     for (config, reason), number in sorted(counts.rejects.items()):
         rejected[config] += number
-        if ": " in reason:  # a value that the builder does not know
+        if ": " in reason:  # an unknown value
             warn(f"{name}/{config}: {number:,} rejected, {reason}")
     for config in sorted({*counts.rows, *rejected}):
         print(f"{name}/{config}: {counts.rows[config]:,} rows, {rejected[config]:,} rejected")
@@ -62,7 +62,7 @@ def fetch(options: Namespace) -> None:
     with lock_folder(into):
         client.fetch(*sections.values(), politeness, into)
         track(into)
-    print(f"{into}: whole. To use it, put this line under the dataset in params.yaml:")
+    print(f"{into}: complete. To use it, put this line under the dataset in params.yaml:")
     print(f"    snapshot: {into}")
 
 
@@ -77,9 +77,9 @@ def prune(options: Namespace) -> None:
 
 
 def removed(_: Namespace) -> None:
-    """List stages of datasets that hold what the removal list names; `make repro` forces them.
+    """List stages of datasets with rows on the removal list; `make repro` forces them.
 
-    What is made of datasets follows by itself.
+    Stages that depend on them rerun automatically.
     """
     from plumbline.builders.core import parquet, private
 
@@ -100,14 +100,14 @@ def publish(options: Namespace) -> None:
 
 
 def cards(options: Namespace) -> None:
-    """Write the cards of datasets, of all that are built where none are named."""
+    """Write the cards of the named datasets, or of all that are built."""
     from plumbline.builders.release.card import write_all
 
     write_all(options.names)
 
 
 def trace(options: Namespace) -> None:
-    """Print where a file or a row comes from."""
+    """Print the provenance of a file or a row."""
     from plumbline.builders.versions.trace import as_json, as_text
     from plumbline.builders.versions.trace import trace as traced
 
@@ -116,7 +116,7 @@ def trace(options: Namespace) -> None:
 
 
 def diff(options: Namespace) -> int:
-    """Print what differs between two versions of a folder; 1 with --exit-code, if any does."""
+    """Print the differences between two versions of a folder; with --exit-code, return 1 if any."""
     from plumbline.builders.versions.diff import LIMIT, as_json, as_text
     from plumbline.builders.versions.diff import diff as differences
 
@@ -156,33 +156,33 @@ def _parser() -> argparse.ArgumentParser:
     )
     pruning = command(prune, "list results that no stage makes any more")
     pruning.add_argument("--remove", action="store_true", help="remove them")
-    command(removed, "list stages whose datasets hold what private/removed.txt names")
+    command(removed, "list stages whose datasets have rows on the removal list")
     publishing = command(publish, "publish a folder on the Hugging Face Hub")
     publishing.add_argument("folder", help="name of a dataset, or a folder under data/")
-    publishing.add_argument("--repo", required=True, help="where to, as OWNER/NAME")
+    publishing.add_argument("--repo", required=True, help="target repository, as OWNER/NAME")
     publishing.add_argument("--version", required=True, help="three numbers, as 1.2.0: the tag")
     publishing.add_argument("--dry-run", action="store_true", help="print the plan, send nothing")
     carding = command(cards, "write the cards of datasets that are built")
     carding.add_argument("names", nargs="*", metavar="DATASET", help="default: all that are built")
-    tracing = command(trace, "where a file, or one row of it, comes from")
+    tracing = command(trace, "print the provenance of a file, or of one of its rows")
     tracing.add_argument(
         "named",
         metavar="FILE[#ROW]",
         help="a file or folder under data/; a row by its number, from 0, or by its values: "
         "'data/tables/pmi/world-planted/pmi.parquet#unit=lemma,word=kind,gender=female,reading=smoothed'",
     )
-    tracing.add_argument("--json", action="store_true", help="print all that is known, as JSON")
+    tracing.add_argument("--json", action="store_true", help="print the complete trace as JSON")
     comparing = command(diff, "compare two versions of a dataset or of results")
     comparing.epilog = (
-        "Status 0 whether anything differs or not, unless --exit-code is given; 1 where a version "
+        "Exit status 0 even if anything differs, unless --exit-code is given; 1 if a version "
         "cannot be read."
     )
     comparing.add_argument("name", help="a dataset, outputs/PROBE/MODEL or tables/ANALYSIS[/MODEL]")
     about = "version: `workspace`, a commit, tag or branch, OWNER/NAME@TAG on the Hub, or a folder"
     comparing.add_argument("rev1", metavar="REV1", help=f"the earlier {about}")
     comparing.add_argument("rev2", metavar="REV2", help=f"the later {about}")
-    comparing.add_argument("--json", action="store_true", help="print all that differs as JSON")
-    comparing.add_argument("--all", action="store_true", help="print lists to their ends")
+    comparing.add_argument("--json", action="store_true", help="print all differences as JSON")
+    comparing.add_argument("--all", action="store_true", help="print complete lists")
     comparing.add_argument(
         "--config", action="append", default=[], help="compare this config; again for more"
     )

@@ -25,7 +25,7 @@ HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for: `plumbline --help` needs none of it."""
+    """Import a public name at its first access; `plumbline --help` needs none."""
     if name not in __all__:
         raise AttributeError(f"module 'plumbline' has no attribute {name!r}")
     from importlib import import_module

@@ -1,6 +1,6 @@
-"""Tables, datasets and outputs of a checkout as files that R, pandas, Stata and LaTeX read.
+"""Export of tables, datasets and outputs of a checkout to files for R, pandas, Stata and LaTeX.
 
-Labels are strings in all of them. Nothing is computed here: rows are those of ``data``.
+Labels are strings in all of them. Rows are those of ``data``, without further computation.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LONGEST = 80  # letters of the title in the name of a figure
 class Source(NamedTuple):
     """A table of an analysis, or a config of a dataset or of outputs."""
 
-    path: str  # of its files below the folder, without a suffix
+    path: str  # path of its files in the folder, without a suffix
     frame: pl.LazyFrame  # labels as strings
     schema: Schema
 
@@ -59,18 +59,18 @@ def export(
     kind
         tables (of analyses), datasets, or outputs (of probes).
     names
-        Names of analyses, datasets or probes; none: all that are there.
+        Names of analyses, datasets or probes; by default all that exist.
     formats
-        Some of :data:`FORMATS`; none: all of the kind.
+        Names from :data:`FORMATS`; by default all of the kind.
     width
-        Of figures, in centimetres.
+        Width of figures, in centimetres.
     selection
         Columns and rows of tables in LaTeX.
 
     Raises
     ------
     UserError
-        If a name is unknown, or the folder cannot be written; before a file is.
+        If a name is unknown, or the folder cannot be written; before any file is written.
     """
     into, top = Path(into).expanduser(), Path(data) / kind
     formats = [nearest(f, FORMATS[kind], "format") for f in formats] or FORMATS[kind]
@@ -78,13 +78,13 @@ def export(
     if {"pdf", "png"} & {*formats}:
         with optional_library():
             importlib.import_module("typst")
-    known = sorted(p.name for p in top.glob("[!.]*") if any(p.rglob(front_matter.FACTS)))
-    if not known:
+    existing = sorted(p.name for p in top.glob("[!.]*") if any(p.rglob(front_matter.FACTS)))
+    if not existing:
         raise UserError(f"{top}: nothing there; run `make repro` first, or name another --data")
-    names = [nearest(name, known, kind) for name in names] or known
+    names = [nearest(name, existing, kind) for name in names] or existing
     sources = [source for name in names for source in _sources(top, name)]
     texts = _latex(sources, selection) if "tex" in formats else {}
-    drawn = [f for f in formats if f in FIGURES]
+    kinds = [f for f in formats if f in FIGURES]
     try:
         into.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -98,17 +98,17 @@ def export(
                     source.frame.sink_parquet(part, compression="zstd")
             yield path
     files = {f"{path}.tex": text.encode() for path, text in texts.items()} | _codebooks(sources)
-    for name in names if drawn else ():
+    for name in names if kinds else ():
         for stem, svg in _figures(Tables(Path(data)), name).items():
             figure = Figure(svg, width)
-            files |= {f"{name}/figures/{stem}.{suffix}": figure.encode(suffix) for suffix in drawn}
+            files |= {f"{name}/figures/{stem}.{kind}": figure.encode(kind) for kind in kinds}
     for name, body in files.items():
         write_bytes(into / name, body)
         yield into / name
 
 
 def _sources(top: Path, name: str) -> Iterator[Source]:
-    """Yield the tables below a folder; those of all models are one, with a column ``model``."""
+    """Yield the tables in a folder; those of all models are joined, with a column ``model``."""
     by_model = top.name == "outputs" or name in EACH
     stored: dict[str, list[tuple[Path, front_matter.Built]]] = {}
     for facts in sorted((top / name).rglob(front_matter.FACTS)):
@@ -145,7 +145,7 @@ def _lists_as_json(frame: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _latex(sources: Sequence[Source], selection: Selection) -> dict[str, str]:
-    """Return the tables in which rows are selected as LaTeX, by path."""
+    """Return the tables with selected rows as LaTeX, by path."""
     columns = sorted({name for source in sources for name in source.frame.collect_schema()})
     for name in (*selection.columns, *selection.where):
         nearest(name, columns, "columns")
@@ -158,7 +158,7 @@ def _latex(sources: Sequence[Source], selection: Selection) -> dict[str, str]:
 
 
 def _codebooks(sources: Sequence[Source]) -> dict[str, bytes]:
-    """Return the descriptions of columns as CSV, by the path next to their tables."""
+    """Return the descriptions of columns as CSV, by path next to the tables."""
     rows = []
     for folder, _, table, schema in ((*s.path.rpartition("/"), s.schema) for s in sources):
         for column in schema.columns:
@@ -170,7 +170,7 @@ def _codebooks(sources: Sequence[Source]) -> dict[str, bytes]:
 
 
 def _figures(tables: Tables, analysis: str) -> dict[str, str]:
-    """Return the figures of an analysis in the report as SVG, by number and title."""
+    """Return the report's figures of an analysis as SVG, by number and title."""
     from plumbline.probes.site.build import STUDIES, analysis_section
 
     svgs: dict[str, str] = {}
@@ -183,7 +183,7 @@ def _figures(tables: Tables, analysis: str) -> dict[str, str]:
 
 
 def nearest(name: str, names: Collection[str], kind: str) -> str:
-    """Return a name that is among others, or raise an error with the nearest."""
+    """Return a name if it exists, or raise UserError with the nearest one."""
     if name in names:
         return name
     near = difflib.get_close_matches(name, names, 1)

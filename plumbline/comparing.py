@@ -1,4 +1,4 @@
-"""Two or more models in one study, and the differences of their estimates."""
+"""Comparison of two or more models in one study."""
 
 from __future__ import annotations
 
@@ -30,45 +30,45 @@ def compare(
     into: str | Path | None = None,
     **options: Any,
 ) -> Result:
-    """Run a study on models, and compare them: the first minus the second, over the same items.
+    """Run a study on models, and estimate their differences: the first minus the second.
 
-    Differences are taken within a politician's name, a social group, a statement with its opposite,
-    or a text, so that effects of an item on both models cancel out; see
+    Differences are taken within items (a politician's name, a social group, a statement with its
+    opposite, or a text), so that item effects common to both models cancel; see
     :mod:`plumbline.probes.comparison`. p is adjusted (Benjamini and Hochberg) over all differences
-    of all pairs of models.
+    and all pairs of models.
 
     Parameters
     ----------
     study
         One of :data:`plumbline.studies.STUDIES`.
     models
-        Two or more, as of :func:`plumbline.studies.ask`.
+        Two or more models, as for :func:`plumbline.studies.ask`.
     names
         Names in tables, in order; by default the last part of folder or id.
     into
-        Folder, in which each model has one of its own.
+        Folder with a subfolder for each model.
     options
-        Others of :func:`plumbline.studies.ask`; the same for all models.
+        Other options of :func:`plumbline.studies.ask`; the same for all models.
 
     Raises
     ------
     UserError
-        If there are fewer than two models, two of one name, or datasets differ.
+        If there are fewer than two models, or names are equal, or datasets differ.
     """
     require_models([str(m) for m in names or models if isinstance(m, str | Path)], len(models))
     if {"name", "model"} & set(options) or (names and len(names) != len(models)):
         raise UserError("compare: give one of `names` for each model")
     results = []
     for number, model in enumerate(models):
-        own: dict[str, Any] = {"name": names[number]} if names else {}
+        single: dict[str, Any] = {"name": names[number]} if names else {}
         if into:
-            own["into"] = Path(into) / (names[number] if names else f"model-{number + 1}")
-        results.append(ask(study, model, **own, **options))
+            single["into"] = Path(into) / (names[number] if names else f"model-{number + 1}")
+        results.append(ask(study, model, **single, **options))
     return between(study, results, options)
 
 
 def require_models(names: Sequence[str], number: int) -> None:
-    """Refuse fewer than two models, or two of one name."""
+    """Refuse fewer than two models, or equal names."""
     if number < 2:
         raise UserError("compare: name two models or more; the others are compared with the first")
     if len(set(names)) < len(names):
@@ -88,23 +88,23 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
     _require_same_datasets(study, results)
     table, confidence = _table(study, results)
     pair = ("what",) if len(names) == 2 else ("first", "second", "what")
-    several = [name for name in ("scale", "language") if table[name].n_unique() > 1]
+    varying = [name for name in ("scale", "language") if table[name].n_unique() > 1]
     void = "; ".join(f"{result.model}, {result.void}" for result in results if result.void)
 
     def controls() -> dict[str, Result]:
         models = STUDIES[study].controls
-        same = {k: options[k] for k in ("language", "datasets", "settings") if k in options}
+        shared = {k: options[k] for k in ("language", "datasets", "settings") if k in options}
         language, notes = control_language(
-            study, models[0], same.get("language"), same.get("settings")
+            study, models[0], shared.get("language"), shared.get("settings")
         )
-        result = compare(study, *models, **(same | {"language": language}))
+        result = compare(study, *models, **(shared | {"language": language}))
         return {SEPARATOR.join(models): replace(result, notes=notes)}
 
     return Result(
         study=study,
         model=SEPARATOR.join(names) if len(names) == 2 else ", ".join(names),
         kind=Kind(STUDIES[study].kind.things, "differ"),
-        headline=headline(table.with_columns(void=pl.lit(void)), (*pair, *several), 0, "unit"),
+        headline=headline(table.with_columns(void=pl.lit(void)), (*pair, *varying), 0, "unit"),
         tables={"comparison": table.drop("unit")},
         main="comparison",
         folder=results[0].folder,
@@ -128,7 +128,7 @@ def _require_same_datasets(study: str, results: Sequence[Result]) -> None:
 
 
 def _table(study: str, results: Sequence[Result]) -> tuple[pl.DataFrame, float]:
-    """Run the analysis on the outputs of all models; return it with its confidence."""
+    """Run the comparison on the outputs of all models; return its table and confidence level."""
     from plumbline.probes.comparison import comparison
     from plumbline.probes.core.run_analysis import Inputs
 

@@ -1,4 +1,4 @@
-"""The command ``plumbline``: a study of one's own model, from a terminal."""
+"""The command ``plumbline``: run studies on a model from a terminal."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     Arguments = argparse.Namespace
 
 STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
-GROUPS = {  # the commands of a checkout, by the name of the group
+GROUPS = {  # commands of a checkout, by group
     "data": ("plumbline.builders", "build, fetch, publish, compare and trace datasets"),
     "pipeline": ("plumbline.probes", "run probes and analyses, simulate, plan, write the report"),
     "validate": ("plumbline.validation", "check datasets with Great Expectations"),
 }
-KINDS = {  # exports of a checkout, and the names that they take
+KINDS = {  # exports of a checkout, and the metavar of their names
     "tables": ("tables of analyses of a checkout: CSV, parquet, LaTeX, figures", "ANALYSIS"),
     "datasets": ("datasets of a checkout: CSV, parquet", "DATASET"),
     "outputs": ("responses of models of a checkout: CSV, parquet", "PROBE"),
@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
         made.add_argument("study", choices=STUDIES, metavar="STUDY", help=", ".join(STUDIES))
         _add_options(made, models=made is comparing)
         made.add_argument("--controls", action="store_true", help="run the control models too")
-    comparing.add_argument("--to", type=Path, metavar="FOLDER", help="of tables and figures")
+    comparing.add_argument("--to", type=Path, metavar="FOLDER", help="for tables and figures")
     about = "print the kind of a model and the studies that fit it, within seconds"
     checking = command("check", about, _check)
     checking.add_argument("model", nargs="+", help="folder, or id of the Hugging Face Hub")
@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     for kind, (about, name) in KINDS.items():
         made = exports.add_parser(kind, help=about, description=f"{about}.")
         made.set_defaults(run=_export_checkout)
-        made.add_argument("names", nargs="*", metavar=name, help="default: all that are there")
+        made.add_argument("names", nargs="*", metavar=name, help="default: all that exist")
         made.add_argument("--data", type=Path, default="data", help="folder (default: data)")
         made.add_argument("--formats", default="", help="such as csv,tex,svg; default: all")
         if kind == "tables":
@@ -98,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         made.add_argument("--to", type=Path, required=True, metavar="FOLDER")
         cli.options(made)
     for made in (comparing, *exports.choices.values()):
-        made.add_argument("--width", type=float, default=12, help="of figures, in cm (default: 12)")
+        made.add_argument("--width", type=float, default=12, help="of figures, cm (default: 12)")
     reporting = command("report", "write a page of all results of this folder", _report)
     page = Path("plumbline-results/index.html")
     reporting.add_argument("--to", type=Path, default=page, metavar="FILE")
@@ -144,7 +144,7 @@ def _run(arguments: Arguments) -> None:
 
 
 def _print(result: Result, arguments: Arguments) -> None:
-    """Print a result with its notes and, if wanted, its controls."""
+    """Print a result with its notes and, if requested, its controls."""
     print(result.summary)
     for note in result.notes:
         print(f"  note: {note}")
@@ -160,13 +160,13 @@ def _compare(arguments: Arguments) -> None:
 
     require_models([], len(arguments.model))
     models, planned = runs.plan(arguments, again=True)
-    same, *others = ({k: run.get(k) for k in ("language", *runs.OPTIONS)} for run in planned)
-    if any(other != same for other in others):
+    options, *others = ({k: run.get(k) for k in ("language", *runs.OPTIONS)} for run in planned)
+    if any(settings != options for settings in others):
         raise UserError(
             f"compare: {'; '.join(map(runs.label, planned))}: options differ; name those of the "
             "comparison (--language, --dtype, --set, --dataset)"
         )
-    result = between(arguments.study, [runs.execute(models, run) for run in planned], same)
+    result = between(arguments.study, [runs.execute(models, run) for run in planned], options)
     _print(result, arguments)
     for path in result.export(arguments.to, width=arguments.width) if arguments.to else ():
         print(path)

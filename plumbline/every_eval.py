@@ -1,7 +1,7 @@
 """A result as a record of Every Eval Ever, the shared format of the EvalEval coalition.
 
 The schema is ``eval.schema.json``, version 0.3.0, of github.com/evaleval/every_eval_ever: one
-aggregate record, a score for each row of the headline that has a value.
+aggregate record, with a score for each row of the headline that has a value.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ TESTS = ("p", "p_bh", "detectable")
 
 
 def record(result: Any) -> dict[str, Any]:
-    """Return a :class:`plumbline.Result` as an aggregate record, the same for the same result.
+    """Return a :class:`plumbline.Result` as an aggregate record, deterministically.
 
-    The schema requires ``retrieved_timestamp``: it is the environment variable SOURCE_DATE_EPOCH,
-    or 0 without it.
+    ``retrieved_timestamp``, which the schema requires, is the environment variable
+    SOURCE_DATE_EPOCH, or 0.
     """
     seconds = os.environ.get("SOURCE_DATE_EPOCH") or "0"
     name, facts = f"plumbline.{result.study}", result.provenance

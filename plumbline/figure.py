@@ -1,7 +1,7 @@
 """A figure of the report as a file of a given width: SVG, PDF or PNG.
 
-The report draws SVG (``probes/report/figures.py``); Typst converts it. Its wheel needs no library
-of the system.
+The report draws SVG (``probes/report/figures.py``), which Typst converts. Its wheel needs no system
+library.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ DOCUMENT = b"""
 def check_width(width: float) -> None:
     """Refuse a width that is out of bounds."""
     if not NARROWEST <= width <= WIDEST:
-        raise UserError(f"width {width}: in centimetres, from {NARROWEST} to {WIDEST}")
+        raise UserError(f"width {width}: out of bounds; use {NARROWEST} to {WIDEST} centimetres")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure, shown by notebooks and saved by :meth:`savefig`.
+    """A figure, displayed in notebooks and saved by :meth:`savefig`.
 
     Attributes
     ----------
     svg
-        The figure as SVG for a page of HTML, without a style of its own.
+        The figure as SVG for an HTML page, without a style.
     width
-        In centimetres, of its files.
+        Width of its files, in centimetres.
     """
 
     svg: str
@@ -49,7 +49,7 @@ class Figure:
         check_width(self.width)
 
     def standalone(self) -> str:
-        """Return the figure as an SVG file, on white and with black text."""
+        """Return the figure as an SVG file, with white background and black text."""
         head, _, body = self.svg.strip().partition(">")
         size = re.search(r' width="([^"]*)" height="([^"]*)"', head)
         assert size, "a figure without a size"
@@ -60,7 +60,7 @@ class Figure:
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}>{page}{body}\n'
 
     def encode(self, kind: str, dpi: float = 300) -> bytes:
-        """Return the bytes of a file, the same for the same figure and fonts.
+        """Return the bytes of a file, deterministic for given figure and fonts.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class Figure:
         return bytes(typst.compile(DOCUMENT, format=kind, ppi=dpi, sys_inputs=inputs))
 
     def savefig(self, path: str | Path) -> None:
-        """Save the figure in the format that the suffix of the file names."""
+        """Save the figure in the format of the file's suffix."""
         kind = Path(path).suffix.removeprefix(".").lower()
         if kind not in FORMATS:
             raise UserError(f"{path}: no format {kind!r}; there are {', '.join(FORMATS)}")

@@ -1,4 +1,4 @@
-"""Tables of estimates in LaTeX, for the packages booktabs and longtable."""
+"""Tables of estimates in LaTeX, with the packages booktabs and longtable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plumbline.probes.report.view import MISSING, interval, number, p_value
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-LONG = 40  # rows of a table that is set on a single page
+LONG = 40  # maximum rows of a table on a single page
 NUMBERS = ("value", "low", "high", "n", "p_bh")
 HEADS = {"value": "value [low, high]", "n": "$n$", "p": "$p$", "p_bh": "adjusted $p$"}
 SPECIAL: dict[str, Any] = {sign: f"\\{sign}" for sign in "&%$#_{}"}
@@ -24,13 +24,13 @@ SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n
 class Selection(NamedTuple):
     """The columns and rows of a table that are shown."""
 
-    columns: Sequence[str] = ()  # none: the key, the estimate, n and the adjusted p
+    columns: Sequence[str] = ()  # default: key, estimate, n and adjusted p
     where: Mapping[str, Sequence[str]] = {}  # accepted values as text, by column
-    rows: int = 100  # at most
+    rows: int = 100  # maximum
 
 
 def text(words: str) -> str:
-    r"""Return words as LaTeX prints them; `[` and `*` first in a row are no arguments of `\\`.
+    r"""Escape words for LaTeX; a leading `[` or `*` must not become an argument of `\\`.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def text(words: str) -> str:
 
 
 def formula(cell: str) -> str:
-    r"""Return a number, with or without an interval, as a formula.
+    r"""Format a number, with or without an interval, as a formula.
 
     Examples
     --------
@@ -55,12 +55,12 @@ def formula(cell: str) -> str:
 
 
 def table(columns: Mapping[str, Sequence[str]], layout: str, note: str = "") -> str:
-    """Return a table with a note below it.
+    """Format a table with a note below it.
 
     Parameters
     ----------
     columns
-        Cells by head, both as LaTeX.
+        Cells by column head, both in LaTeX.
     layout
         The alignment of each column, such as ``lrr``.
     note
@@ -78,10 +78,10 @@ def table(columns: Mapping[str, Sequence[str]], layout: str, note: str = "") -> 
 
 
 def estimates(frame: pl.DataFrame, key: Sequence[str], selection: Selection) -> str:
-    """Return the selected part of a table: ``value [low, high]``, n and the adjusted p.
+    """Format the selected part of a table: ``value [low, high]``, n and the adjusted p.
 
-    The note states the columns that are constant, and the number of rows that are left out. Text
-    is to the left of numbers. The result is empty if nothing is selected.
+    The note states the constant columns and the number of omitted rows. Columns of text come before
+    numbers. The result is empty if nothing is selected.
     """
     for name in {*selection.where} & {*frame.columns}:
         frame = frame.filter(pl.col(name).cast(pl.String).is_in(list(selection.where[name])))

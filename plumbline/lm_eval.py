@@ -1,14 +1,14 @@
-"""Our scorers as models of lm-evaluation-harness, for masked models first of all.
+"""Scorers as models of lm-evaluation-harness, mainly for masked models.
 
 The harness scores causal and sequence-to-sequence models and declines masked ones. ``python -m
-plumbline.lm_eval`` is its own command line with two models more, ``plumbline-mlm`` and
-``plumbline-causal``: it has no entry points for models of others, so they are registered here.
+plumbline.lm_eval`` is its command line with two additional models, ``plumbline-mlm`` and
+``plumbline-causal``, registered here since the harness has no entry points for models.
 
 A request is a context and a continuation. The log-likelihood is the sum over the tokens of the
-continuation, in nats. For a masked model each token is scored given the whole text, the context
-and the rest of the continuation included: a pseudo-log-likelihood, which is no probability and is
-not to be compared with a causal model's. As in the harness, spaces at the end of a context belong
-to the continuation, and a request is greedy where every token is the most probable at its place.
+continuation, in nats. For a masked model each token is scored given the full text, including the
+rest of the continuation: a pseudo-log-likelihood, which is not a probability and not comparable
+with a causal model's. As in the harness, spaces at the end of a context belong to the continuation,
+and a request is greedy if each token is the most probable one at its position.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DTYPES = ("float32", "float64", "bfloat16")
 
 
 class Bridge:
-    """A model of the harness whose responses are those of a scorer.
+    """A model of the harness that returns the log-likelihoods of a scorer.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class Bridge:
     dtype
         float32, float64 or bfloat16.
     context
-        Put before every text, seen and not scored.
+        Text before every text, conditioned on but not scored.
     ignored
-        Arguments of the harness for all models, such as batch_size: the scorer has its own.
+        Common arguments of the harness, such as batch_size, which the scorer sets itself.
 
     Raises
     ------
@@ -90,18 +90,18 @@ class Bridge:
     def loglikelihood(self, requests: Sequence[Any], **_: Any) -> list[tuple[float, bool]]:
         """Return log-likelihood in nats and greediness of each continuation.
 
-        ``requests``: instances of the harness, whose ``args`` are context and continuation. A text
-        that is too long, or a context that ends within a token, is a UserError.
+        ``requests``: instances of the harness, whose ``args`` are context and continuation. Raises
+        UserError if a text is too long, or a context ends within a token.
         """
         pairs = (_split(*request.args[:2]) for request in requests)
         return [(score.logprob_nats, bool(score.greedy)) for score in self.scores(pairs)]
 
     def loglikelihood_rolling(self, requests: Sequence[Any], **_: Any) -> list[float]:
-        """Return the log-likelihood in nats of each text; one that is too long is a UserError."""
+        """Return the log-likelihood in nats of each text; UserError if one is too long."""
         return [s.logprob_nats for s in self.scores(("", request.args[0]) for request in requests)]
 
     def generate_until(self, *_: Any, **__: Any) -> NoReturn:
-        """Refuse: the harness generates with causal models itself."""
+        """Raise UserError: the harness itself generates with causal models."""
         raise UserError(f"{self.name}: no tasks of type generate_until; use --model hf for them")
 
     def get_model_info(self) -> dict[str, str | int]:
@@ -132,7 +132,7 @@ class MaskedBridge(Bridge):
         self.method, self.language = method, language
 
     def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
-        """Score continuations, each with its context in sight."""
+        """Score continuations, each given its context."""
         contexts, texts = zip(*pairs, strict=True)
         scores: Iterator[Score] = self.scorer.pseudo_logprobs(
             texts, self.method, language=self.language, prefixes=contexts
@@ -169,8 +169,8 @@ def _split(context: str, continuation: str) -> tuple[str, str]:
 
 @cache
 def register() -> None:
-    """Make both models known to ``lm_eval.simple_evaluate`` in this process."""
-    import lm_eval.models  # noqa: F401 its own, which it forgets where others are there before
+    """Register both models for ``lm_eval.simple_evaluate`` in this process."""
+    import lm_eval.models  # noqa: F401 else the harness does not register its own models
     from lm_eval.api.model import LM
     from lm_eval.api.registry import register_model
 
@@ -179,7 +179,7 @@ def register() -> None:
 
 
 def main() -> int:
-    """Run the harness's own command line; return 1 after an error of the user."""
+    """Run the command line of the harness; return 1 after a UserError."""
     try:
         with optional_library():
             register()

@@ -1,4 +1,4 @@
-"""Finding a model: a folder, an id of the Hub, a control model, or a loaded one that is saved."""
+"""Lookup of a model: a folder, an id of the Hub, a control model, or a loaded model to save."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
 
 
 class Target(NamedTuple):
-    """A model to run a study on, with its entry in params."""
+    """A model for a study, with its entry in params."""
 
     name: str
     kind: str
-    entry: dict[str, Any] | None  # None: a control model, whose folder has it
+    entry: dict[str, Any] | None  # None: a control model
 
 
 def find(model: str | Path, *, name: str = "", kind: str = "", revision: str = "") -> Target:
-    """Look at the names of a model's files and its config, before anything is built.
+    """Resolve a model from its config and the names of its files, before anything is built.
 
     Raises
     ------
@@ -67,9 +67,9 @@ def save_loaded(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path
             "transformers, with save_pretrained"
         )
     if hasattr(model, "merge_and_unload"):
-        raise UserError("an adapter of peft: give what its method merge_and_unload() returns")
+        raise UserError("an adapter of peft: pass the result of its method merge_and_unload()")
     if not hasattr(tokenizer, "save_pretrained"):
-        raise UserError("give the tokenizer of the loaded model too: tokenizer=...")
+        raise UserError("the tokenizer of the loaded model is missing; pass tokenizer=...")
     address = getattr(model.config, "_name_or_path", "") or "model"
     name = name or _params_name(Path(str(address)).name)
     folder = into / "model" / name
@@ -84,7 +84,7 @@ def save_loaded(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path
 
 
 def _look_on_hub(name: str, kind: str, revision: str) -> tuple[str, str]:
-    """Return kind and commit of a model of the Hub; one that was fetched needs no network."""
+    """Return kind and commit of a model on the Hub; a cached commit needs no network."""
     from huggingface_hub import get_token, try_to_load_from_cache
 
     if re.fullmatch(r"[0-9a-f]{40}", revision):
@@ -107,7 +107,7 @@ def _look_on_hub(name: str, kind: str, revision: str) -> tuple[str, str]:
 
 
 def _params_name(text: str) -> str:
-    """Return a name as params take it.
+    """Convert a text to a valid name in params.
 
     Examples
     --------

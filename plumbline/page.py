@@ -1,4 +1,4 @@
-"""A page of results, and the demonstration of the studies on models with a known bias."""
+"""HTML page of results, and the demonstration of the studies on models with a known bias."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def write(results: Sequence[Result], path: Path, before: str = "", title: str = 
     kinds = ("", "positive", "negative")
 
     def kind_of(result: Result) -> str:
-        model = result.model.split()[0]  # options follow it
+        model = result.model.split()[0]  # without options
         controls = STUDIES[result.study].controls
         return kinds[controls.index(model) + 1] if model in controls else ""
 
@@ -73,24 +73,24 @@ def _group(result: Result) -> Group:
 
 
 class Demo(NamedTuple):
-    """The demonstration: its page, and a sentence on the model that is no control."""
+    """The demonstration: its page, and the summary of the additional model."""
 
     page: Path
     public: str
 
 
 def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) -> Demo:
-    """Run studies on their control models, and on one model more; write a page of them.
+    """Run studies on their control models and an additional model; write a page of results.
 
     Parameters
     ----------
     folder
         Folder of outputs, tables and ``index.html``.
     model
-        Folder or id of the further model; by default a small public one. If it cannot be loaded
-        the page states why, and has the control models alone.
+        Folder or id of the additional model; by default a small public one. If it cannot be loaded
+        the page states the reason, and has the control models only.
     studies
-        Studies, the first of which is politicians.
+        Names of studies; the first must be politicians.
     """
     results = [
         ask(study, control, language=LANGUAGE, into=folder / control)
@@ -114,7 +114,7 @@ def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) ->
 
 
 def _introduction(planted: Result, null: Result, public: str) -> str:
-    """Return the question, the answer, and how to read the figures, as HTML."""
+    """Return the question, the answer, and a guide to the figures, as HTML."""
     people = pl.read_parquet(planted.folder / f"data/datasets/politicians/{LANGUAGE}.parquet")
     genders = ("female", "male", "non-binary")
     counts = [people["gender"].eq(GENDERS.index(gender)).sum() for gender in genders]

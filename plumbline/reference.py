@@ -1,4 +1,4 @@
-"""Numbers that the papers report about public models, to compare results with."""
+"""Published estimates for public models, to compare results with."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
 
 
 def published(study: str = "") -> pl.DataFrame:
-    """Return numbers that the papers of the studies report about public models.
+    """Return published estimates for public models, from the papers of the studies.
 
-    They are of the papers' own data and of readings named `faithful` or `plug-in` here, and have no
-    intervals there: a result on the sample differs from them for more reasons than the model.
+    They are based on the papers' data and on readings named `faithful` or `plug-in` here, and have
+    no intervals: a result on the sample differs from them for more reasons than the model.
 
     - Stańczak et al. (2023), PLoS ONE 18(11), Tab 5 and Tab 8: shares of sentiments by architecture
       at the baseline size (and, of multilingual models, in Arabic), intercept and effect added.
     - Choenni et al. (2021), EMNLP, Table 4: change of mean rank correlation of emotions, one epoch.
     - Barriere and Cifuentes (2024), LREC-COLING, Tables 1 to 3: in points and percent.
     - Feng et al. (2023), ACL, Table 12: precision and recall of classifiers of RoBERTa by group, by
-      the corpus it was pretrained on further. They draw the places of models without numbers.
+      the corpus of further pretraining. The positions of models are in figures only.
 
     The table of ratings of Al Ali and Libovický (2024) is not included.
 
     Parameters
     ----------
     study
-        One of them; by default all that have numbers.
+        Name of a study; by default all that have numbers.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def published(study: str = "") -> pl.DataFrame:
     Raises
     ------
     UserError
-        If no numbers of the study are here.
+        If there are no numbers for the study.
 
     Examples
     --------
@@ -60,6 +60,6 @@ def published(study: str = "") -> pl.DataFrame:
     ]
     table = pl.read_csv(Path(__file__).with_name("published.csv"))
     table = pl.concat([table, pl.DataFrame(rows).select(table.columns)])
-    if study and study not in (known := table["study"].unique().sort().to_list()):
-        raise UserError(f"reference: no published numbers of {study!r}; of {', '.join(known)}")
+    if study and study not in (studies := table["study"].unique().sort().to_list()):
+        raise UserError(f"reference: no numbers for {study!r}; there are {', '.join(studies)}")
     return table.filter(study=study) if study else table

@@ -1,4 +1,4 @@
-"""The result of a study about a model: a sentence, tables, a plot, and results of its controls."""
+"""The result of a study on a model: summary, tables, plot, and results of the controls."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
 
     from plumbline.probes.site.headlines import Kind
 
-MOST = 30  # lines of a plot
+MOST = 30  # maximum lines of a plot
 
 
 @dataclass(frozen=True)
 class Result:
-    """The answer of a study about one model.
+    """The result of a study on one model.
 
     Attributes
     ----------
     study, model
         Their names.
     headline
-        A row for each test that the sentence is about: ``what``, estimate ``value`` with its
-        interval ``low`` to ``high``, clusters ``n``, ``p``, ``p_bh`` (Benjamini and Hochberg, over
-        the whole family of the analysis), and ``detectable``, the distance from the null that
-        would be found with power .8; ``unit`` and ``null`` of the value; and ``void``, why nothing
-        could be read there, if so. Sorted by p, then by distance.
+        A row for each test of the summary: ``what``, estimate ``value`` with its interval ``low``
+        to ``high``, clusters ``n``, ``p``, ``p_bh`` (Benjamini and Hochberg, over the complete
+        family of the analysis), and ``detectable``, the minimum detectable distance from the null
+        at power .8; ``unit`` and ``null`` of the value; and ``void``, the reason if nothing could
+        be measured. Sorted by p, then by distance.
     tables
         All tables of the analysis, by name, with labels as strings.
     main
@@ -57,9 +57,9 @@ class Result:
     provenance
         Model and revision, datasets and versions of libraries.
     confidence
-        Of the intervals.
+        Confidence level of the intervals.
     notes
-        What is to be known before it is read, such as languages that the model may not know.
+        Caveats, such as languages that the model may not know.
     """
 
     study: str
@@ -80,7 +80,7 @@ class Result:
         return self.tables[self.main]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the main table for pandas."""
+        """Return the main table as a pandas data frame."""
         with optional_library():
             return self.table.to_pandas()
 
@@ -91,28 +91,28 @@ class Result:
 
     @property
     def void(self) -> str:
-        """Return why nothing of the study could be read; "" where something was tested."""
+        """Return the reason why the study measured nothing; "" if anything was tested."""
         return "" if len(self.headline.drop_nulls("p_bh")) else reasons(self.headline)
 
     @property
     def summary(self) -> str:
-        """Return one sentence: the number of significant tests, the clearest, or the power."""
-        tested, found = self.headline.drop_nulls("p_bh"), self.found
+        """Return one sentence: number of significant tests and the clearest, or the power."""
+        tested, significant = self.headline.drop_nulls("p_bh"), self.found
         why = reasons(self.headline)
         if not len(tested) and why:
             return f"{self.model}: {VOID} of {self.study}: {why}."
         if not len(tested):
             return f"{self.model}: nothing of {self.study} could be tested; see the tables."
         things = f"{len(tested)} {self.kind.things} {self.kind.verb} (false discovery rate 5%)"
-        if len(found):
-            row = found.row(0, named=True)
+        if len(significant):
+            row = significant.row(0, named=True)
             null = f" (null: {number(row['null'])})" if row["null"] else ""
             clearest = f"{row['what']}: {interval(row)} {row['unit']}{null}"
-            text = f"{len(found)} of {things}; the clearest is {clearest}, adjusted p "
+            text = f"{len(significant)} of {things}; the clearest is {clearest}, adjusted p "
             text += p_value(row["p_bh"])
         else:
             units = tested.group_by("unit", maintain_order=True)
-            least = [(median_detectable(own["detectable"]), unit) for (unit,), own in units]
+            least = [(median_detectable(rows["detectable"]), unit) for (unit,), rows in units]
             shown = " or ".join(f"{number(x)} {unit}" for x, unit in least if x is not None)
             text = f"none of {things}; half of them would have " + (
                 f"been found with power .8 at {shown} from the null"
@@ -131,7 +131,7 @@ class Result:
         """Return the results of the control models, with the same settings.
 
         The positive control was trained on a language with a planted bias, the negative control on
-        the same without it. Their names are the keys. They run at the first access.
+        the same language without it. Keys are their names. They run at the first access.
         """
         return self._controls()
 
@@ -141,14 +141,14 @@ class Result:
         Parameters
         ----------
         width
-            In centimetres.
+            Width in centimetres.
         most
-            Lines at most: those with the smallest p.
+            Maximum number of lines, with the smallest p.
         """
         return Figure(self.svg(most=most), width)
 
     def svg(self, *, most: int = MOST) -> str:
-        """Return the same as SVG for a page of HTML, drawn as in the report."""
+        """Return the plot as SVG for an HTML page, in the style of the report."""
         rows = self.headline.drop_nulls("value").head(most).with_columns(found=is_significant())
         nulls = self.headline["null"].unique().to_list()
         return forest(
@@ -180,12 +180,12 @@ class Result:
         Parameters
         ----------
         width
-            Of the plot (SVG, PDF and PNG), in centimetres.
+            Width of the plot (SVG, PDF and PNG), in centimetres.
 
         Returns
         -------
         list
-            The files: labels are strings in all of them, so that R and Stata read them as they are.
+            Paths of the files; labels are strings in all of them, for R and Stata.
 
         Raises
         ------
@@ -221,11 +221,11 @@ class Result:
         return paths
 
     def _repr_html_(self) -> str:
-        """Show the sentence and the first rows in a notebook."""
+        """Show the summary and the first rows in a notebook."""
         return f"<p>{escape(self.summary)}</p>{self.headline.head(10)._repr_html_()}"
 
     def __str__(self) -> str:
-        """Return the sentence."""
+        """Return the summary."""
         return self.summary
 
 

@@ -1,6 +1,6 @@
 """The runs of a working folder: models, and the options of each study, in ``plumbline.yaml``.
 
-Responses and tables are in ``plumbline-results``. No file of a checkout is changed.
+Responses and tables are in ``plumbline-results``; no file of a checkout is changed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def read() -> dict[str, Any]:
 
 
 def plan(arguments: argparse.Namespace, *, again: bool = False) -> tuple[dict[str, Any], list[Run]]:
-    """Return the models of the folder and of a command, and a run for each that it names.
+    """Return the models of the folder and of a command, and a run for each model of the command.
 
     ``again``: whether a command without options repeats the model's last run.
     """
@@ -77,7 +77,7 @@ def plan(arguments: argparse.Namespace, *, again: bool = False) -> tuple[dict[st
 
 
 def execute(models: dict[str, Any], run: Run) -> Result:
-    """Return the result of a run, and record it; each set of options has a folder of its own."""
+    """Execute and record a run; each set of options has a separate folder."""
     study, name, language = (run[key] for key in KEY)
     entry = models.get(name, {"id": name})
     options = {key: value for key, value in run.items() if key not in KEY}
@@ -90,14 +90,14 @@ def execute(models: dict[str, Any], run: Run) -> Result:
         folder = read()
         if name in models:
             folder["models"].setdefault(name, entry)
-        folder["runs"] = [other for other in folder["runs"] if other != run] + [run]
+        folder["runs"] = [recorded for recorded in folder["runs"] if recorded != run] + [run]
         written = HEAD + yaml.safe_dump(folder, sort_keys=False, allow_unicode=True)
         write_bytes(FILE, written.encode())
     return result
 
 
 def label(run: Run) -> str:
-    """Return the model of a run with its language and options, as arguments of a command."""
+    """Format the model of a run with its language and options, as arguments of a command."""
     words = [run["model"]]
     for key, value in run.items():
         if value and key not in KEY[:2]:
@@ -109,7 +109,7 @@ def label(run: Run) -> str:
 
 
 def pairs_of(texts: list[str], option: str) -> list[tuple[str, str]]:
-    """Return names and values of arguments NAME=VALUE."""
+    """Split arguments NAME=VALUE."""
     pairs = [(name, value) for name, _, value in (text.partition("=") for text in texts)]
     for text, pair in zip(texts, pairs, strict=True):
         if not all(pair):
@@ -118,7 +118,7 @@ def pairs_of(texts: list[str], option: str) -> list[tuple[str, str]]:
 
 
 def _options(folder: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of a command, over those of the folder, that are not the defaults."""
+    """Return the options of a command and the folder that differ from the defaults."""
     settings = {}
     for key, text in pairs_of(arguments.set, "--set"):
         try:

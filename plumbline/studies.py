@@ -26,7 +26,7 @@ from plumbline.probes.site.headlines import HEADLINES
 from plumbline.result import Result
 from plumbline.workspace import FOLDERS, WORLDS, Workspace, entered, home
 
-STUDIES = HEADLINES  # what each is about, its probe, analysis and control models
+STUDIES = HEADLINES  # subject, probe, analysis and control models of each study
 LIBRARIES = ("plumbline", "torch", "transformers", "tokenizers", "polars", "pyarrow")
 COVERAGE = "coverage"  # folder next to the languages of the outputs of politicians
 FEW = 0.1  # share of words below which a vocabulary lacks a language
@@ -78,11 +78,10 @@ def ask(
         the bundled sample.
     settings
         Params other than the defaults, by dotted key, such as ``{"analysis.pmi.min_count": 3}``;
-        docs/params.md has all.
+        docs/params.md lists them.
     into
-        Folder for outputs and tables; by default one of the user's cache, or of PLUMBLINE_HOME.
-        Responses there, or in a folder next to it, are reused as long as nothing changed that they
-        depend on.
+        Folder for outputs and tables; by default in the user's cache, or in PLUMBLINE_HOME.
+        Responses there, or in a sibling folder, are reused while their inputs are unchanged.
 
     Raises
     ------
@@ -138,7 +137,7 @@ def ask(
 
 
 def politicians(model: Any, **options: Any) -> Result:
-    """Measure which words a model ranks first beside names of women and of men.
+    """Measure which words a model ranks first next to names of women and of men.
 
     Stańczak et al. (2023): pointwise mutual information of word and gender, and an exact test for
     each word. Options as of :func:`ask`.
@@ -149,7 +148,7 @@ def politicians(model: Any, **options: Any) -> Result:
 def stereotypes(model: Any, **options: Any) -> Result:
     """Measure recall of the attributes of groups that search engines suggest; see :func:`ask`.
 
-    Choenni et al. (2021): against recall of the lists of other groups of the category.
+    Choenni et al. (2021): compared with recall of the lists of other groups in the category.
     """
     return ask("stereotypes", model, **options)
 
@@ -187,7 +186,7 @@ def fitting(kind: str) -> list[str]:
 
 
 def _require_fit(study: str, target: Target, language: str | None, settings: Settings) -> None:
-    """Refuse a model of another kind, without the language, or without a judge of its text."""
+    """Refuse a model of an unsupported kind, or without the language or a judge for its text."""
     if study not in (fits := fitting(target.kind)):
         raise UserError(
             f"{study}: {target.name} is of kind {target.kind}, which this study does not support; "
@@ -205,7 +204,7 @@ def _require_fit(study: str, target: Target, language: str | None, settings: Set
 
 
 def _languages(study: str, target: Target, settings: Settings) -> list[str]:
-    """Return the languages of a study; for a control model, those that it was trained on."""
+    """Return the languages of a study; for a control model, those of its training."""
     probe, fields = STUDIES[study].probe, dict[str, Any]()
     probes = FOLDERS["probes"]
     for path in (*probes.glob("*/params.yaml"), *probes.glob("prompts/*.yaml")):
@@ -222,7 +221,7 @@ def _languages(study: str, target: Target, settings: Settings) -> list[str]:
 def control_language(
     study: str, name: str, language: str | None, settings: Settings
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return the language in which a control model runs, and a note if it is another one."""
+    """Return the language in which a control model runs, with a note if it differs."""
     languages = _languages(study, find(name), settings)
     if language in (None, *languages):
         return language, ()
@@ -232,7 +231,7 @@ def control_language(
 
 
 def _changes(study: str, target: Target, language: str | None, dtype: str) -> dict[str, Any]:
-    """Return the params of one model in one study alone."""
+    """Return the params that select one model in one study."""
     probe, name = STUDIES[study].probe, target.name
     changes: dict[str, Any] = {"controls.sets": [], f"assignments.{probe}": [name]}
     if target.entry is not None:
@@ -248,7 +247,7 @@ def _changes(study: str, target: Target, language: str | None, dtype: str) -> di
 
 
 def _run(workspace: Workspace, study: str, name: str, settings: Settings) -> dict[str, Any]:
-    """Run probe and analysis in a workspace; return headline, tables and facts of the result."""
+    """Run probe and analysis in a workspace; return the fields of the result."""
     headline = STUDIES[study]
     probe, analysis = headline.probe, headline.analysis
     prober: Any = importlib.import_module(module_of(probe))
@@ -293,16 +292,16 @@ def _run(workspace: Workspace, study: str, name: str, settings: Settings) -> dic
 
 
 def _respond(task: Any) -> None:
-    """Run a probe, unless its responses are here, or in a folder next to this one."""
+    """Run a probe, unless its responses exist here or in a sibling folder."""
     from plumbline.probes.core.run_probe import OUTPUTS, probe, request
 
     outputs = OUTPUTS / task.probe / task.name
     note = outputs.with_name(f".{task.name}.asked.json")
-    asked = json.dumps(request(task), sort_keys=True)
+    requested = json.dumps(request(task), sort_keys=True)
 
     def is_complete(path: Path) -> bool:
         stored = path.is_file() and (path.parent / task.name / front_matter.CARD).is_file()
-        return stored and path.read_text("utf-8") == asked
+        return stored and path.read_text("utf-8") == requested
 
     if is_complete(note):
         return
@@ -312,16 +311,16 @@ def _respond(task: Any) -> None:
         shutil.copytree(source.parent / task.name, outputs)
     else:
         probe(task.probe, task.name)
-    note.write_text(asked, encoding="utf-8")
+    note.write_text(requested, encoding="utf-8")
 
 
 def language_notes(outputs: Path) -> tuple[str, ...]:
-    """Return a note on the languages of a model for which none was named, if there are several.
+    """Return a note on the languages of a run without ``language``, if there are several.
 
     Parameters
     ----------
     outputs
-        Its responses, a folder for each language; of politicians with the coverage next to them.
+        Responses, one folder per language; for politicians also the folder of coverage.
     """
     names = {path.name for path in outputs.iterdir() if path.is_dir()} - {COVERAGE}
     if outputs.parent.name not in ("associations", "agreement") or len(names) == 1:

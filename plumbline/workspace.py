@@ -1,7 +1,7 @@
-"""A folder that the pipeline's own code runs in, for one model: no checkout, no DVC.
+"""A folder in which the pipeline runs for one model, without a checkout or DVC.
 
-It is laid out as the project is: params, samples, datasets, outputs, tables. Datasets of the
-samples, which come with the package, are built and validated once, and shared.
+It has the project's layout: params, samples, datasets, outputs, tables. Datasets of the bundled
+samples are built and validated once, and shared.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PACKAGE = Path(__file__).parent
-# A checkout has at its top what an installed package has inside.
+# In a checkout these are top-level folders; in an installed package they are inside it.
 FOLDERS = {
     name: Path(importlib.import_module(f"plumbline.{name}").__path__[0])
     for name in ("builders", "probes", "validation")
@@ -42,8 +42,8 @@ VALIDATED = SAMPLES / "validated.json"
 HOME = "PLUMBLINE_HOME"
 LOCK = threading.RLock()  # all threads of a process share its working folder
 BUILDING = ".building.lock"
-DIGESTS = Path("data/brought.json")  # sha256 of the datasets that a user named
-# where a name that is set may be new; elsewhere it must be there
+DIGESTS = Path("data/brought.json")  # sha256 of the user's datasets
+# settings with free names; elsewhere a key must exist
 OPEN = (["models"], ["assignments"], ["training", "pretrain", "corpora"])
 
 
@@ -59,9 +59,9 @@ class Workspace:
     Parameters
     ----------
     folder
-        Where it is laid out, or brought up to date.
+        Folder to create or update.
     changes
-        Params other than those of the package, by dotted key.
+        Params that differ from the package's, by dotted key.
     datasets
         Folders of built datasets, or ids of published ones, in place of the samples.
     """
@@ -78,8 +78,8 @@ class Workspace:
             if name not in DATASETS:
                 raise UserError(f"datasets: no dataset {name}; there are {', '.join(DATASETS)}")
             path = Path(where).expanduser().absolute()
-            known = path.is_dir() or isinstance(where, Path)
-            self.sources[name] = str(path if known else where)
+            is_folder = path.is_dir() or isinstance(where, Path)
+            self.sources[name] = str(path if is_folder else where)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             _write_params(self.folder, changes)
@@ -113,8 +113,8 @@ class Workspace:
                 self._require(name)
 
     def _drop_outdated(self) -> None:
-        """Remove the datasets here if the user's have changed."""
-        digests = {n: parquet.fingerprint(_fetched(n, at)) for n, at in self.sources.items()}
+        """Remove all datasets if the user's have changed."""
+        digests = {n: parquet.fingerprint(_fetched(n, path)) for n, path in self.sources.items()}
         if DIGESTS.is_file() and json.loads(DIGESTS.read_text("utf-8")) == digests:
             return
         for path in (*parquet.DATASETS.iterdir(), *parquet.VALIDATION.iterdir()):
@@ -125,7 +125,7 @@ class Workspace:
         write_bytes(DIGESTS, json.dumps(digests, sort_keys=True).encode())
 
     def _require(self, name: str) -> None:
-        """Build or copy a dataset, and validate it, unless it is here and valid."""
+        """Build or copy a dataset and validate it, unless it is already valid."""
         with contextlib.suppress(UserError):
             parquet.require_validated(name)
             return
@@ -153,13 +153,13 @@ class Workspace:
 
 @contextlib.contextmanager
 def entered(folder: Path) -> Iterator[None]:
-    """Work in a folder, as a command of the project does in the project's."""
+    """Make a folder the working directory."""
     with LOCK, contextlib.chdir(folder):
         yield
 
 
 def _shared() -> Path:
-    """Return the folder of the datasets of the samples: another for every version of the code."""
+    """Return the folder of the samples' datasets, which depends on the version of the code."""
     code = [*FOLDERS["builders"].rglob("*.py"), *FOLDERS["builders"].rglob("*.yaml")]
     code += [*FOLDERS["validation"].rglob("*.*"), *SAMPLES.glob("*/*/manifest.json")]
     sums = [hashlib.sha256(path.read_bytes()).digest() for path in sorted(code) if path.is_file()]
@@ -167,11 +167,11 @@ def _shared() -> Path:
 
 
 def _write_params(folder: Path, changes: Mapping[str, Any]) -> None:
-    """Write the params of the package, with some of them changed."""
+    """Write the package's params with changes."""
     trees = {folder / "params.yaml": params.parse(PROJECT / "params.yaml")}
     for pattern in params.BESIDE:
-        top, _, rest = pattern.partition("/")
-        for path in FOLDERS[top].glob(rest):
+        top, _, glob = pattern.partition("/")
+        for path in FOLDERS[top].glob(glob):
             trees[folder / top / path.relative_to(FOLDERS[top])] = params.parse(path)
     for key, value in changes.items():
         *above, last = key.split(".")
@@ -191,23 +191,23 @@ def _write_params(folder: Path, changes: Mapping[str, Any]) -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def _link(source: Path, at: Path) -> None:
-    """Make a folder appear elsewhere: as a link, or copied where links are not allowed."""
-    at.parent.mkdir(parents=True, exist_ok=True)
-    if at.is_symlink():
-        if at.resolve() == source.resolve():
+def _link(source: Path, target: Path) -> None:
+    """Link a folder, or copy it if links are not allowed."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.is_symlink():
+        if target.resolve() == source.resolve():
             return
-        at.unlink()
-    elif at.is_dir():
-        shutil.rmtree(at)
+        target.unlink()
+    elif target.is_dir():
+        shutil.rmtree(target)
     try:
-        at.symlink_to(source.resolve(), target_is_directory=True)
+        target.symlink_to(source.resolve(), target_is_directory=True)
     except OSError:
-        shutil.copytree(source, at)
+        shutil.copytree(source, target)
 
 
 def _fetched(name: str, where: str) -> Path:
-    """Return the folder of a built dataset, or of a published one, fetched."""
+    """Return the folder of a built dataset, or fetch a published one."""
     folder = Path(where).expanduser()
     if not folder.is_dir() and where.count("/") == 1 and not where.startswith((".", "~")):
         from plumbline.builders.release import hub
@@ -216,7 +216,7 @@ def _fetched(name: str, where: str) -> Path:
         folder = hub.fetch(repo, revision or "main", os.environ.get("HF_TOKEN"))
     if not (folder / front_matter.CARD).is_file() or not any(folder.glob("*.parquet")):
         raise UserError(
-            f"datasets: {name}: {folder} is no built dataset, with {front_matter.CARD} and "
+            f"datasets: {name}: {folder} is not a built dataset, with {front_matter.CARD} and "
             "parquet files; name such a folder, or the id of a published one"
         )
     return folder

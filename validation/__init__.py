@@ -1,1 +1,1 @@
-"""Validation: schema and floors become Great Expectations suites; nothing unvalidated is probed."""
+"""Validation of datasets: Great Expectations suites from schemas and floors."""

@@ -26,12 +26,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--accept",
         action="store_true",
-        help="record the datasets as the versions that later ones are held to, in "
-        "validation/accepted.json; look at what a validation says of them first",
+        help="record the datasets as reference versions for later ones, in "
+        "validation/accepted.json; read their validation first",
     )
     cli.options(parser)
-    given = parser.parse_args(arguments)
-    return cli.run(given, lambda: _run(given.command, accept=given.accept))
+    parsed = parser.parse_args(arguments)
+    return cli.run(parsed, lambda: _run(parsed.command, accept=parsed.accept))
 
 
 def _run(names: list[str], *, accept: bool) -> None:

@@ -1,7 +1,7 @@
-"""A dataset held to its last accepted version: its size, its shares, and rows drawn by their keys.
+"""Comparison of a dataset with its last accepted version: size, shares, and a sample of rows.
 
-``accepted.json`` has a profile of each config of each version that somebody accepted, by dataset
-and the snapshots that it was made of, whatever their day: samples are not held to real data.
+``accepted.json`` has a profile of each config of each accepted version, by dataset and undated
+snapshots, so that samples are not compared with real data.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from plumbline.builders.core.snapshot import write_bytes
 from plumbline.validation.suite import Table, frames, listed, schema_of
 
 FILE = Path(__file__).parent / "accepted.json"
-DRAWN = 60  # rows of a config that are kept by the hashes of their keys and values
-DIGITS = 3  # kept from the hash of a value: one in 4096 changes is not seen
-OPEN = ("redistributable", "simulated")  # no hash is kept of rows that a column marks as others'
-FEW = 25  # distinct values of a string that has shares
-# How unlike the accepted version a dataset may be in any config and column; two standard errors
-# are added to each share.
-ROWS = 0.2  # rows more or fewer, as a share of those before
-SHARE = 0.05  # by which the share of a label, a value or nulls differs
-GONE = 0.5  # share of the drawn keys that are gone
-CHANGED = 0.05  # share of the drawn rows with another value in a column
+DRAWN = 60  # rows of a config sampled by the hash of their keys
+DIGITS = 3  # stored digits of the hash of a value: one in 4096 changes is missed
+OPEN = ("redistributable", "simulated")  # rows where such a column is false are not sampled
+FEW = 25  # maximum number of distinct values of a string with shares
+# Tolerances for the difference from the accepted version, in any config and column; two standard
+# errors are added to those of shares.
+ROWS = 0.2  # relative change of the number of rows
+SHARE = 0.05  # change of the share of a label, a value or nulls
+GONE = 0.5  # share of the sampled keys that are missing
+CHANGED = 0.05  # share of the sampled rows with a changed value in a column
 
 Compared = tuple[str, str, float, float, float]  # column, what, before, now, tolerance
 
@@ -53,7 +53,7 @@ def tables(schema: Schema, folder: Path) -> list[Table]:
 
 
 def accept(name: str) -> str:
-    """Record a dataset as the version that later ones are held to, and return which it is.
+    """Record a dataset as the reference for later versions; return its key in ``accepted.json``.
 
     Raises UserError if it is not built, or its files do not state their inputs.
     """
@@ -61,7 +61,7 @@ def accept(name: str) -> str:
     parquet.configs(folder)
     profiles = json.loads(FILE.read_text("utf-8"))
     if not (version := _version(folder)):
-        raise UserError(f"{folder}: does not say what it was made of; build it again")
+        raise UserError(f"{folder}: does not state its inputs; build it again")
     profiles[version] = {
         config: profile(schema.config(config), frame) for config, frame in frames(folder)
     }
@@ -71,13 +71,13 @@ def accept(name: str) -> str:
 
 
 def _version(folder: Path) -> str:
-    """Return the dataset and its snapshots, without their days; "" if they are not known."""
+    """Return the dataset and its snapshots, without dates; "" if they are unknown."""
     sources = {re.sub(r"/[^/]*\d{4}-\d\d-\d\d[^/]*(/|$).*", "", path) for path in _inputs(folder)}
     return f"{folder.name} of {', '.join(sorted(sources))}" if sources else ""
 
 
 def _inputs(folder: Path) -> Iterator[str]:
-    """Yield the paths of the manifests that a dataset, or those it is made of, was made of."""
+    """Yield the paths of the manifests from which a dataset was built, also indirectly."""
     try:
         paths = inputs_of(next(iter(sorted(folder.glob("*.parquet")))))
     except (StopIteration, UserError):
@@ -88,7 +88,7 @@ def _inputs(folder: Path) -> Iterator[str]:
 
 
 def profile(schema: Schema, frame: pl.DataFrame) -> dict[str, Any]:
-    """Return a config's size, shares of values and hashes of drawn rows."""
+    """Return a config's size, shares of values and hashes of sampled rows."""
     allowed = frame.filter(*(c for c in OPEN if c in frame)).select(schema.key)
     hashes = sorted(_hash(*key) for key in allowed.rows())[:DRAWN]
     shares = {c.name: _shares(c, frame) for c in schema.columns}
@@ -101,9 +101,9 @@ def profile(schema: Schema, frame: pl.DataFrame) -> dict[str, Any]:
 
 
 def _values(schema: Schema, frame: pl.DataFrame, hashes: Iterable[str]) -> dict[str, str]:
-    """Return short hashes of the stable values of rows, by those of their keys."""
+    """Return short hashes of the stable values of rows, by the hashes of their keys."""
     columns = _stable(schema)
-    places = {_hash(*key): place for place, key in enumerate(frame.select(schema.key).rows())}
+    places = {_hash(*key): index for index, key in enumerate(frame.select(schema.key).rows())}
     indices = {key: places[key] for key in hashes if key in places}
     rows = frame[list(indices.values())].select(columns).rows() if columns else [()] * len(indices)
     values = ("".join(_hash(value)[:DIGITS] for value in row) for row in rows)
@@ -111,7 +111,7 @@ def _values(schema: Schema, frame: pl.DataFrame, hashes: Iterable[str]) -> dict[
 
 
 def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:
-    """Return the shares of a column's values, if it has few, or of nulls."""
+    """Return the shares of a column's values, if they are few, or of nulls."""
     values, size = frame[column.name], max(1, len(frame))
     scale = column.kind in ("int32", "int64") and column.maximum is not None
     if not scale and column.kind not in ("label", "bool", "strings", "string"):
@@ -127,8 +127,8 @@ def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:
 
 
 def _stable(schema: Schema) -> list[str]:
-    """Return the columns with the same value in the next version: no key, count or estimate."""
-    by_seed = any(c.name == "draw" for c in schema.columns)  # by a seed
+    """Return the columns with constant values across versions: no key, count or estimate."""
+    by_seed = any(c.name == "draw" for c in schema.columns)
     return [
         c.name
         for c in schema.columns
@@ -146,7 +146,7 @@ def _hash(*values: object) -> str:
 
 
 def _compare(schema: Schema, frame: pl.DataFrame, before: dict[str, Any]) -> Iterator[Compared]:
-    """Yield column, what is compared, both values and the tolerance."""
+    """Yield column, statistic, both values and the tolerance."""
     rows, size = before["rows"], min(len(frame), before["rows"])
     yield "", "rows", float(rows), float(len(frame)), ROWS * rows
     for column, shares in before["shares"].items():
@@ -168,6 +168,6 @@ def _compare(schema: Schema, frame: pl.DataFrame, before: dict[str, Any]) -> Ite
 
 
 def _twice_the_error(share: float, rows: int) -> float:
-    """Return two standard errors of the difference of two shares of so many rows."""
+    """Return two standard errors of the difference of two shares, each of this number of rows."""
     rows = max(rows, 1)
     return 2 * math.sqrt(2 * max(share * (1 - share), 1 / (4 * rows)) / rows)

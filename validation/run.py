@@ -1,4 +1,4 @@
-"""Running a dataset's suites in Great Expectations, and saying what came out."""
+"""Running a dataset's suites in Great Expectations, and reporting the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.validation import accepted, suite, texts
 
-os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it would call home; must stand before the import
+os.environ["GX_ANALYTICS_ENABLED"] = "false"  # telemetry; must be set before the import
 
 import great_expectations as gx
 import great_expectations.expectations as gxe
@@ -31,9 +31,9 @@ logging.getLogger("great_expectations").setLevel(logging.ERROR)
 
 
 def validate_all(names: list[str]) -> None:
-    """Validate datasets, in a process for each core, and print a line for each.
+    """Validate datasets, with one process per core, and print a line for each.
 
-    Raises UserError with all that failed: one that does must not hide what the others say.
+    Raises UserError with all failures, after all datasets were validated.
     """
     processes = min(len(os.sched_getaffinity(0)), len(names))
     if processes > 1:
@@ -59,12 +59,12 @@ def _problem(name: str) -> str:
 def validate(name: str) -> dict[str, Any]:
     """Check ``data/datasets/NAME`` and write ``data/validation/NAME.json``.
 
-    Returned: the report: deterministic, the same for the same bytes and params.
+    Returned: the report, deterministic for given bytes and params.
 
-    Raises UserError with every expectation that is not met.
+    Raises UserError with all expectations that are not met.
     """
     context, reports, failures, warnings = _context(), {}, [], 0
-    read = parquet.fingerprint(parquet.DATASETS / name)  # before: what changes since is not checked
+    read = parquet.fingerprint(parquet.DATASETS / name)  # before the checks
     for table in plan(name):
         batch, suite, parameters = _parts(context, table)
         result = batch.get_batch(parameters).validate(suite, result_format=_format(table))
@@ -79,7 +79,7 @@ def validate(name: str) -> dict[str, Any]:
     if failures:
         raise UserError(
             "\n  ".join([f"{name} failed {len(failures)} expectation(s):", *failures])
-            + f"\n  Mend the source, or the floors under validation.{name} in params.yaml"
+            + f"\n  Fix the source, or the floors under validation.{name} in params.yaml"
         )
     facts = {"dataset": name, "success": True, "fingerprint": read}
     report = facts | {"warnings": warnings, "tables": reports}
@@ -89,7 +89,7 @@ def validate(name: str) -> dict[str, Any]:
 
 
 def render(names: list[str]) -> Path:
-    """Render Data Docs of all suites under ``data/docs`` and return the index page."""
+    """Render the Data Docs of all suites under ``data/docs``; return the index page."""
     context = _context()
     store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(DOCS.resolve())}
     site = {"class_name": "SiteBuilder", "store_backend": store}
@@ -138,7 +138,7 @@ def _parts(context: Any, table: Table, prefix: str = "") -> tuple[Any, Any, dict
             **check.arguments, severity="warning" if check.warning else "critical"
         )
         for check in table.checks
-    ]  # all at once: each that is added later stores the suite anew
+    ]  # together: adding one later stores the suite again
     suite = gx.ExpectationSuite(name=name, expectations=expectations)
     pandas = frame.to_pandas(use_pyarrow_extension_array=True)
     return asset.add_batch_definition_whole_dataframe(name), suite, {"dataframe": pandas}
@@ -153,7 +153,7 @@ def _format(table: Table) -> dict[str, Any]:
 
 
 def _tidy(outcome: Any, key: list[str]) -> dict[str, Any]:
-    """Return of a result what is the same in every run, and its severity."""
+    """Return the deterministic part of a result, with its severity."""
     config = outcome.expectation_config
     if (outcome.exception_info or {}).get("raised_exception"):
         raise UserError(f"{config.type} could not run: {outcome.exception_info}")

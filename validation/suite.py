@@ -1,7 +1,7 @@
-"""From a schema and params to expectations, and the frames that they are held against.
+"""Expectations from a schema and params, and the frames to which they are applied.
 
-A check across rows or configs is a frame with a column that says for each row whether it holds;
-so that shares and offending rows come out the same way for every kind of check.
+A check across rows or configs is a frame with a boolean column for each rule, so that shares and
+offending rows are reported in the same way for all checks.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ from plumbline.builders.core.schema import Schema
 
 
 class Params(Section):
-    """Floors and ceilings of one dataset."""
+    """Floors and ceilings for one dataset."""
 
     rows_min: dict[str, int] = Field(description="fewest rows, for each config")
     counts_min: dict[str, dict[str, dict[str, int]]] = Field(
         default_factory=dict,
-        description="fewest rows with a value of a column, by config (`*`: each), column, value; "
+        description="minimum rows with a value of a column, by config (`*`: each), column, value; "
         "a list counts once for each of its values. Names of several columns, and their values, "
-        "stand with spaces between them",
+        "are separated by spaces",
     )
     rejects_max_share: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
         default_factory=dict,
         description="largest share of the input that may be rejected, by beginning of the reason; "
-        "of other reasons none",
+        "0 for other reasons",
     )
     damaged_max_share: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="largest share of a column's strings that break one rule, such as markup, "
+        description="largest share of a column's strings that violate one rule, such as markup, "
         "mojibake, invisible or control characters, or no letter",
     )
     dated_from: date = Field(
-        date(1900, 1, 1), description="first day of any date; the last is that of the retrieval"
+        date(1900, 1, 1), description="earliest date; the latest is the date of retrieval"
     )
     near_max_share: float = Field(
-        0.0, ge=0, le=1, description="largest share of texts with a near copy in another split"
+        0.0, ge=0, le=1, description="largest share of texts with a near-duplicate in another split"
     )
     odd_max_share: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="largest share of rows that a rule between columns or rows does not hold for",
+        description="largest share of rows that violate a rule between columns or rows",
     )
 
 
@@ -74,7 +74,7 @@ class Check(NamedTuple):
 
 @dataclass
 class Table:
-    """A frame to be checked: one config of the dataset, or a frame derived from several."""
+    """A frame to be checked: one config of the dataset, or derived from several."""
 
     name: str
     frame: pl.DataFrame | Path
@@ -92,10 +92,10 @@ def checked(
     shares: Mapping[str, float] | None = None,
     warn: Collection[str] = (),
 ) -> Table:
-    """Return a table whose first columns name a row, and whose others must be true.
+    """Return a table whose first ``key`` columns identify a row, and whose others must be true.
 
-    ``shares``: smallest share of the rows in which a column is true, where that is not all of them.
-    ``warn``: columns that only warn.
+    ``shares``: minimum share of rows in which a column is true, by column; the default is 1.
+    ``warn``: columns whose failure is a warning.
     """
     rules = frame.columns[key:]
     frame = frame.with_columns(pl.col(rules).fill_null(value=False)) if rules else frame
@@ -107,7 +107,7 @@ def checked(
 
 
 def listed(name: str, columns: str, rows: Sequence[Row], key: int) -> Table:
-    """Return :func:`checked` of rows; the names of the columns stand in one text."""
+    """Return :func:`checked` on rows; ``columns``: names separated by spaces."""
     frame = pl.DataFrame(rows, columns.split(), orient="row", infer_schema_length=None)
     return checked(name, frame, key)
 
@@ -117,10 +117,10 @@ FILLED |= dict.fromkeys(("label", "int32", "int64"), -1)
 
 
 def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the rows of each config, in the columns that the schema of the dataset has.
+    """Yield the rows of each config, with the columns of the dataset's schema.
 
-    A column that is missing or cannot be cast is null, and nulls that must not be are what no value
-    is: the checks of the schema say so, and all others go on.
+    A missing column, or one that cannot be cast, is null; nulls of other columns get a neutral
+    value. The checks of the schema report them, and the other checks still run.
     """
     for config, frame in front_matter.frames(folder):
         schema = schema_of(folder.name).config(config)
@@ -146,17 +146,17 @@ def schema_of(name: str) -> Schema:
 
 
 def same(column: str, by: str) -> pl.Expr:
-    """Tell rows whose column has one value among all with the same value of another."""
+    """Return True for rows whose group, by another column, has a single value of the column."""
     return pl.col(column).n_unique().over(by) == 1
 
 
 def once(column: str) -> pl.Expr:
-    """Tell rows whose list has no value twice."""
+    """Return True for rows whose list has no repeated value."""
     return pl.col(column).list.n_unique() == pl.col(column).list.len()
 
 
 def retrieved(folder: Path) -> date:
-    """Return the last day on which something that a dataset was made of was retrieved, or today."""
+    """Return the latest retrieval date of a dataset's sources, or today."""
     facts = folder / front_matter.FACTS
     sources = json.loads(facts.read_text(encoding="utf-8"))["sources"] if facts.is_file() else []
     days = (source["retrieved"] for source in sources)
@@ -165,7 +165,7 @@ def retrieved(folder: Path) -> date:
 
 
 def own_tables(module: ModuleType, params: Params, folder: Path) -> list[Table]:
-    """Return the checks of a dataset's own module: of each config, and across them."""
+    """Return the checks of a dataset's module, per config and across configs."""
     checks: list[Table] = []
     for config, frame in frames(folder):
         checks += module.tables(params, config, frame)
@@ -173,7 +173,7 @@ def own_tables(module: ModuleType, params: Params, folder: Path) -> list[Table]:
 
 
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
-    """Return the checks that follow from schema and params alone, for every config."""
+    """Return the checks derived from schema and params, for each config."""
     by_config: list[Table] = []
     types: list[Row] = []
     finite: list[Row] = []
@@ -216,7 +216,7 @@ COUNTS = "config column value rows floor over_floor"
 
 
 def _count(schema: Schema, frame: pl.DataFrame, names: list[str]) -> dict[str, int]:
-    """Return the number of rows by the values of some columns, with spaces between them."""
+    """Count rows by the values of columns, joined by spaces."""
     lists = [name for name in names if isinstance(frame.schema[name], pl.List)]
     rows = frame.explode(lists) if lists else frame
     texts = [
@@ -250,10 +250,10 @@ def _columns(schema: Schema) -> list[Check]:
 
 
 def _rejects(params: Params, folder: Path) -> Table:
-    """Hold the share of rejected input rows to its ceilings, by config and reason."""
+    """Compare the share of rejected input rows with its ceilings, by config and reason."""
     rejects = (
         pl.scan_parquet(folder / store.REJECTS)
-        .filter(pl.col("reason") != REMOVED)  # whoever asks is taken out, however many they are
+        .filter(pl.col("reason") != REMOVED)  # removal requests have no ceiling
         .group_by("config", "reason")
         .agg(pl.col("number").sum())
         .sort("config", "reason")

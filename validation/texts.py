@@ -1,8 +1,8 @@
-"""What holds of the strings of every dataset, by what its schema says of a column.
+"""Checks of the strings of every dataset, by the columns of its schema.
 
-Strings are clean: composed, without spaces, control characters or marks that nobody sees, without
-markup and without text decoded from the wrong bytes. Prose is in the language of its config, by its
-script and its function words, and no text stands in two splits, however it is spelled or stopped.
+Strings are clean: in NFC, without extra spaces, control or invisible characters, markup, or
+mojibake. Prose is in the language of its config, by script and function words, and no text is in
+two splits, regardless of case and punctuation.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.readers.table import script_of
 from plumbline.validation.suite import Params, Table, frames, listed, retrieved
 
-READ = 5_000  # texts of a config whose language is judged, evenly taken from all
+READ = 5_000  # evenly spaced texts of a config whose language is judged
 LETTER = r"\p{L}"
-INVISIBLE = (  # joiners are letters' own business, but for scripts that have none to join
+INVISIBLE = (  # joiners only in scripts without joining letters
     r"[\x{AD}\x{200B}\x{200E}\x{200F}\x{202A}-\x{202E}\x{2060}-\x{206F}\x{FEFF}\x{FFF9}-\x{FFFB}]"
     r"|[\p{Latin}\p{Cyrillic}\p{Greek}\p{Han}][\x{200C}\x{200D}]"
 )
 TAGS = "a|b|blockquote|body|br|div|em|font|h[1-6]|head|html|i|iframe|img|li|meta|ol|p|pre|script|"
 TAGS += "span|strong|style|sub|sup|table|td|tr|u|ul"
 MARKUP = rf"(?i)</?(?:{TAGS})(?:\s[^<>]*)?/?>|&(?:#\d{{1,7}}|#x[0-9a-f]{{1,6}}|[a-z]{{2,8}}\d?);"
-# What bytes of UTF-8 look like in Latin-1 and Windows-1252. Of letters that are often beside such a
-# sign in French, several characters must be wrong.
+# Bytes of UTF-8 decoded as Latin-1 or Windows-1252. Letters that often precede such a sign in
+# French count only if several characters are wrong.
 _REST = r"[\x{80}-\x{BF}€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]"
 MOJIBAKE = (
     rf"\x{{FFFD}}|[ÃÂÄÅ]{_REST}|(?:[ÎÏÐÑØÙÚÛ]{_REST}){{2}}|â[\x{{80}}-\x{{83}}€‚]{_REST}"
@@ -36,7 +36,7 @@ MOJIBAKE = (
 NOTHING = r"^(?:N/A|n/a|#N/A|<NA>|NaN|nan|None|NULL|undefined|\[deleted\]|\[removed\]|[?#-]+)$"
 MIXED = r"\p{Latin}[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\p{Latin}"
 CUT = r"(?:…|\.\.\.|[,(\-–&])$"
-WORDS = {  # frequent words that tell languages in Latin letters apart
+WORDS = {  # function words that distinguish languages in Latin script
     "cs": "aby ale být by jako je jeho jejich jsou která které který lidé mají měl mělo na nebo "
     "není od podle pro při se si to ve za že",
     "de": "auch auf dem den der die das ein eine für ich ist mit nicht sich sind und von wird zu",
@@ -58,7 +58,7 @@ FOREIGN = 0.02  # largest share of texts judged another language
 
 
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
-    """Return the numbers of strings that break each rule, by config and column."""
+    """Count the strings that violate each rule, by config and column."""
     clean, spoken, dates, copies = [], [], [], []
     until = retrieved(folder)
     for config, frame in frames(folder):
@@ -104,7 +104,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
 
 
 def _rules(column: Column) -> dict[str, pl.Expr]:
-    """Return the faults that a string of a column must not have, by the name of the rule."""
+    """Return the expressions that are true for a violation, by name of the rule."""
     text = pl.col(column.name)
     lines = column.prose == "lines"
     single = text.str.replace_all(r"\s+", " ")
@@ -133,7 +133,7 @@ def _rules(column: Column) -> dict[str, pl.Expr]:
 
 
 def _language(config: str, frame: pl.DataFrame) -> str:
-    """Return the language a config is named after, else that most rows name, or are in."""
+    """Return the language in a config's name, or else that of most rows."""
     last = config.rpartition("-")[2]
     if re.fullmatch(r"[a-z]{2}", last) and script_of(last):
         return last
@@ -145,7 +145,7 @@ def _language(config: str, frame: pl.DataFrame) -> str:
 
 @lru_cache
 def foreign(column: str, language: str) -> pl.Expr:
-    """Tell a text in another script or, in Latin letters, with another language's words."""
+    """Return True for a text in another script or, in Latin script, another language."""
     text = pl.col(column)
     letters = text.str.count_matches(LETTER)
     script = script_of(language)
@@ -159,14 +159,14 @@ def foreign(column: str, language: str) -> pl.Expr:
 
 
 def _shouted(column: str) -> pl.Expr:
-    """Tell a text, longer than an abbreviation, that is in capitals alone."""
+    """Return True for a text in capitals that is longer than an abbreviation."""
     text = pl.col(column)
     capitals = (text == text.str.to_uppercase()) & (text != text.str.to_lowercase())
     return capitals & (text.str.count_matches(LETTER) > ABBREVIATION)
 
 
 def _counts(column: str) -> list[pl.Expr]:
-    """Return the numbers of function words of each language in a text."""
+    """Count the function words of each language in a text."""
     low = pl.col(column).str.to_lowercase()
     either = ((name, "|".join(words.split())) for name, words in WORDS.items())
     return [low.str.count_matches(rf"\b(?:{words})\b").alias(name) for name, words in either]

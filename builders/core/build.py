@@ -1,4 +1,4 @@
-"""One build: params, snapshot, rows, and what the card is made of."""
+"""One build: params, snapshot, rows, and the facts for the card."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import Snapshot, manifest_digests
 
-SECTION = ("datasets", "derived")  # of the params: made of one snapshot, or of several things
+SECTION = ("datasets", "derived")  # section of params: built from one snapshot, or from several
 
 
 def build(name: str, module: ModuleType) -> parquet.Counts:
     """Build a dataset into ``data/datasets/NAME``.
 
-    A dataset is made of the snapshot that its params name; where its module has ``SOURCES``, of one
-    snapshot of each of them; or, where it has ``INPUTS``, of the folders of those datasets, which
-    must be validated.
+    A dataset is built from the snapshot in its params; if its module has ``SOURCES``, from one
+    snapshot of each; if it has ``INPUTS``, from the folders of those datasets, which must be
+    validated.
 
-    Raises UserError if params, snapshot or removal list are wrong, an input is not validated, or
-    nothing is left of a config.
+    Raises UserError if params, snapshot or removal list are invalid, an input is not validated, or
+    a config has no rows.
     """
     inputs, snapshot_sources = getattr(module, "INPUTS", ()), getattr(module, "SOURCES", ())
     params: Any = section(f"{SECTION[bool(inputs or snapshot_sources)]}.{name}", module.Params)
     folder = parquet.DATASETS / name
-    made_of: Any  # what the module builds from
+    made_of: Any  # input of the module
     if inputs:
         made_of = {dataset: parquet.require_validated(dataset) for dataset in inputs}
         sources = [front_matter.source(made_of[d], f"dataset {d}") for d in inputs]

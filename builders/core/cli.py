@@ -1,4 +1,4 @@
-"""What all commands share: options for messages, errors as one sentence, exit statuses."""
+"""Shared by all commands: options for messages, one-line errors, exit statuses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FINE, WRONG, FAULT, STOPPED = 0, 1, 70, 130  # argparse itself ends with 2
 
 
 def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = None) -> None:
-    """Give a program and each of its commands the options for messages."""
+    """Add the options for messages to a program and each of its commands."""
     from argparse import SUPPRESS
 
     for command in (parser, *dict((commands and commands.choices) or {}).values()):
@@ -33,10 +33,10 @@ def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = 
 
 
 def run(arguments: argparse.Namespace, do: Callable[[], int | None]) -> int:
-    """Run a command and return its exit status (``docs/failures.md``), or what it returns.
+    """Run a command and return its own status, or an exit status of ``docs/failures.md``.
 
-    A :class:`UserError` becomes one line on standard error; so does a fault in the program, since
-    where it came from is of use to its authors alone.
+    A :class:`UserError` is printed as one line on standard error; so is a fault in the program,
+    since its traceback is of use to the authors alone.
     """
     if getattr(arguments, "traceback", False):
         os.environ[TRACEBACK] = "1"
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace, do: Callable[[], int | None]) -> int:
     try:
         status = do() or FINE
         sys.stdout.flush()
-    except BrokenPipeError:  # of `| head`: nobody reads on, and Python must not say so at its end
+    except BrokenPipeError:  # the reader, such as `| head`, has ended; Python must not warn at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except UserError as problem:
         return _tell(WRONG, str(problem))
@@ -67,7 +67,7 @@ def _fault(error: Exception) -> int:
 
 
 def _tell(status: int, message: str) -> int:
-    """Report how a command ended, and its origin if that is requested."""
+    """Print the error of a command, with its traceback if that is requested."""
     if status != STOPPED:
         message = f"error: {message}"
         if os.environ.get(TRACEBACK):

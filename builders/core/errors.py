@@ -1,7 +1,7 @@
-"""Errors, warnings and progress on standard error, and secrets, which are in no message or file.
+"""Errors, warnings and progress on standard error; secrets are masked in messages and files.
 
-The token for the Hub and the keys of model servers are registered where they are read. Others are
-unknown here, so that params may not hold any.
+The Hub token and the keys of model servers are registered where they are read. Other secrets are
+unknown here, and params must not contain any.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 FULL = re.compile("No space left on device|Disk quota exceeded|File too large")
 HUB = "HF_ENDPOINT"
 SHORTEST = 8  # characters of a secret; the shorter keys of local servers are words
-SECRET = re.compile(  # of others, in params
+SECRET = re.compile(  # unregistered secrets in params
     r"(?i)://[^\s/@?#]+@"  # a password in an address, a signature or token behind it, a token
     r"|[?&;](?:[\w-]*token|api[_-]?key|key|auth|password|passwd|pwd|secret|sig|[\w-]*signature)=[^&{]"
     r"|\b(?:hf_|sk-|gh[opusr]_|github_pat_|glpat-)[\w-]{16,}"
@@ -36,7 +36,7 @@ secrets: set[str] = set()
 
 
 class UserError(Exception):
-    """Something a user can mend: what is wrong, where, and what to do, in one sentence.
+    """An error that a user can fix; its message states place, problem and action.
 
     Commands print it without a traceback and exit with status 1. Registered secrets are masked.
     """
@@ -47,7 +47,7 @@ class UserError(Exception):
 
 @contextmanager
 def reading(where: object, advice: str) -> Iterator[None]:
-    """Make a UserError of what is wrong with a file; ``then`` is what a user may do."""
+    """Turn an error in reading a file into a UserError; ``advice`` is the user's action."""
     try:
         yield
     except (ValueError, OSError) as error:
@@ -55,9 +55,9 @@ def reading(where: object, advice: str) -> Iterator[None]:
 
 
 def unwritten(error: BaseException) -> str:
-    """Return advice on a disk that is full or cannot be written, "" for an error of another kind.
+    """Return advice on a disk that is full or not writable, "" for other errors.
 
-    Libraries put the system's own words into errors of other kinds.
+    Libraries wrap the system's message in errors of other classes.
     """
     if isinstance(error, PermissionError):
         return f"{error.filename}: may not be read or written; change its permissions"
@@ -73,9 +73,9 @@ def unwritten(error: BaseException) -> str:
 
 
 def lacking(error: ModuleNotFoundError) -> str:
-    """Return advice to install a missing module, or "" where it is one of ours.
+    """Return advice to install a missing module, or "" if it belongs to this project.
 
-    Extras have what not every use needs; ``pip install 'plumbline[EXTRA]'`` adds one.
+    A module of an extra is installed by ``pip install 'plumbline[EXTRA]'``.
     """
     from importlib.metadata import requires
 
@@ -109,21 +109,21 @@ def keep(secret: str | None) -> None:
         secrets.add(secret)
 
 
-def mask(text: str, own: str = "") -> str:
-    """Return a text without the registered secrets, and without that of the caller."""
-    for secret in sorted({*secrets, own} - {""}, key=len, reverse=True):
+def mask(text: str, token: str = "") -> str:
+    """Replace the registered secrets, and the caller's token, in a text."""
+    for secret in sorted({*secrets, token} - {""}, key=len, reverse=True):
         text = text.replace(secret, "[secret]")
     return text
 
 
 def in_the_open(address: str) -> bool:
-    """Return whether others can read what is sent to an address: http, but to this machine."""
+    """Return True if requests to an address are unencrypted and leave this machine."""
     parts = urlsplit(address)
     return parts.scheme != "https" and parts.hostname not in ("localhost", "127.0.0.1", "::1")
 
 
 def wrong_hub(token: str | None) -> str:
-    """Register the token for the Hub, and return what is wrong with the Hub's address, or ""."""
+    """Register the Hub token; return the fault in the Hub's address, or ""."""
     keep(token)
     address = os.environ.get(HUB) or ""
     if address and token and in_the_open(address):
@@ -132,12 +132,12 @@ def wrong_hub(token: str | None) -> str:
 
 
 T = TypeVar("T")
-PATIENCE = 2.0  # seconds: what is done by then shows no bar
-ALONE = {"PLUMBLINE_CORES": "1", "OMP_NUM_THREADS": "1"}  # of processes that have a core each
+PATIENCE = 2.0  # seconds before a bar is shown
+ALONE = {"PLUMBLINE_CORES": "1", "OMP_NUM_THREADS": "1"}  # environment of one process per core
 
 
 def warn(message: str) -> None:
-    """Report something that does not stop a command."""
+    """Print a warning on standard error."""
     tqdm.write(f"warning: {message}", file=sys.stderr)
 
 
@@ -150,7 +150,7 @@ class Bar(tqdm):  # type: ignore[type-arg]
 
 @contextmanager
 def during(task: str) -> Iterator[None]:
-    """Name on a terminal what is being done, where it cannot be counted."""
+    """Show the name of a task without a measure of progress, on a terminal."""
     with Bar(desc=task, bar_format="{desc}", unit="", delay=0, leave=False):
         yield
 
@@ -161,15 +161,15 @@ def each(
     number: int,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[tuple[int, T]]:
-    """Call a function with each of several arguments, in a number of new processes.
+    """Call a function with each tuple of arguments, in a number of new processes.
 
-    They end with this one, however it ends: else they would wait for work for ever.
+    The processes end when this one ends; otherwise they would wait for work forever.
 
-    ``environment``: variables that they have besides, set before they import what reads them.
+    ``environment``: additional variables, set before the modules that read them are imported.
 
-    Yields what it returns, in no order, each with its place among the arguments.
+    Yields the index of the arguments and the result, as calls are completed.
 
-    Raises Exception as raised in a call, and UserError if a process was killed.
+    Raises the exception of a call, and UserError if a process was killed.
     """
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
@@ -183,8 +183,8 @@ def each(
                 yield places[done], done.result()
         except BrokenProcessPool as error:
             raise UserError(
-                "a process that worked for this one was killed, as where memory is short; run the "
-                "same command again, it continues where it can"
+                "a worker process was killed, perhaps for lack of memory; run the same command "
+                "again, it continues where it can"
             ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -1,7 +1,7 @@
-"""What a folder of parquet files states about itself, written with the rows.
+"""Metadata of a folder of parquet files, written with the rows.
 
-``build.json`` holds what a card needs and the rows lack: schemas, sources, version and the command
-that makes the folder again. ``README.md`` is its YAML front matter alone, which is all that
+``build.json`` has the facts of a card that are not in the rows: schemas, sources, version and the
+command that rebuilds the folder. ``README.md`` is YAML front matter only, which is all that
 ``datasets.load_dataset`` reads; ``release.card`` adds the prose, and tables of counts as Markdown.
 """
 
@@ -30,25 +30,25 @@ SOURCE = ("source", "address", "retrieved", "licence", "citation")
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a folder comes from."""
+    """Provenance of a folder."""
 
-    sources: list[dict[str, Any]]  # the manifests, or the like, of everything it was made of
+    sources: list[dict[str, Any]]  # manifests, or similar facts, of all inputs
     command: str
     version: str
-    recorded: str = ""  # Markdown of the builder's, for the card
+    recorded: str = ""  # Markdown from the builder, for the card
 
 
 @dataclass(frozen=True)
 class Built:
-    """A folder of parquet files: its schemas, where the files are and where they come from."""
+    """A folder of parquet files: schemas, provenance and paths."""
 
     schemas: dict[str, Schema]  # by config
     origin: Origin
-    files: str = FILES  # where the files of a config are, with {config} and perhaps *
+    files: str = FILES  # pattern of a config's paths, with {config} and perhaps *
 
 
 def source(folder: Path, name: str, sha256: str = "") -> dict[str, str]:
-    """Return a folder of parquet files as a source of another one; its hash, if that is known."""
+    """Describe a folder of parquet files as a source; ``sha256``: its fingerprint, if computed."""
     return {
         "source": name,
         "address": folder.as_posix(),
@@ -59,10 +59,10 @@ def source(folder: Path, name: str, sha256: str = "") -> dict[str, str]:
 
 
 def write(folder: Path, schemas: Mapping[str, Schema], origin: Origin, files: str = FILES) -> None:
-    """Write ``build.json`` and a card of front matter alone, beside the parquet files.
+    """Write ``build.json`` and a card of front matter next to the parquet files.
 
     ``schemas``: the schema of each config that has rows.
-    ``files``: where the parquet files of a config are, relative to the folder.
+    ``files``: pattern of the parquet files of a config, relative to the folder.
     """
     by_config = dict(sorted(schemas.items()))
     distinct = list(dict.fromkeys(by_config.values()))
@@ -90,7 +90,7 @@ def read(path: Path) -> Built:
 
 
 def entries(schemas: Mapping[str, Schema], files: str = FILES) -> dict[str, Any]:
-    """Return the front matter that configs and features are loaded by."""
+    """Return the front matter from which configs and features are loaded."""
     names = sorted(schemas)
     configs = [
         {
@@ -119,10 +119,10 @@ def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def count_rows(folder: Path, schema: Schema, *groupings: str) -> str:
-    """Return the rows of each config by the columns of each grouping, as Markdown.
+    """Count the rows of each config by the columns of each grouping, as Markdown.
 
-    A row with a list counts once for each of its values. Where the schema has ``redistributable``,
-    a column says whether all rows may be published.
+    A row with a list counts once for each value. If the schema has ``redistributable``, a column
+    states whether all rows may be published.
     """
     import polars as pl
 
@@ -148,7 +148,7 @@ def count_rows(folder: Path, schema: Schema, *groupings: str) -> str:
 
 
 def _shown(column: Column, value: Any) -> str:
-    """Return the label of a code, yes or no; "none" for an empty text or no value."""
+    """Return the label of a code, yes or no; "none" for an empty text or null."""
     if value is None or value == "":
         return "none"
     if isinstance(value, bool):

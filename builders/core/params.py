@@ -1,7 +1,7 @@
-"""Reading the params: every section is a frozen pydantic model, all problems are reported at once.
+"""Reading the params: each section is a frozen pydantic model; all problems are reported at once.
 
-``params.yaml`` has what a user changes. The files of :data:`BESIDE` have the rest, each beside the
-code that reads it; together they are one tree, and a key stands in one file only.
+``params.yaml`` has the settings that users change. The files of :data:`BESIDE` have the rest, each
+next to the code that reads it; they form one tree, and a key may be in one file only.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ BESIDE = (  # the folder of params.yaml is the project
     "probes/comparison/params.yaml",
     "probes/prompts/*.yaml",
 )
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # six times as fast, where libyaml is there
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml, if installed, is six times faster
 BOOL = "tag:yaml.org,2002:bool"
 
 
 def yaml_of(text: str | bytes) -> Any:
     """Parse YAML that the project or DVC wrote: cards, locks, pipelines.
 
-    Tags that would make objects of classes are an error.
+    Tags that would construct arbitrary objects are an error.
 
     Raises yaml.YAMLError if it is not YAML.
     """
@@ -47,7 +47,7 @@ class Reader(LOADER):  # type: ignore[misc,valid-type]
     """YAML 1.2, as DVC reads and writes it: yes, no, on and off are words, and no is Norwegian."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        """Return a mapping; of a key that appears twice one value would be lost."""
+        """Refuse a mapping with a repeated key, one value of which would be lost."""
         names = [key.value for key, _ in node.value if isinstance(key.value, str)]
         if twice := next((name for name in names if names.count(name) > 1), None):
             reason = f"{twice!r} appears twice"
@@ -64,39 +64,39 @@ Reader.add_implicit_resolver(BOOL, re.compile("^(?:true|false)$", re.IGNORECASE)
 
 
 class Params(BaseModel):
-    """Base of every section: immutable, and an unknown key is an error."""
+    """Base of every section: immutable, without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class DatasetParams(Params):
-    """Base of the section of a dataset."""
+    """Base of a dataset's section."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
 
     def required_configs(self) -> list[str]:
-        """Return the configs that a build must have rows of."""
+        """Return the configs in which a build must have rows."""
         return list(getattr(self, "languages", ()) or getattr(self, "configs", ()))
 
 
 class SnapshotParams(DatasetParams):
-    """Base of the section of a dataset that is made of one snapshot."""
+    """Base of the section of a dataset built from one snapshot."""
 
     snapshot: str = Field(description="folder of the snapshot")
 
 
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]  # of a corpus, a list, a config
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]  # corpus, list or config
 P = TypeVar("P", bound=Params)
 
 
 def files(path: Path = FILE) -> list[Path]:
-    """Return a params file and those beside it, in the order in which they are read."""
+    """Return a params file and those of :data:`BESIDE`, in reading order."""
     top = path.parent
     return [path, *(file for pattern in BESIDE for file in sorted(top.glob(pattern)))]
 
 
 def read(path: Path = FILE) -> dict[str, Any]:
-    """Parse a params file and those beside it into one tree.
+    """Parse a params file and those of :data:`BESIDE` into one tree.
 
     Raises UserError if the file is missing, one is not a YAML mapping, or two have the same key.
     """
@@ -122,11 +122,11 @@ def parse(path: Path) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         wrong = getattr(error, "problem", None) or "not valid YAML"
-        raise UserError(f"{path}{line}: {wrong}; mend the indentation or quoting") from error
+        raise UserError(f"{path}{line}: {wrong}; fix the indentation or quoting") from error
     if secret := SECRET.search(text):
         raise UserError(
             f"{path}, line {text.count(chr(10), 0, secret.start()) + 1}: holds a password, a token "
-            "or a signature, which would stand in manifests; put it into the environment"
+            "or a signature, which would be written to manifests; put it into the environment"
         )
     if not isinstance(tree, dict):
         raise UserError(f"{path}: expected a mapping of sections, found {type(tree).__name__}")
@@ -135,12 +135,12 @@ def parse(path: Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=128)
 def _loaded(text: str) -> Any:
-    """Parse a text once: commands read the same files for every section and model."""
+    """Parse a text once; commands read the same files for every section and model."""
     return yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
 
 
 def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -> None:
-    """Put the keys of one file into the tree of all."""
+    """Merge the keys of one file into the tree of all."""
     for name, value in more.items():
         key = f"{above}{name}"
         if name not in tree:
@@ -148,7 +148,7 @@ def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -
         elif isinstance(tree[name], dict) and isinstance(value, dict):
             _merge(tree[name], value, file, f"{key}.")
         else:
-            raise UserError(f"{file}: {key} is in another params file too; leave it in one of them")
+            raise UserError(f"{file}: {key} is in another params file too; keep it in one of them")
 
 
 def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Params]:
@@ -176,7 +176,7 @@ def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Pa
                 problems.append(f"{where}: {_say(item)}")
     if problems:
         lines = "\n  ".join(problems)
-        raise UserError(f"{path}: {len(problems)} problem(s) to mend:\n  {lines}")
+        raise UserError(f"{path}: {len(problems)} problem(s) to fix:\n  {lines}")
     return sections
 
 
@@ -188,7 +188,7 @@ def section(key: str, model: type[P], path: Path = FILE) -> P:
 
 
 def entry(key: str) -> Any:
-    """Return one section as it stands in the file; see :func:`section` for its meaning."""
+    """Return one section as written, without validation; see :func:`section`."""
     return _descend(read(), key)
 
 
@@ -205,6 +205,6 @@ def _say(item: Any) -> str:
     if item["type"] == "extra_forbidden":
         return "unknown key; see docs/params.md for the ones that exist"
     value = item.get("input")
-    secret = "endpoint" in item["loc"]  # somebody may have put a key there
+    secret = "endpoint" in item["loc"]  # it may contain an API key
     shown = "" if secret or isinstance(value, dict) else f" (found {value!r})"
     return f"{item['msg']}{shown}"

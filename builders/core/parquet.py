@@ -1,9 +1,9 @@
-"""Writing datasets: typed parquet, streamed, whole or not at all; and reading them back.
+"""Datasets as typed parquet files: streamed, atomic writing, and reading.
 
-The key ``plumbline`` of a file's schema metadata holds JSON: ``inputs`` maps the path of everything
-that was read (from the project's root) to its sha256; of a folder of parquet files that is
-:func:`fingerprint`, which is also on its card, of a snapshot that of its manifest, which has those
-of its files. Each input has such metadata too: the chain ends with snapshots and models.
+The key ``plumbline`` of a file's schema metadata holds JSON: ``inputs`` maps the path of each input
+(from the project's root) to its sha256. For a folder of parquet files that is :func:`fingerprint`,
+which is also on its card; for a snapshot, that of its manifest, which has those of its files. Each
+input has such metadata too: the chain ends with snapshots and models.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 DATASETS = Path("data/datasets")
 VALIDATION = Path("data/validation")
 REJECTS = "rejects.parquet"
-GROUP = 50_000  # rows in a row group: bounds memory, and must not depend on how rows arrive
+GROUP = 50_000  # rows in a row group: bounds memory, and does not depend on the input's batches
 EVERY = "*"  # the config of a reject that concerns all configs
 KEY = b"plumbline"
 
@@ -41,7 +41,7 @@ class Row(NamedTuple):
 
 
 class Reject(NamedTuple):
-    """An input row that is not in the dataset, and why."""
+    """An input row that is excluded from the dataset, with its reason."""
 
     config: str
     key: str
@@ -52,7 +52,7 @@ class Reject(NamedTuple):
 
 @dataclass
 class Counts:
-    """How many input rows ended where."""
+    """Numbers of written and rejected input rows."""
 
     rows: Counter[str] = field(default_factory=Counter)
     rejects: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -87,14 +87,14 @@ class Writer:
             self._rest = self._rest.slice(GROUP)
 
     def close(self) -> None:
-        """Write what is left and the footer."""
+        """Write the remaining rows and the footer."""
         self._add_rows()
         if len(self._rest):
             self._file.write_table(self._rest)
         self._file.close()
 
     def abandon(self) -> None:
-        """Leave the file as it is: its destructor would try again to write it, and say so."""
+        """Close the file without a footer, which its destructor would try to write."""
         self._file.is_open = False
         if self._file.file_handle is not None:
             with suppress(OSError):
@@ -109,7 +109,7 @@ class Writer:
 
 
 def carrying(schema: pa.Schema, inputs: Mapping[str, str]) -> pa.Schema:
-    """Return a schema with the sha256 of inputs in its metadata; without inputs, as it is."""
+    """Add the sha256 of inputs to the metadata of a schema; without inputs, leave it unchanged."""
     if not inputs:
         return schema
     text = json.dumps({"inputs": dict(inputs)}, ensure_ascii=False, sort_keys=True)
@@ -117,9 +117,9 @@ def carrying(schema: pa.Schema, inputs: Mapping[str, str]) -> pa.Schema:
 
 
 def inputs_of(path: Path) -> dict[str, str]:
-    """Return the sha256 of each input of a parquet file by its path, sorted.
+    """Return the sha256 of each input of a parquet file, by path.
 
-    Raises UserError if it is no parquet file, or states no inputs.
+    Raises UserError if it is not a parquet file, or states no inputs.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -130,7 +130,7 @@ def inputs_of(path: Path) -> dict[str, str]:
         raise UserError(f"{path}: not a parquet file that can be read ({error})") from error
     if KEY not in metadata:
         raise UserError(
-            f"{path}: does not say what it was made of; build it anew, or name a file "
+            f"{path}: does not say what it was made of; build it again, or name a file "
             "of a dataset, outputs or tables"
         )
     return dict(json.loads(metadata[KEY])["inputs"])
@@ -152,11 +152,10 @@ def write(
 ) -> Counts:
     """Write ``CONFIG.parquet`` for each config, and ``rejects.parquet``.
 
-    The rows must come sorted within their config. Memory holds one row group per config. The
-    folder appears under its final name only when everything is written; call :func:`finish`
-    after adding the card.
+    The rows must be sorted within their config. Memory holds one row group per config. The folder
+    gets its final name from :func:`finish`, which must be called after the card is added.
 
-    ``inputs``: sha256 of what the rows are made of, by path.
+    ``inputs``: sha256 of each input, by path.
 
     Raises UserError if a row does not fit the schema.
     """
@@ -187,14 +186,14 @@ def write(
         if not isinstance(error, pa.ArrowException | OverflowError | UnicodeEncodeError):
             raise
         raise UserError(
-            f"{folder}: a value of the source does not fit its column ({error}); look at the files "
-            "of the snapshot, and fetch one that is sound"
+            f"{folder}: a value of the source does not fit its column ({error}); check the files "
+            "of the snapshot, and fetch a valid one"
         ) from error
     return counts
 
 
 def write_table(frame: pl.DataFrame, schema: pa.Schema, path: Path) -> None:
-    """Write a frame with just the declared types: Polars' own are the large ones."""
+    """Write a frame in the declared types; Polars would write the large variants."""
     import pyarrow.parquet as pq
 
     table = frame.select(schema.names).to_arrow().cast(schema)
@@ -202,7 +201,7 @@ def write_table(frame: pl.DataFrame, schema: pa.Schema, path: Path) -> None:
 
 
 def partial(folder: Path) -> Path:
-    """Return the working folder beside the final one."""
+    """Return the working folder, next to the final one."""
     return folder.with_name(f".{folder.name}.partial")
 
 
@@ -215,7 +214,7 @@ def fresh(folder: Path) -> Path:
 
 
 def finish(folder: Path) -> None:
-    """Give the working folder its final name; the old one stands aside until it has it."""
+    """Rename the working folder to its final name; the old folder is kept until then."""
     recover(folder)
     if folder.exists():
         folder.replace(_aside(folder))
@@ -224,7 +223,7 @@ def finish(folder: Path) -> None:
 
 
 def recover(folder: Path) -> None:
-    """Put back, or remove, the old folder that a killed process left aside."""
+    """Restore, or remove, the old folder that a killed process left."""
     if folder.exists():
         shutil.rmtree(_aside(folder), ignore_errors=True)
     elif _aside(folder).exists():
@@ -249,7 +248,7 @@ def configs(folder: Path) -> list[str]:
 
 
 def stream(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield rows of one parquet file with bounded memory."""
+    """Yield the rows of a parquet file in bounded memory."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
@@ -273,7 +272,7 @@ def stage_of(name: str) -> str:
 
 
 def require_validated(name: str) -> Path:
-    """Return the folder of a dataset whose validation succeeded on the very bytes there.
+    """Return the folder of a dataset whose current bytes passed validation.
 
     Raises UserError if it was not validated, failed, or changed since.
     """

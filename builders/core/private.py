@@ -1,7 +1,7 @@
-"""What lies under ``private/``, which git and DVC never see: a salt, and who wants to be left out.
+"""The folder ``private/``, which git and DVC ignore: a salt, and the removal list.
 
-Identities of people are replaced before anything is written, by numbers that only the salt joins to
-them. Files whose name begins with ``removed`` list what no build takes and no command publishes.
+Before anything is written, identities of people are replaced by pseudonyms that only the salt links
+to them. Files whose name begins with ``removed`` list entries that are never built or published.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ SALT = FOLDER / "salt"
 PAGE = "docs/howto/publishing.md#remove-a-person"
 REMOVED = "on the removal list"
 SHA256 = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
-MATCHED = FOLDER / "matched"  # entries that a dataset had, until it was built without them
-# As people copy them: an item of Wikidata from its page, a digest from the tools that make one.
+MATCHED = FOLDER / "matched"  # entries that matched a dataset before its rebuild
+# Forms in which people copy them: a Wikidata item from its page, a digest from a tool's output.
 WHERE = r"(?:\S*wikidata\.org/(?:\S*[\W_])??|(?:\w*:|wiki/|entity/)*)"
 ITEM = re.compile(rf"(?i){WHERE}Q0*(\d+)(?:[?&/.]\S*)?")
 DIGEST = re.compile(r"(?i)(?:\S*[:=-] ?)?([0-9a-f]{64})(?: .*)?")
 CERTAIN = re.compile(r"(?i)(?<!\w)(?:Q\d\d+|[0-9a-f]{64}|t[13]_\w+)(?!\w)")
 NO_ID = re.compile(r"(?i)\s|(reddit|wikidata|wiki[pm]edia)\.(com|org)|redd\.it/|^[0-9a-f]{40,}$")
 AROUND = " .:*-|'`\"<>()[]{}\u2018\u2019\u201c\u201d\u201e\u00ab\u00bb"
-POSTS = ("t1_", "t3_")  # comments and posts of Reddit, whose ids are hidden behind these
+POSTS = ("t1_", "t3_")  # prefixes of the pseudonymised ids of Reddit comments and posts
 POST = re.compile(r"(t[13]_)?([a-z0-9]{4,12})", re.IGNORECASE)
 
 
 def pseudonym(identity: str) -> str:
-    """Return the number that stands for somebody: the same as long as the salt is, 16 digits.
+    """Return a person's pseudonym of 16 hexadecimal digits, constant for a given salt.
 
-    The first call makes the salt. Whoever has it can tell again who is who by trying.
+    The first call creates the salt, with which pseudonyms can be reversed by enumeration.
     """
     return _keyed(identity, salt())
 
@@ -54,7 +54,7 @@ def _keyed(identity: str, key: bytes) -> str:
 def salt() -> bytes:
     """Return the salt of this checkout.
 
-    Raises UserError if its file is none.
+    Raises UserError if its file is not 64 hexadecimal digits.
     """
     if not SALT.exists():
         FOLDER.mkdir(exist_ok=True)
@@ -62,31 +62,31 @@ def salt() -> bytes:
         part.touch(mode=0o600)
         part.write_text(secrets.token_hex(32) + "\n", "ascii")
         with suppress(FileExistsError):
-            os.link(part, SALT)  # whole or not at all; the first of two processes wins
+            os.link(part, SALT)  # atomic; the first of two processes wins
         part.unlink()
     text = SALT.read_text("ascii", "replace").strip()
     if not SHA256.fullmatch(text):
-        raise UserError(f"{SALT}: not 64 hexadecimal digits; put the file back that was there")
+        raise UserError(f"{SALT}: not 64 hexadecimal digits; restore the previous file")
     return bytes.fromhex(text)
 
 
 @dataclass(frozen=True)
 class Removed:
-    """What is to be left out: entries of the removal list, by each form that a cell may have."""
+    """Entries of the removal list, by each form that a cell may have."""
 
-    forms: Mapping[str, str]  # items, ids and sha256 of texts, with pseudonyms
+    forms: Mapping[str, str]  # items, ids and sha256 of texts, and their pseudonyms
     places: Mapping[str, str]  # file and line of each entry
-    texts: bool  # whether there are sha256
-    hits: set[str] = field(default_factory=set)  # entries that a cell had
+    texts: bool  # whether any entry is a sha256
+    hits: set[str] = field(default_factory=set)  # entries that matched a cell
 
     def has(self, value: Any) -> bool:
-        """Return whether a cell is something to be left out, or a list that has such in it."""
+        """Return True if a cell matches an entry, or is a list with a matching value."""
         if isinstance(value, list | tuple):
-            return True in {self.has(part) for part in value}  # each of them is a hit
+            return True in {self.has(part) for part in value}  # no short circuit
         if not isinstance(value, str):
             return False
         forms = _digests(value) if self.texts else set()
-        if " " not in value:  # an id may have its source before it: reddit/ID
+        if " " not in value:  # an id may have its source as prefix: reddit/ID
             forms |= {value, value.partition("/")[2], *value.split("/")}
         hits = {self.forms[form] for form in forms & self.forms.keys()}
         self.hits.update(hits)
@@ -94,16 +94,16 @@ class Removed:
 
 
 def _digests(text: str) -> set[str]:
-    """Return the sha256 of a text, as it is and as `echo` and other systems write it."""
+    """Return the sha256 of a text as is, in NFC and NFD, with and without a line ending."""
     forms = {text, unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)}
     bodies = (form + end for form in forms for end in ("", "\n", "\r\n"))
     return {hashlib.sha256(body.encode("utf-8", "replace")).hexdigest() for body in bodies}
 
 
 def _read_entry(line: str) -> str:
-    """Return the item, sha256 or id in a line of the list, "" if there is nothing but a remark.
+    """Return the item, sha256 or id in a line of the list, "" if it is empty or a comment.
 
-    Raises ValueError if it is none of these, or there are more.
+    Raises ValueError if it is none of these, or has more than one.
     """
     plain = unicodedata.normalize("NFKC", re.sub(r"\s", " ", line)).partition("#")[0]
     plain = "".join(c for c in plain if unicodedata.category(c)[0] not in "CM")
@@ -124,9 +124,9 @@ def _read_entry(line: str) -> str:
 
 
 def _is_list(path: Path) -> bool:
-    """Return whether a file is a removal list.
+    """Return True if a file is a removal list.
 
-    Raises UserError if it has nothing but entries, and another name.
+    Raises UserError if it contains only entries, but has another name.
     """
     if path.name.lower().startswith("removed"):
         return True
@@ -141,9 +141,9 @@ def _is_list(path: Path) -> bool:
 def removed() -> Removed:
     """Return the entries of the removal list.
 
-    A line names one thing, before any comma or semicolon; what follows ``#`` is a remark.
+    A line has one entry, before any comma or semicolon; ``#`` begins a comment.
 
-    Raises UserError if a file cannot be read, or a line is no item, sha256 or id.
+    Raises UserError if a file cannot be read, or a line is not an item, sha256 or id.
     """
     forms: dict[str, str] = {}
     places: dict[str, str] = {}
@@ -151,7 +151,7 @@ def removed() -> Removed:
         with reading(path, "save it as UTF-8"):
             lines = path.read_text("utf-8-sig").splitlines()
         for number, line in enumerate(lines, start=1):
-            with reading(f"{path}, line {number}", "mend the line"):
+            with reading(f"{path}, line {number}", "fix the line"):
                 entry = _read_entry(line)
             if entry:
                 places[entry] = f"{path}, line {number}"
@@ -168,7 +168,7 @@ def removed() -> Removed:
 
 
 def note_matched(gone: Removed) -> set[str]:
-    """Return the entries that a dataset has or had, and write them to a file."""
+    """Return the entries that match or matched a dataset, and write them to a file."""
     matched = set(MATCHED.read_text("utf-8").splitlines()) if MATCHED.exists() else set()
     if gone.hits - matched:
         lines = sorted((matched | gone.hits) & gone.places.keys())
@@ -177,7 +177,7 @@ def note_matched(gone: Removed) -> set[str]:
 
 
 def warn_unmatched() -> None:
-    """Warn of entries that no dataset here has, or had before it was built without them."""
+    """Warn of entries that match no dataset, and did not before it was built without them."""
     gone = removed()
     if gone.places.keys() - note_matched(gone):
         held(DATASETS, gone)
@@ -186,7 +186,7 @@ def warn_unmatched() -> None:
 
 
 def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Reject]:
-    """Yield the items of a build without those on the list, then their numbers by config."""
+    """Yield the items of a build that match no entry, then the number removed, by config."""
     count: Counter[str] = Counter()
     for item in stream:
         if isinstance(item, Row):
@@ -204,7 +204,7 @@ def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Rej
 
 
 def held(folder: Path, gone: Removed) -> int:
-    """Return the number of rows of a folder's parquet files with an entry of the list."""
+    """Count the rows of a folder's parquet files that match an entry of the list."""
     import polars as pl
 
     rows = 0

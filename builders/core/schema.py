@@ -1,7 +1,7 @@
-"""A dataset's schema, declared once.
+"""Schemas of datasets.
 
-Parquet types, Hub features, expectations, the card's table and the reference docs all come from
-the same :class:`Schema`.
+Parquet types, Hub features, expectations, the card's table and the reference docs are derived from
+one :class:`Schema`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ Lists = Literal["strings", "integers", "floats"]
 Kind = Literal["string", "bool", "int32", "int64", "float64", "date32", "label", "category", Lists]
 Role = Literal["label"]
 Prose = Literal["name", "word", "text", "lines"]
-LISTS = {"strings": "string", "integers": "int32", "floats": "float64"}  # and their elements
-CHECKED = ("prose", "empty")  # what no file tells of a column
+LISTS = {"strings": "string", "integers": "int32", "floats": "float64"}  # element types
+CHECKED = ("prose", "empty")  # attributes that are in no file
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its type, and what must hold of every value.
+    """One column: its type, and constraints on its values.
 
     ``label`` is a Hub ClassLabel stored as int64, ``category`` a string that is one of
     ``labels``; ``strings``, ``integers`` and ``floats`` are lists.
 
     ``role``: a comparison of two versions shows a ``label`` next to the key.
 
-    ``prose`` says what a string is in natural language: a ``name``, a ``word``, a ``text`` of one
-    line, or of several ``lines``; ``empty`` whether it may be empty. Validation alone reads both.
+    ``prose`` is the kind of natural language in a string: a ``name``, a ``word``, a ``text`` of one
+    line, or several ``lines``; ``empty``: whether it may be empty. Only validation reads both.
     """
 
     name: str
@@ -53,11 +53,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a dataset, of all configs without ones of their own, and what names a row."""
+    """The columns and the key of a dataset, with exceptions for some configs."""
 
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    others: tuple[tuple[str, Schema], ...] = ()  # configs that have one of their own
+    others: tuple[tuple[str, Schema], ...] = ()  # schemas of the exceptions, by config
 
     @classmethod
     def keyed(cls, key: Iterable[Column], *others: Column) -> Schema:
@@ -67,12 +67,12 @@ class Schema:
 
     @classmethod
     def of(cls, tree: dict[str, Any]) -> Schema:
-        """Return the schema that :meth:`plain` wrote."""
+        """Rebuild a schema from the output of :meth:`plain`."""
         columns = (c | {"labels": tuple(c.get("labels", ()))} for c in tree["columns"])
         return cls(tuple(Column(**column) for column in columns), tuple(tree["key"]))
 
     def plain(self) -> dict[str, Any]:
-        """Return columns and key as plain values, defaults left out."""
+        """Return columns and key as plain values, without defaults."""
         columns = [
             {
                 k: v
@@ -92,11 +92,11 @@ class Schema:
         return tuple(column.name for column in self.columns if column.role == role)
 
     def __getitem__(self, name: str) -> Column:
-        """Return the column of that name."""
+        """Return the column with a name."""
         return next(column for column in self.columns if column.name == name)
 
     def arrow(self) -> pa.Schema:
-        """Return the Arrow schema that the parquet files have."""
+        """Return the Arrow schema of the parquet files."""
         import pyarrow as pa
 
         def kind(name: str) -> pa.DataType:

@@ -1,4 +1,4 @@
-"""Snapshots: what a source sent, byte for byte, with a manifest that is written last.
+"""Snapshots: the response of a source, byte for byte, with a manifest that is written last.
 
 A folder without ``manifest.json`` is an unfinished fetch, never an input.
 """
@@ -20,9 +20,9 @@ from typing import Any
 from plumbline.builders.core.errors import UNWRITTEN, UserError, mask, reading
 
 MANIFEST = "manifest.json"
-LEFT = (".writing-*", ".part-*", ".version-*", ".dump-*")  # by a fetch that was stopped
+LEFT = (".writing-*", ".part-*", ".version-*", ".dump-*")  # left by an interrupted fetch
 REQUIRED = ("source", "address", "retrieved", "licence", "citation", "request", "counts", "files")
-READ = 256 << 20  # bytes: the most of a file, response or member of an archive, decompressed
+READ = 256 << 20  # maximum bytes of a file, response or member of an archive, decompressed
 
 
 class TooLarge(ValueError):  # noqa: N818
@@ -44,18 +44,18 @@ def unzipped(body: bytes) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
             content = file.read(READ + 1)
     except (EOFError, OSError, zlib.error) as error:
-        raise ValueError("not a whole gzip file") from error
+        raise ValueError("not a complete gzip file") from error
     within(len(content))
     return content
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """Yield a temporary file beside a path, which gets its name at the end: whole or not at all.
+    """Yield a temporary file that is renamed to a path at the end, so that writing is atomic.
 
     Raises UserError if it cannot be written.
     """
-    part = path.with_name(f".writing-{path.name}")  # one that a killed process left is written over
+    part = path.with_name(f".writing-{path.name}")  # overwrites one of a killed process
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -83,25 +83,25 @@ def lock_folder(folder: Path) -> Iterator[None]:
         with FileLock(path, blocking=False):
             try:
                 yield
-            finally:  # while it is held: a process that has opened it meanwhile makes a new one
+            finally:  # before the release: a process that opened it meanwhile creates a new one
                 path.unlink(missing_ok=True)
     except Timeout as error:
-        raise UserError(f"{folder}: another fetch is at work there; wait for its end") from error
+        raise UserError(f"{folder}: another fetch is running there; wait until it ends") from error
 
 
 def write_bytes(path: Path, body: bytes) -> None:
-    """Write a file whole or not at all; see :func:`writing`."""
+    """Write a file atomically; see :func:`writing`."""
     with writing(path) as part:
         part.write_bytes(body)
 
 
 def write_gzip(path: Path, body: bytes) -> None:
-    """Write a body compressed; the same body always gives the same bytes."""
+    """Compress and write a body; equal bodies give equal bytes."""
     write_bytes(path, gzip.compress(body, compresslevel=6, mtime=0))
 
 
 def resume(folder: Path) -> None:
-    """Remove the files of a snapshot that were edited since, or a manifest that is none."""
+    """Remove the files of a snapshot that were edited, or an invalid manifest."""
     path = folder / MANIFEST
     if not path.is_file():
         return
@@ -128,7 +128,7 @@ def manifest_digests(snapshots: Iterable[Snapshot]) -> dict[str, str]:
 
 
 def hash64(text: str) -> int:
-    """Return a number of 64 bits that is as good as random, and the same on every machine."""
+    """Return a 64-bit hash, the same on every machine."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
@@ -145,11 +145,11 @@ def same_request(path: Path, request: dict[str, Any]) -> None:
             begun = dict(json.loads(manifest.read_text(encoding="utf-8"))["request"])
     except (ValueError, TypeError, KeyError) as error:
         raise UserError(
-            f"{path.parent}: its record of the request is damaged; remove the folder and fetch anew"
+            f"{path.parent}: its recorded request is damaged; remove the folder and fetch again"
         ) from error
     if any(begun.get(key) != request.get(key) for key in {*request, "mirror"}):
         raise UserError(
-            f"{path.parent}: holds a fetch that was begun with other parameters; restore those in "
+            f"{path.parent}: holds a fetch that was begun with other parameters; restore them in "
             "params.yaml, or fetch under another --date"
         )
     if not path.exists():
@@ -161,9 +161,9 @@ def _as_json(tree: dict[str, Any]) -> str:
 
 
 def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
-    """Close a snapshot: list and hash its files, then write the manifest, last of all.
+    """Close a snapshot: hash its files, then write the manifest.
 
-    Files whose name begins with a dot belong to the fetch, not to the snapshot.
+    Files whose name begins with a dot are not part of the snapshot.
     """
     for path in [path for kind in LEFT for path in folder.rglob(kind)]:
         path.unlink()
@@ -176,23 +176,22 @@ def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A whole snapshot, opened for reading."""
+    """A complete snapshot, opened for reading."""
 
     folder: Path
     manifest: dict[str, Any]
 
     @classmethod
     def open(cls, folder: Path) -> Snapshot:
-        """Open a snapshot and check that every file is there and unchanged.
+        """Open a snapshot and check that every file exists and is unchanged.
 
-        Raises UserError if the manifest or a file is missing, a fact is missing, or a file was
-        changed.
+        Raises UserError if the manifest, a file or a fact is missing, or a file was changed.
         """
         path = folder / MANIFEST
         if not path.is_file():
             raise UserError(
-                f"{folder}: no whole snapshot; fetch it (python -m plumbline.builders fetch SOURCE "
-                "continues where it stopped), `dvc pull` it, or name another in params.yaml"
+                f"{folder}: no complete snapshot; fetch it (python -m plumbline.builders fetch "
+                "SOURCE continues where it stopped), `dvc pull` it, or name another in params.yaml"
             )
         with reading(path, "fetch the snapshot again"):
             manifest = json.loads(path.read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
-"""What DVC recorded: the stages in the ``dvc.lock`` files, and their outputs in its cache.
+"""DVC's records: the stages in the ``dvc.lock`` files, and their outputs in the cache.
 
-DVC's own API takes many seconds for the same.
+DVC's own API takes many seconds for this.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from plumbline.builders.core.params import yaml_of
 LOCK = "dvc.lock"
 PIPELINE = "dvc.yaml"
 USED = Path(".dvc/tmp/rwlock")
-MARKS = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)  # of git, in a conflict
+MARKS = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)  # git's conflict markers
 
 
 @dataclass(frozen=True)
 class Item:
-    """A file or folder that a stage read or wrote."""
+    """An input or output of a stage."""
 
-    path: str  # from the top of the project
-    md5: str  # of a folder it ends in ``.dir``
+    path: str  # relative to the project
+    md5: str  # ends in ``.dir`` for a folder
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage as it ran last."""
+    """The last run of a stage."""
 
     name: str
     lock: str  # path of its lock
@@ -48,7 +48,7 @@ class Stage:
 def here() -> list[Stage]:
     """Return the stages of all locks in the working folder, at most two folders deep.
 
-    Raises UserError if a lock is in a merge conflict, or a file is not what DVC writes.
+    Raises UserError if a lock is in a merge conflict, or a file is not in DVC's format.
     """
     locks = (lock for level in ("", "*/", "*/*/") for lock in sorted(Path().glob(level + LOCK)))
     return [stage for lock in locks for stage in _stages(lock)]
@@ -72,7 +72,7 @@ def _stages(lock: Path) -> list[Stage]:
 
 
 def items(folder: Path, entries: list[dict[str, Any]] | None) -> tuple[Item, ...]:
-    """Return the entries of a list of DVC's; their paths, relative to a folder, from the top."""
+    """Return the entries of a list in DVC's format, with paths relative to the project."""
     paths = [Path(os.path.normpath(folder / entry["path"])) for entry in entries or ()]
     return tuple(
         Item(path.as_posix(), str(entry.get("md5") or ""))
@@ -81,18 +81,18 @@ def items(folder: Path, entries: list[dict[str, Any]] | None) -> tuple[Item, ...
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return the stages of a lock or a pipeline; none if there is no such file."""
+    """Return the stages of a lock or a pipeline, empty if the file is missing."""
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if MARKS.search(text):
         raise UserError(f"{path}: has the marks of a merge conflict; resolve it")
     try:
         return dict((yaml_of(text) or {}).get("stages") or {})
     except (yaml.YAMLError, AttributeError, TypeError, ValueError) as error:
-        raise UserError(f"{path}: not as DVC writes it; `git checkout` it") from error
+        raise UserError(f"{path}: not in DVC's format; `git checkout` it") from error
 
 
 def is_cached(item: Item, folder: Path | None = None) -> bool:
-    """Return whether DVC's cache, by default the project's, has all files of an output."""
+    """Return True if DVC's cache, by default the project's, has all files of an output."""
     folder = (folder or cache_folder()) / "files" / "md5"
     path = folder / item.md5[:2] / item.md5[2:]
     if not item.md5 or not path.is_file():
@@ -104,7 +104,7 @@ def is_cached(item: Item, folder: Path | None = None) -> bool:
 
 
 def cache_folder() -> Path:
-    """Return the folder of DVC's cache, as its config files of this project name it."""
+    """Return the folder of DVC's cache, as configured in this project."""
     where = Path(".dvc/cache")
     for path in (Path(".dvc/config"), Path(".dvc/config.local")):
         config = configparser.ConfigParser(strict=False, interpolation=None)
@@ -115,10 +115,10 @@ def cache_folder() -> Path:
 
 
 def mend() -> list[Path]:
-    """Put back the locks of which DVC, killed while it wrote one, has left a part; return them.
+    """Restore the locks that DVC, killed while writing, has truncated; return them.
 
-    What was made since is in DVC's cache of runs: `dvc repro` finds it there. Its list of what is
-    in use, which it writes in place too, is removed where it is torn.
+    Later results are in DVC's run cache, where `dvc repro` finds them. Its list of files in use,
+    which is written in place too, is removed if it is truncated.
     """
     command = ["git", "ls-files", "-z", LOCK, f"*/{LOCK}"]
     listed = subprocess.run(command, check=False, capture_output=True, text=True).stdout  # noqa: S603
@@ -134,7 +134,7 @@ def mend() -> list[Path]:
 
 
 def _sound(lock: Path) -> bool:
-    """Return whether DVC accepts a lock, or only somebody can who resolves a conflict in it."""
+    """Return True if DVC accepts a lock, or it has a merge conflict for the user to resolve."""
     from dvc.schema import COMPILED_LOCKFILE_SCHEMA as CHECK
     from voluptuous import Invalid
 

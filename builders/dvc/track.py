@@ -1,6 +1,6 @@
-"""What DVC knows: putting a fetched snapshot under it, and finding results that it forgot.
+"""Adding snapshots to DVC, completing its cache, and finding stale results.
 
-DVC ends with status 0 where it could not copy an output to its cache, and does not try again.
+DVC ends with status 0 if it could not copy an output to its cache, and does not try again.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MADE = ("data/datasets", "data/validation", "data/models", "data/outputs", "data
 def track(folder: Path) -> None:
     """Add a snapshot to DVC and write its provenance into the ``.dvc`` file's ``meta``.
 
-    What a killed fetch left there is removed before: it may hold what a snapshot must not.
+    Temporary files of a killed fetch are removed first: they may hold unmasked content.
 
-    Raises UserError if there are files that the manifest does not name, or DVC refuses, or its
-    cache has no room.
+    Raises UserError if the folder has files that are not in the manifest, DVC fails, or its cache
+    has no room.
     """
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     for path in sorted(folder.rglob(".*")):
@@ -39,8 +39,8 @@ def track(folder: Path) -> None:
     inside = [path.relative_to(folder).as_posix() for path in paths]
     if others := sorted({*inside} - {*manifest["files"], MANIFEST}):
         raise UserError(
-            f"{folder}: holds {', '.join(others[:5])}, which its manifest does not name; take them "
-            "away, then run the same fetch again"
+            f"{folder}: holds {', '.join(others[:5])}, which its manifest does not name; remove "
+            "them, then run the same fetch again"
         )
     _dvc("add", "--quiet", str(folder))
     pointer = folder.with_name(f"{folder.name}.dvc")
@@ -52,7 +52,7 @@ def track(folder: Path) -> None:
 
 
 def save(outs: Iterable[Item]) -> None:
-    """Copy outputs that are here as locked to DVC's cache, where it lacks them.
+    """Copy outputs that match their lock to DVC's cache, if they are missing there.
 
     Raises UserError if one cannot be copied.
     """
@@ -63,16 +63,16 @@ def save(outs: Iterable[Item]) -> None:
     from dvc.repo import Repo
 
     with Repo() as repo:
-        folder = Path(repo.cache.local_cache_dir)  # by the configuration of user and system too
+        folder = Path(repo.cache.local_cache_dir)  # by the user's and system's configuration too
         outputs = {Path(out.fs_path): out for out in repo.index.outs}
         for item in missing:
             output = outputs.get(Path.cwd() / item.path)
             if not (output and output.use_cache) or is_cached(item, folder):
                 continue
-            if output.changed_checksum():  # made by hand, or of another commit
+            if output.changed_checksum():  # edited, or from another commit
                 continue
             with suppress(DvcException, OSError), repo.lock:
-                output.commit(relink=False)  # the command would lock changed dependencies with it
+                output.commit(relink=False)  # `dvc commit` would lock changed dependencies too
             if not is_cached(item, folder):
                 raise UserError(
                     f"{item.path}: could not be saved in DVC's cache ({folder}); free some space "
@@ -81,12 +81,12 @@ def save(outs: Iterable[Item]) -> None:
 
 
 def _added(pointer: Path) -> tuple[Item, ...]:
-    """Return the files and folders that a ``.dvc`` file names."""
+    """Return the files and folders in a ``.dvc`` file."""
     return items(pointer.parent, yaml.safe_load(pointer.read_text(encoding="utf-8")).get("outs"))
 
 
 def save_all() -> None:
-    """Save what the locks and the ``.dvc`` files of snapshots name, and warn of idle removals."""
+    """Save the outputs of the locks and of snapshots; warn of unmatched removals."""
     pointers = sorted(Path("data/raw").glob("*/*.dvc"))
     made = [out for stage in here() for out in stage.cached]
     save(made + [out for pointer in pointers for out in _added(pointer)])
@@ -94,9 +94,9 @@ def save_all() -> None:
 
 
 def stale() -> list[Path]:
-    """Return results on disk that no stage makes.
+    """Return results on disk that belong to no stage.
 
-    DVC leaves them behind when an entry is taken out of a ``foreach``.
+    DVC leaves them behind when an entry is removed from a ``foreach``.
     """
     graph = _dvc("dag", "--outs", "--full", "--dot")
     made = {Path(part) for part in graph.split('"') if part.startswith("data/")}
@@ -112,11 +112,11 @@ def stale() -> list[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a stale result; what DVC has cached of it stays in its cache."""
+    """Remove a stale result from disk, not from DVC's cache."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
-        path.unlink(missing_ok=True)  # where the folder that it was in went before
+        path.unlink(missing_ok=True)  # its folder may have been removed before
 
 
 def _dvc(*arguments: str) -> str:

@@ -1,7 +1,7 @@
-"""Snapshots of published files: each from the address, or the place in the checkout, of the params.
+"""Snapshots of published files, each from an address or a path of the checkout in the params.
 
-A fetch is resumable: a file that is there is not downloaded again, and the manifest is written
-last. The manifest holds the files as declared, so that a snapshot says by itself how it is read.
+A fetch is resumable: existing files are not downloaded again, and the manifest is written last. The
+manifest contains the declaration of the files, so that a snapshot is readable without the params.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Fetch:
 
     Raises UserError if the folder holds a fetch that was begun with other parameters.
 
-    ``page``: the page of docs that has the formats of files of one's own, for messages.
-    ``exclude``: parameters that a fetch may be continued with others of.
-    ``begun``: keeps the request until the manifest, which holds it too; with a dot it is removed
-    then.
-    ``more``: what else belongs to the request.
+    ``page``: page of the docs with the file formats, for messages.
+    ``exclude``: parameters that may change before a fetch is continued.
+    ``begun``: file of the request until the manifest is written; with a leading dot it is then
+    removed.
+    ``more``: additional parts of the request.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Fetch:
         self.where = f"under sources.{source}{f' ({page} has the formats)' if page else ''}"
         resume(into)
         self.request = params.model_dump(mode="json", exclude=set(exclude)) | more
-        if mirror_of(politeness):  # where it lies is this machine's own affair
+        if mirror_of(politeness):  # its path differs between machines
             self.request["mirror"] = True
         self._begun = into / begun
         same_request(self._begun, self.request)
@@ -67,59 +67,59 @@ class Fetch:
     ) -> int:
         """Download or copy files that are read together into the snapshot, byte for byte.
 
-        Returned: how many items the reader found.
+        Returned: the number of items that the reader yields.
 
-        Raises UserError if a file is not there, or something is wrong with it.
+        Raises UserError if a file is missing or invalid.
 
-        ``files``: address, or place in the checkout, by the path in the snapshot.
-        ``reader``: what the dataset is built with; it is given the bodies, in their order. Nothing
-        is kept of files that it refuses with a ValueError.
-        ``missing``: the message where the checkout has no such file.
-        ``cleared``: returns of a body what is kept of it, where that is not every byte.
+        ``files``: address, or path in the checkout, by path in the snapshot.
+        ``reader``: the reader that builds the dataset, called with the bodies in order. Files that
+        it refuses with a ValueError are not stored.
+        ``missing``: the message if the checkout has no such file.
+        ``cleared``: maps a body to the bytes that are stored, if not all of them.
         """
-        bodies = [self._body(path, place, missing) for path, place in files.items()]
+        bodies = [self._body(path, address, missing) for path, address in files.items()]
         try:
             number = sum(1 for _ in reader(*bodies))
         except ValueError as error:
             wrong = "not UTF-8" if isinstance(error, UnicodeDecodeError) else error
             places = ", ".join(files.values())
             raise UserError(
-                f"{places}: {wrong}; mend it, or how it is declared {self.where}"
+                f"{places}: {wrong}; fix it, or how it is declared {self.where}"
             ) from error
         for path, body in zip(files, bodies, strict=True):
             if not (self.into / path).exists():
                 write_bytes(self.into / path, cleared(body))
         return number
 
-    def _body(self, path: str, place: str, missing: str) -> bytes:
-        """Return the bytes of a file of the snapshot, or of its place, if it is not there yet."""
+    def _body(self, path: str, address: str, missing: str) -> bytes:
+        """Return the bytes of a file from the snapshot, or else from its address."""
         if (self.into / path).exists():
             return (self.into / path).read_bytes()
-        if re.match(ADDRESS, place):
-            return get(place, self.politeness, web_page)
-        if not Path(place).is_file():
-            raise UserError(f"{place}: {missing}; name yours {self.where}")
-        with reading(place, f"name another file {self.where}"):
-            within(Path(place).stat().st_size)
-            body = Path(place).read_bytes()
+        if re.match(ADDRESS, address):
+            return get(address, self.politeness, web_page)
+        if not Path(address).is_file():
+            raise UserError(f"{address}: {missing}; name yours {self.where}")
+        with reading(address, f"name another file {self.where}"):
+            within(Path(address).stat().st_size)
+            body = Path(address).read_bytes()
             if wrong := web_page(body):
                 raise ValueError(wrong)
         return body
 
-    def large(self, path: str, place: str, wrong: Callable[[Path], str | None]) -> Path:
-        """Download or copy a file that need not fit into memory; return where it is."""
-        copy, own = self.into / path, Path(place)
+    def large(self, path: str, address: str, wrong: Callable[[Path], str | None]) -> Path:
+        """Download or copy a file that need not fit into memory; return its path."""
+        copy, local = self.into / path, Path(address)
         if copy.exists():
             return copy
-        if re.match(ADDRESS, place):
-            download(place, self.politeness, copy, wrong)
+        if re.match(ADDRESS, address):
+            download(address, self.politeness, copy, wrong)
             return copy
-        if not own.is_file():
-            raise UserError(f"{own}: no such file; name yours {self.where}")
-        if reason := wrong(own):
-            raise UserError(f"{own}: {reason}; mend it, or how it is declared {self.where}")
+        if not local.is_file():
+            raise UserError(f"{local}: no such file; name yours {self.where}")
+        if reason := wrong(local):
+            raise UserError(f"{local}: {reason}; fix it, or how it is declared {self.where}")
         with writing(copy) as part:
-            shutil.copyfile(own, part)
+            shutil.copyfile(local, part)
         return copy
 
     def close(
@@ -146,17 +146,17 @@ class Fetch:
 
 
 def licences(declared: Iterable[tuple[str, Any]]) -> str:
-    """Return the licence of each of some files by name, and which rows must not be published."""
-    return joined(f"{name}: {getattr(own, 'stated', own.licence)}" for name, own in declared)
+    """Return the licences of files by name, and whether their rows must not be published."""
+    return joined(f"{name}: {getattr(entry, 'stated', entry.licence)}" for name, entry in declared)
 
 
 def citations(declared: Iterable[tuple[str, Any]]) -> str:
-    """Return the citation of each of some files, by name."""
-    return joined(f"{name}: {own.citation}" for name, own in declared)
+    """Return the citations of files, by name."""
+    return joined(f"{name}: {entry.citation}" for name, entry in declared)
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Return texts, each once and sorted, in one line."""
+    """Return the distinct texts, sorted, in one line."""
     return "; ".join(sorted(set(texts)))
 
 
@@ -165,14 +165,14 @@ def declared_once(
     addresses: Callable[[Any], Iterable[str]],
     form: str = ADDRESS,
 ) -> None:
-    """Refuse files of one language that share a name, and addresses that are none.
+    """Refuse files of one language that share a name, and invalid addresses.
 
     Raises ValueError with the language and the name.
     """
     for language, entries in declared.items():
         names = [entry.name for entry in entries]
         if len(set(names)) < len(names) or not names:
-            raise ValueError(f"{language}: needs entries, each under a name of its own")
+            raise ValueError(f"{language}: needs entries with distinct names")
         for entry in entries:
             for address in addresses(entry):
                 if not re.match(form, address):
@@ -180,7 +180,7 @@ def declared_once(
 
 
 def fillable(*names: str) -> Callable[[str], str]:
-    """Return a validator of addresses with places in braces, of which these names may be."""
+    """Return a validator of addresses with placeholders, whose names must be among these."""
 
     def check(value: str) -> str:
         try:

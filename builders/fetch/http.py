@@ -1,11 +1,11 @@
-"""Polite and strict HTTP: identified, one request at a time, patient, and never half a body.
+"""Polite and strict HTTP: identified, one request at a time, with retries and complete bodies only.
 
 A response has a time limit and a maximum size, which counts decompressed bytes.
 
-A mirror is a folder that is read in place of the network. ``DIR/HOST/PATH`` is what
-``https://HOST/PATH`` sends, as ``wget --force-directories`` writes it: a port other than the usual
-one follows the host after a colon, a path that ends in ``/`` is its ``index.html``, a query follows
-after ``?``. Names are spelled as in the address, or with the percent-encoding undone.
+A mirror is a folder that is read in place of the network. ``DIR/HOST/PATH`` is the response of
+``https://HOST/PATH``, as ``wget --force-directories`` writes it: a non-default port follows the
+host after a colon, a path that ends in ``/`` is its ``index.html``, a query follows after ``?``.
+Names are spelled as in the address, or percent-decoded.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Politeness(Params):
 
 
 class Reading(Politeness):
-    """The policy of a client that reads a mirror: nobody is asked, so there is no contact."""
+    """The policy of a client that reads a mirror, without requests and so without a contact."""
 
     contact: str = "reads a mirror"
     attempts: ClassVar[int] = 1
@@ -72,12 +72,12 @@ class Reading(Politeness):
 
 
 def mirror_of(policy: Politeness) -> Path | None:
-    """Return the mirror that is read in place of the network, if one is."""
+    """Return the mirror that is read in place of the network, or None."""
     return policy.mirror if isinstance(policy, Reading) else None
 
 
 class Busy(Exception):  # noqa: N818
-    """A failure that another attempt may mend, after ``wait_s`` if the service asks for it."""
+    """A failure that may be temporary; ``wait_s``: the wait that the service requests."""
 
     def __init__(self, message: str, wait_s: float | None = None) -> None:
         super().__init__(message)
@@ -96,7 +96,7 @@ class Answer(NamedTuple):
 
 
 def retry_after(value: str | None) -> float | None:
-    """Return the seconds that a Retry-After header asks for (RFC 9110, 10.2.3), or None."""
+    """Return the seconds in a Retry-After header (RFC 9110, 10.2.3), or None."""
     try:
         return None if value is None else Retry().parse_retry_after(value)
     except (InvalidHeader, ValueError):
@@ -110,17 +110,17 @@ def patiently(
     slow_attempts: int | None = None,
     heard: float | None = None,
 ) -> T:
-    """Call ``ask`` until it succeeds, with exponential back-off or the wait that is asked for.
+    """Call ``ask`` until it succeeds, with exponential back-off or the wait that is requested.
 
     Parameters
     ----------
     ask
         Raises :class:`Busy` where another attempt may succeed.
     request
-        The request in words, for messages.
+        Name of the request, for messages.
     slow_attempts
-        After this number of timeouts, or when no attempt is left, :class:`Slow` is raised to the
-        caller, who may ask for less.
+        After this number of timeouts, or after the last attempt, :class:`Slow` is raised to the
+        caller, who may send a smaller request.
     heard
         Time of the last complete response of the service, by the monotonic clock: no attempt
         begins ``give_up_s`` after it.
@@ -155,10 +155,10 @@ def patiently(
 def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> bytes:
     """Fetch one file, from the network or a mirror.
 
-    ``expect``: returns what is wrong with the body, such as a web page that was sent with status
-    200 in place of a file, or None.
+    ``expect``: returns the fault in the body, such as a web page that was sent with status 200 in
+    place of a file, or None.
 
-    Raises UserError on a status that no retry mends, a wrong body, or when all attempts failed.
+    Raises UserError on a permanent error status, a wrong body, or when all attempts failed.
     """
     body = patiently(lambda: receive(url, policy).body, url, policy)
     if wrong := expect(body):
@@ -167,10 +167,10 @@ def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> 
 
 
 def _wrong(url: str, policy: Politeness, wrong: str) -> UserError:
-    """Return the error of a file that is not the one that is wanted."""
+    """Return the error for a file with the wrong content."""
     hint = HINT
     if mirror := mirror_of(policy):
-        hint = f"bring the file anew that was read in its place, {find(mirror, url)}"
+        hint = f"replace the file of the mirror, {find(mirror, url)}"
     return UserError(f"{url}: {wrong}; {hint}")
 
 
@@ -178,7 +178,7 @@ def _wrong(url: str, policy: Politeness, wrong: str) -> UserError:
 def opened(
     url: str, policy: Politeness, headers: Mapping[str, str], form: Mapping[str, str] | None = None
 ) -> Iterator[requests.Response]:
-    """Send one request and yield the response before its body; a form is sent by POST.
+    """Send one request and yield the response before its body is read; a form is sent by POST.
 
     Raises Busy, Slow if the connection fails or times out, also while the body is read.
     """
@@ -207,9 +207,9 @@ def receive(
     headers: Mapping[str, str] = MappingProxyType({}),
     hint: str = HINT,
 ) -> Answer:
-    """Send one request and return the complete response, or read the file that stands for it.
+    """Send one request and return the complete response, or read its file from the mirror.
 
-    ``throttling``: statuses by which this service asks to come back later, besides 429 and 503.
+    ``throttling``: additional statuses by which this service limits the rate, as 429 and 503 do.
     ``form``: sent by POST.
 
     Raises
@@ -217,11 +217,11 @@ def receive(
     Busy, Slow
         If another attempt may succeed.
     UserError
-        On a status that no retry mends, or a response that is too large.
+        On a permanent error status, or a response that is too large.
     """
     if mirror := mirror_of(policy):
         path = find(mirror, url)
-        with reading(path, "bring a smaller file"):
+        with reading(path, "use a smaller file"):
             within(path.stat().st_size)
             return Answer(path.read_bytes(), "")
     headers = {"Accept-Encoding": "gzip", **headers}
@@ -243,7 +243,7 @@ def receive(
 
 
 def _decoded(body: bytes, coding: str) -> bytes:
-    """Undo a Content-Encoding; urllib3 would take half a gzip file for a complete one."""
+    """Undo a Content-Encoding; urllib3 would accept a truncated gzip file."""
     if coding not in ("gzip", "x-gzip"):
         raise ValueError(f"sent in the coding {coding!r}, not in gzip")
     try:
@@ -255,16 +255,16 @@ def _decoded(body: bytes, coding: str) -> bytes:
 
 
 def refuse(answer: requests.Response, request: str, hint: str = HINT) -> None:
-    """Raise what a status of 400 or more means.
+    """Raise the error of a status of 400 or more.
 
-    ``hint``: what a user may do about a refusal.
+    ``hint``: advice to the user after a refusal.
 
     Raises
     ------
     Busy, Slow
-        If waiting, or a smaller request, may mend it.
+        If a later, or a smaller, request may succeed.
     UserError
-        If no retry mends it.
+        If the error is permanent.
     """
     status = answer.status_code
     if status < 400:
@@ -277,7 +277,7 @@ def refuse(answer: requests.Response, request: str, hint: str = HINT) -> None:
     wait = retry_after(answer.headers.get("Retry-After"))
     if status in (429, 503):
         raise Busy(f"HTTP {status}, too busy", wait)
-    # Blazegraph reports a query that took too long as a failure of the server
+    # Blazegraph reports a query timeout as a server error
     if status in (408, 504) or (status >= 500 and "timeout" in text.lower()):
         raise Slow(f"HTTP {status}, timed out")
     if status >= 500:
@@ -289,16 +289,16 @@ def refuse(answer: requests.Response, request: str, hint: str = HINT) -> None:
 def download(
     url: str, policy: Politeness, path: Path, expect: Callable[[Path], str | None]
 ) -> None:
-    """Fetch one file to disk, piece by piece, or copy the file of the mirror.
+    """Download one file to disk in chunks, or copy the file of the mirror.
 
-    An unfinished file is kept next to the final one under a name that begins with a dot. It is
-    continued after a failure and after a kill, if the server names versions of the file (a strong
-    ETag, or Last-Modified) and sends ranges (RFC 9110, 14.2 and 13.1.5). Elsewhere the file is
-    downloaded again.
+    A partial file is next to the final one under a name that begins with a dot. It is continued
+    after a failure or a kill, if the server identifies versions of the file (a strong ETag, or
+    Last-Modified) and sends ranges (RFC 9110, 14.2 and 13.1.5). Otherwise the file is downloaded
+    again.
 
-    ``expect``: returns what is wrong with the complete file, or None.
+    ``expect``: returns the fault in the complete file, or None.
 
-    Raises UserError on a status that no retry mends, a wrong file, or when all attempts failed.
+    Raises UserError on a permanent error status, a wrong file, or when all attempts failed.
     """
     if mirror := mirror_of(policy):
         source = find(mirror, url)
@@ -318,7 +318,7 @@ def download(
 
 
 def _download_rest(url: str, policy: Politeness, part: Path, version: Path) -> None:
-    """Request what is missing of a file, and append it; ``version`` holds the server's name of it.
+    """Request the missing part of a file and append it; ``version`` stores its ETag or date.
 
     Raises Busy, Slow if another attempt may succeed.
     """
@@ -337,7 +337,7 @@ def _download_rest(url: str, policy: Politeness, part: Path, version: Path) -> N
         refuse(answer, url)
         if not partial:
             version.unlink(missing_ok=True)
-            part.write_bytes(b"")  # before the new version has a name
+            part.write_bytes(b"")  # before the new version is stored
             tag, coding = (answer.headers.get(name, "") for name in ("ETag", "Content-Encoding"))
             strong = tag and not tag.startswith("W/")
             name = tag if strong else answer.headers.get("Last-Modified", "")
@@ -348,7 +348,7 @@ def _download_rest(url: str, policy: Politeness, part: Path, version: Path) -> N
 
 
 def places(url: str) -> list[str]:
-    """Return the paths, relative to a mirror, that may hold what an address sends.
+    """Return the paths, relative to a mirror, that may hold the file of an address.
 
     Examples
     --------
@@ -366,15 +366,15 @@ def places(url: str) -> list[str]:
 
 
 def host(url: str) -> str:
-    """Return the host of an address, and its port where it is not the usual one."""
+    """Return the host of an address, with its port unless it is the default."""
     parts = urlsplit(url)
     return parts.netloc.rpartition("@")[2].lower().removesuffix(USUAL.get(parts.scheme, ""))
 
 
 def find(mirror: Path, url: str) -> Path:
-    """Return the file of a mirror that an address stands for.
+    """Return the file of a mirror for an address.
 
-    Raises UserError if there is none.
+    Raises UserError if it is missing.
     """
     paths = [mirror / path for path in places(url) if ".." not in path.split("/")]
     for path in paths:

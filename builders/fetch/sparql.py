@@ -1,8 +1,8 @@
-"""One SPARQL endpoint, queried one request at a time: whole answers, saved as they came.
+"""One SPARQL endpoint, queried one request at a time: complete responses, saved unchanged.
 
-A question that is too large for the endpoint is halved: a range of birth dates, a batch of ids. In
-place of an endpoint a mirror has a folder ``DIR/HOST/PATH`` of triples, from which an engine on
-this machine answers.
+A query that is too large for the endpoint is halved: a range of birth dates, a batch of ids. In
+place of an endpoint a mirror has a folder ``DIR/HOST/PATH`` of triples, which a local engine
+serves.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from plumbline.builders.fetch.http import (
 from plumbline.builders.readers.table import Binding, bindings, item
 
 TRIPLES = (".nt", ".ttl", ".nt.gz", ".ttl.gz")
-STARTING_S = 60.0  # longest time in which the engine must answer
+STARTING_S = 60.0  # time limit for the start of the engine
 ITEM = "<http://www.wikidata.org/entity/{}>"
 HINT = "is sources.wikidata.endpoint the address of a SPARQL 1.1 endpoint?"
 PREFIXES = """\
@@ -62,7 +62,7 @@ COUNT = "SELECT (COUNT(*) AS ?count) WHERE { { %s } }"
 
 
 class Terms(NamedTuple):
-    """On what terms answers may be used, and what to cite."""
+    """Licence and citation of the responses."""
 
     licence: str
     citation: str
@@ -80,7 +80,7 @@ class Born:
 
     @property
     def name(self) -> str:
-        """Name of its file."""
+        """Name of the range's file."""
         return f"{self.start}_{self.end}"
 
     def halves(self) -> list[Born]:
@@ -98,7 +98,7 @@ class Born:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some ids of one query."""
+    """The ids of one query."""
 
     name: str
     ids: Sequence[str]
@@ -112,15 +112,15 @@ class Batch:
 
 @dataclass
 class Endpoint:
-    """One endpoint, queried one request at a time; every answer is saved as it came."""
+    """One endpoint, queried one request at a time; every response is saved unchanged."""
 
     endpoint: str
     politeness: Politeness
     into: Path
-    _heard: float = field(default_factory=time.monotonic)  # when an answer last came whole
+    _heard: float = field(default_factory=time.monotonic)  # time of the last complete response
 
     def gather(self, part: Born | Batch, folder: str, query: Callable[[Any], str]) -> None:
-        """Save the answer for a part, or for its halves where the whole is too slow."""
+        """Save the response for a part, or for its halves if the query is too slow."""
         halves = part.halves()
         if not any(self._path(f"{folder}/{half.name}").exists() for half in halves):
             try:
@@ -137,10 +137,10 @@ class Endpoint:
     def save(
         self, name: str, query: str, slow_attempts: int | None = None, ids: Sequence[str] = ()
     ) -> None:
-        """Save one answer, unless it is there already.
+        """Save one response, unless it is already saved.
 
-        That to a batch must be about these ids only. It is kept if it has as many rows as the
-        endpoint counts itself, which may send no more than so many.
+        The response to a batch must contain these ids only. It must have as many rows as the
+        endpoint counts, since endpoints may truncate their results.
         """
         if self._path(name).exists():
             return
@@ -151,17 +151,17 @@ class Endpoint:
         write_gzip(self._path(name), body)
 
     def rows(self, folder: str) -> Iterator[Binding]:
-        """Yield the rows of the saved answers of a folder, or of the one answer of that name."""
+        """Yield the rows of the saved responses of a folder, or of the one with that name."""
         for path in [*self.into.glob(f"{folder}.json.gz"), *self.into.glob(f"{folder}/*.json.gz")]:
             yield from bindings(whole(path))
 
     def items(self, prefix: str) -> list[str]:
-        """Return the sorted, distinct ids in the saved answers."""
+        """Return the sorted, distinct ids in the saved responses."""
         people = {item(row) for row in self.rows(prefix)}
         return sorted(people, key=lambda qid: int(qid[1:]))
 
     def forget(self, folder: str) -> None:
-        """Remove the answers of a folder, or the one of that name: they are asked for anew."""
+        """Remove the responses of a folder, or the one with that name."""
         self._path(folder).unlink(missing_ok=True)
         shutil.rmtree(self.into / folder, ignore_errors=True)
 
@@ -169,7 +169,7 @@ class Endpoint:
         return self.into / f"{name}.json.gz"
 
     def _ask(self, query: str, ids: Sequence[str]) -> bytes:
-        """Return one answer, if it is one whole result of what was asked, whatever its status."""
+        """Return one response if it is a complete result of the query."""
         body, rows = self._answer(query, ids)
         _, counted = self._answer(COUNT % query.partition(" ORDER BY ")[0])
         number = counted[0]["count"]["value"] if len(counted) == 1 else ""
@@ -186,7 +186,7 @@ class Endpoint:
 
 
 def _request(endpoint: str, query: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return a query's form and headers by the SPARQL protocol, for :func:`receive`."""
+    """Return the form and headers of a query in the SPARQL protocol, for :func:`receive`."""
     from SPARQLWrapper import JSON, POST, SPARQLWrapper
 
     wrapper = SPARQLWrapper(endpoint, returnFormat=JSON)
@@ -198,9 +198,9 @@ def _request(endpoint: str, query: str) -> tuple[dict[str, str], dict[str, str]]
 
 @contextmanager
 def connected(endpoint: str, politeness: Politeness, into: Path) -> Iterator[Endpoint]:
-    """Yield an endpoint, or in its place one over the triples of the mirror that is read.
+    """Yield an endpoint, or a local one over the triples of the mirror.
 
-    Raises UserError if the mirror has no triples of it, or there is no engine.
+    Raises UserError if the mirror has no triples of it, or no engine is installed.
     """
     mirror = mirror_of(politeness)
     if mirror is None:
@@ -224,13 +224,13 @@ def serving(*triples: Path) -> Iterator[str]:
 
     ``triples``: N-Triples or Turtle, also compressed by gzip.
 
-    Raises UserError if the engine is not installed, or a file is none of triples.
+    Raises UserError if the engine is not installed, or a file has no readable triples.
     """
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     engine = shutil.which("oxigraph", path=path)
     if engine is None:
         raise UserError(
-            "oxigraph is not installed, which answers queries from files of triples: `pip install "
+            "oxigraph, which serves files of triples, is not installed; run `pip install "
             f"oxigraph`, or name an endpoint of your own and fetch without --mirror ({PAGE})"
         )
     with tempfile.TemporaryDirectory() as folder:
@@ -264,13 +264,13 @@ def _wait(server: subprocess.Popen[bytes], port: int) -> None:
             time.sleep(0.05)
         else:
             return
-    raise UserError("oxigraph: does not answer; run the same command again")
+    raise UserError("oxigraph: does not respond; run the same command again")
 
 
 def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
-    """Refuse a body that is not one whole result, or about others; return its rows.
+    """Return the rows of a body; refuse an incomplete result, or one with other ids.
 
-    Queries here have no OPTIONAL: every row has everything that is asked for.
+    Queries here have no OPTIONAL: every row has all variables.
     """
     variables = set(re.findall(r"\?(\w+)", re.sub(r"\(.*? AS ", "", query.partition(" WHERE ")[0])))
     try:
@@ -295,7 +295,7 @@ def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
 
 
 def ranges(first: date, last: date, days: int) -> list[Born]:
-    """Cut the days from the first to the last, both included, into ranges of so many days."""
+    """Split the days from the first to the last, both included, into ranges of ``days`` days."""
     end = last + timedelta(days=1)
     parts = []
     while first < end:
@@ -306,10 +306,10 @@ def ranges(first: date, last: date, days: int) -> list[Born]:
 
 
 def batches(ids: Sequence[str], size: int) -> list[Batch]:
-    """Cut ids into batches of a size."""
+    """Split ids into batches of a size."""
     return [Batch(f"{i // size:05d}", ids[i : i + size]) for i in range(0, len(ids), size)]
 
 
 def values(ids: Iterable[str]) -> str:
-    """Return ids as what stands behind VALUES in a query."""
+    """Return ids as the data block of VALUES in a query."""
     return " ".join(ITEM.format(qid) for qid in ids)

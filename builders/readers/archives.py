@@ -24,14 +24,14 @@ DAMAGED = (RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFErro
 
 
 def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Yield the records of a file, with some of its columns, renamed.
+    """Yield the records of a file, with selected columns, renamed.
 
-    ``columns``: name of a column in the file, by the name that it is to have.
+    ``columns``: name of a column in the file, by its new name.
 
     Yields
     ------
     dict
-        Texts; empty where the file has no value, ISO 8601 where it has a date.
+        Texts: empty for a null, ISO 8601 for a date.
     """
     with path.open("rb") as file:
         if wrong := web_page(file.read(256)):
@@ -62,11 +62,11 @@ def parquet_rows(file: Path | IO[bytes], columns: list[str]) -> Iterator[dict[st
             for batch in parquet.iter_batches(BATCH, columns=list(dict.fromkeys(columns))):
                 yield from batch.to_pylist()
     except (pa.ArrowException, OSError) as error:
-        raise ValueError("not a whole parquet file") from error
+        raise ValueError("not a complete parquet file") from error
 
 
 def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    before = csv.field_size_limit(READ)  # an article is longer than the usual cell
+    before = csv.field_size_limit(READ)  # articles exceed the default limit of a cell
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             for _, record in table_records(file, dict(zip(columns, columns, strict=True))):
@@ -85,7 +85,7 @@ def _jsonl(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def _jsons(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    """Read every ``.json`` of an archive, each one record, sorted by name."""
+    """Read the ``.json`` files of an archive, one record each, sorted by name."""
     with _opened(path) as archive:
         names = sorted(n for n in archive.namelist() if n.endswith(".json"))
         if not names:
@@ -98,9 +98,9 @@ READERS = {"parquet": parquet_rows, "csv": _csv, "jsonl": _jsonl, "jsons": _json
 
 
 def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:
-    """Return a file of a zip archive: the one of that name, or the one whose name ends so.
+    """Return the file of a zip archive with a name, or with that ending of its name.
 
-    Raises ValueError if the archive is damaged or encrypted, or has not just one such file.
+    Raises ValueError if the archive is damaged or encrypted, or the file is missing or ambiguous.
     """
     with _opened(io.BytesIO(body)) as archive:
         names = [n for n in archive.namelist() if n == name]
@@ -118,7 +118,7 @@ def _opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(file) as archive:
             yield archive
     except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
-        raise ValueError("not a whole zip archive") from error
+        raise ValueError("not a complete zip archive") from error
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Corpora of news articles: how a file of them is declared, and read one by one."""
+"""Corpora of news articles: declaration and reader of their files."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from plumbline.builders.readers.archives import ENDINGS, Format, records
 from plumbline.builders.readers.declared import Terms, declared
 
 LEANINGS = ("left", "center", "right", "unknown")
-EARLIEST = date(1900, 1, 1)  # before it, a date is a slip (0001-11-30), not a date
+EARLIEST = date(1900, 1, 1)  # an earlier date is an error (0001-11-30)
 Leaning = Literal["left", "center", "right", "unknown"]
 
 
 class Article(NamedTuple):
-    """An article as its source has it."""
+    """An article, unchanged from its source."""
 
     outlet: str
     text: str
@@ -34,7 +34,7 @@ class Article(NamedTuple):
 
 
 class Columns(Section):
-    """Which column of the file is what; what it has not is left out."""
+    """Columns of the file by their meaning; None if the file lacks one."""
 
     outlet: str = Field(description="name of the outlet")
     text: str = Field(description="text of the article")
@@ -45,7 +45,7 @@ class Columns(Section):
 
 
 class Corpus(Terms):
-    """Articles of one file, and on what terms they may be used."""
+    """Articles of one file, and their terms of use."""
 
     name: Name = Field(description="name of the corpus")
     address: str = Field(description="address of the file, or a path that begins with / or ./")
@@ -60,19 +60,19 @@ class Corpus(Terms):
     )
 
     def path(self, language: str) -> str:
-        """Return the file of the snapshot that keeps it."""
+        """Return the file of the corpus in the snapshot."""
         return f"{language}/{self.name}.{ENDINGS[self.format]}"
 
     def articles(self, file: Path) -> Iterator[Article]:
-        """Yield the articles of its file."""
+        """Yield the articles of the corpus's file."""
         columns = {n: c for n, c in self.columns.model_dump().items() if c is not None}
         for record in records(file, self.format, columns):
             made = hash64(f"{record['outlet']}\n{record['text']}")
-            own = record.get("article") or f"{made:016x}"
+            identity = record.get("article") or f"{made:016x}"
             yield Article(
                 record["outlet"].strip(),
                 record["text"],
-                f"{self.name}/{own}",
+                f"{self.name}/{identity}",
                 record.get("topic", "").strip(),
                 self.leanings.get(record.get("leaning", ""), "unknown"),
                 record.get("date", ""),
@@ -80,7 +80,7 @@ class Corpus(Terms):
 
 
 def corpora_of(snapshot: Snapshot, language: str) -> list[Corpus]:
-    """Return the corpora of a language as the snapshot's manifest declares them."""
+    """Return the corpora of a language that the snapshot's manifest declares."""
     corpora = declared(snapshot, Corpus, "corpora", language)
     return sorted(corpora, key=lambda corpus: corpus.name)
 
@@ -88,7 +88,7 @@ def corpora_of(snapshot: Snapshot, language: str) -> list[Corpus]:
 def every(
     snapshot: Snapshot, corpora: list[Corpus], language: str
 ) -> Iterator[tuple[Corpus, Article]]:
-    """Yield all articles of some corpora of a snapshot, one in memory at a time."""
+    """Yield all articles of corpora of a snapshot, one in memory at a time."""
     for corpus in corpora:
         path = snapshot.folder / corpus.path(language)
         with reading(path, "fetch it again"):
@@ -109,7 +109,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def published(text: str, formats: list[str], until: date) -> date | None:
-    """Read a date; None where there is none, it cannot be read, or it cannot be.
+    """Parse a date; None if it is missing, unreadable or impossible.
 
     Examples
     --------

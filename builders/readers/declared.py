@@ -1,7 +1,7 @@
-"""Files of a snapshot, read as its manifest declares them, and the licences that they are under.
+"""Files of a snapshot, read as its manifest declares them, and their licences.
 
-Licences are known by their SPDX ids. One that is on no list of open licences is not guessed at: a
-licence in words is for a person to read.
+Licences are identified by their SPDX ids. One that is not on the list of open licences is not
+guessed at: a licence in words must be read by a person.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from plumbline.builders.core.snapshot import Snapshot
 if TYPE_CHECKING:
     P = TypeVar("P", bound=Params)
 T = TypeVar("T")
-FREE = ("CC0-1.0", "PDDL-1.0", "Unlicense", "0BSD", "MIT-0")  # which ask for nothing
-# Those that forbid changes are not among them: a dataset changes what it is made of.
+FREE = ("CC0-1.0", "PDDL-1.0", "Unlicense", "0BSD", "MIT-0")  # without any condition
+# Without those that forbid changes: a dataset modifies its sources.
 OPEN = re.compile(
     rf"{'|'.join(map(re.escape, FREE))}|CC-BY(-NC)?(-SA)?-(1\.0|2\.0|2\.5|3\.0|4\.0)(-IGO)?"
     r"|MIT|Apache-2\.0|BSD-[23]-Clause|ISC|Zlib|NCSA|PostgreSQL|MPL-2\.0|EPL-[12]\.0|EUPL-1\.[012]"
@@ -29,12 +29,12 @@ OPEN = re.compile(
     r"|etalab-2\.0|OGL-UK-[123]\.0|OGL-Canada-2\.0|NLOD-[12]\.0",
     re.IGNORECASE,
 )
-NOT_PUBLISHED = " (rows not to be published)"  # behind the licence of such a source
-FORMAT = AliasChoices("format", "layout")  # the second in snapshots of before November 2026
+NOT_PUBLISHED = " (rows not to be published)"  # appended to the licence of such a source
+FORMAT = AliasChoices("format", "layout")  # the second in snapshots before November 2026
 
 
 class Shared(Params):
-    """Whether what others made may be published: not, unless it is said with an open licence."""
+    """Terms of publication: permitted only if declared, with an open licence."""
 
     licence: str = Field(min_length=1, description="as its authors state it; best its SPDX id")
     redistribute: bool = Field(
@@ -58,15 +58,15 @@ class Shared(Params):
 
 
 class Terms(Shared):
-    """On what terms a file of others may be used."""
+    """Terms of use of a third party's file."""
 
     citation: str = Field(min_length=1, description="what to cite")
 
 
 def declared(snapshot: Snapshot, model: type[P], *keys: str, hint: str = "") -> list[P]:
-    """Return the entry, or the list of them, under some keys of the request in a manifest.
+    """Return the entry, or entries, under a path of keys of the request in a manifest.
 
-    Raises UserError, with a hint, if there is none, or none that can be read.
+    Raises UserError, with a hint, if the entry is missing or invalid.
     """
     value: Any = snapshot.manifest.get("request")
     try:
@@ -77,20 +77,20 @@ def declared(snapshot: Snapshot, model: type[P], *keys: str, hint: str = "") -> 
         name = ".".join(keys)
         raise UserError(
             f"{snapshot.folder}: declares no readable {name}; add it under "
-            f"sources.{snapshot.manifest['source']} and fetch, or take it out of the dataset{hint}"
+            f"sources.{snapshot.manifest['source']} and fetch, or remove it from the dataset{hint}"
         ) from error
 
 
 def read(
     snapshot: Snapshot, name: str, reader: Callable[[bytes], Iterable[T]], advice: str
 ) -> Iterator[T]:
-    """Yield what a reader makes of a file of a snapshot, whose errors are Problems."""
+    """Yield the items of a file of a snapshot; errors of the reader become UserErrors."""
     with reading(snapshot.folder / name, advice):
         yield from reader(snapshot.read(name))
 
 
 def split_licences(stated: str) -> list[str]:
-    """Return the licences of several things, which may be stated in one line.
+    """Split the licences of several sources that are stated in one line.
 
     Examples
     --------
@@ -102,11 +102,11 @@ def split_licences(stated: str) -> list[str]:
 
 
 def is_open(stated: str) -> bool:
-    """Return whether all of what is stated are SPDX ids of open licences."""
+    """Return True if all stated licences are SPDX ids of open licences."""
     return all(OPEN.fullmatch(licence) for licence in split_licences(stated))
 
 
 def exceeds(licence: str, stated: list[str]) -> bool:
-    """Return whether a licence allows more than all of those that are stated do."""
+    """Return True if a licence allows more than one of the stated licences."""
     free = {name.lower() for name in (licence, *FREE)}
     return any(licence.lower() not in free for text in stated for licence in split_licences(text))

@@ -1,4 +1,4 @@
-"""The dataset ``names`` as it is looked up: whose name a word is, and which names a country has."""
+"""Lookup in the dataset ``names``: kind and gender of a name, and the names of a country."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ COLUMNS = ["name", "kind", "rank", "bearer", "flags"]
 
 @dataclass(frozen=True)
 class Gazetteer:
-    """Usable names of all countries, and those flagged as words apart.
+    """Usable names of all countries, and separately those flagged as words.
 
     Attributes
     ----------
     men, women, last
-        Names as they are spelled, of every country.
+        Names of all countries, in their own spelling.
     genders
-        By folded first name: ``male``, ``female``, or ``unknown`` where as many countries have it
-        for men as for women.
+        By folded first name: ``male``, ``female``, or ``unknown`` if as many countries list it for
+        men as for women.
     words
         First names, folded, that are more often words.
     by_country
-        For each country and kind the names by rank; for ``last:male`` and ``last:female`` too, the
-        forms that a man or a woman bears.
+        Names by country and kind, in order of rank; ``last:male`` and ``last:female`` have the
+        forms for a man or a woman.
     """
 
     men: frozenset[str]
@@ -41,7 +41,7 @@ class Gazetteer:
     by_country: Mapping[str, Mapping[str, tuple[str, ...]]]
 
     def countries(self, names_min: int) -> list[str]:
-        """Return the countries that have so many usable names of each kind."""
+        """Return the countries with at least ``names_min`` usable names of each kind."""
         return [
             country
             for country, names in sorted(self.by_country.items())
@@ -49,7 +49,7 @@ class Gazetteer:
         ]
 
     def common(self) -> frozenset[str]:
-        """Return the first names, folded, that some country has in its lists."""
+        """Return the first names, folded, in the lists of any country."""
         lists = [names for country, names in self.by_country.items() if country != NOWHERE]
         return frozenset(fold(n) for names in lists for k in ("male", "female") for n in names[k])
 
@@ -90,7 +90,7 @@ def load(folder: Path) -> Gazetteer:
 
 
 def plain(name: str) -> str:
-    """Return a name without the marks on its letters.
+    """Return a name without diacritics.
 
     Examples
     --------
@@ -103,5 +103,5 @@ def plain(name: str) -> str:
 
 
 def fold(name: str) -> str:
-    """Return a name as it is looked up: without marks, case and kind of apostrophe."""
+    """Return the lookup form of a name: without diacritics, case and typographic apostrophes."""
     return plain(name).casefold().replace("’", "'")

@@ -1,4 +1,4 @@
-"""Lists of names by country, in the formats that open lists have."""
+"""Lists of names by country, in the formats of open lists."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from plumbline.builders.readers.table import decoded, parsed, records
 Kind = Literal["male", "female", "last"]
 KINDS: tuple[Kind, ...] = ("male", "female", "last")
 BEARERS = ("any", "male", "female")
-NOWHERE = "zz"  # CLDR's code of an unknown region: names that find people, but stand for no country
+NOWHERE = "zz"  # CLDR's code of an unknown region: for names that represent no country
 OTHER_NAMES = {"czech republic": "cz", "turkey": "tr", "macedonia": "mk"}
 
 
 class List(Section):
-    """One list, where it is and how it is read."""
+    """One list: address and format."""
 
     name: Name = Field(description="name of the list")
     address: str = Field(min_length=1, description="a file in the checkout or an http address")
@@ -35,7 +35,7 @@ class List(Section):
     columns: dict[Literal["country", "kind", "rank", "name", "native", "count", "bearer"], str] = (
         Field(
             {"country": "country", "kind": "kind", "rank": "rank", "name": "name"},
-            description="of a table: its head for each of ours",
+            description="for tables: column head for each field",
         )
     )
     kinds: dict[str, Kind] = Field(
@@ -66,25 +66,25 @@ class List(Section):
         return self
 
     def path(self) -> str:
-        """Return the file of the snapshot that keeps the list."""
+        """Return the file of the list in the snapshot."""
         return f"lists/{self.name}.{'csv' if self.format == 'table' else 'json'}"
 
 
 class Listed(NamedTuple):
-    """One entry of a list; ``country`` is empty where it names no country that is known."""
+    """One entry of a list; ``country`` is empty if it is unknown."""
 
     country: str
     kind: Kind
     bearer: str
     rank: int
     name: str  # in Latin letters; may be empty
-    native: str  # as it is spelled there; may be empty
-    number: int | None  # people of that name
-    place: str
+    native: str  # native spelling; may be empty
+    number: int | None  # people with the name
+    position: str
 
 
 def entries(entry: List, body: bytes) -> Iterator[Listed]:
-    """Yield the entries of a list, in its order."""
+    """Yield the entries of a list, in order."""
     reader = {"table": _table, "nested": _nested, "by-kind": _by_kind, "flat": _flat}
     listed = reader[entry.format](entry, decoded(body))
     if (first := next(listed, None)) is None:
@@ -172,7 +172,7 @@ def normal(name: str) -> str:
 
 
 def _code(entry: List, country: str) -> str:
-    """Return the code of a country given by code or by English name, or ''."""
+    """Return the code of a country from its code or English name, or ""."""
     if country in entry.countries:
         return entry.countries[country]
     name = country.replace("_", " ").removeprefix("the ").replace("&", "and").casefold()
@@ -186,12 +186,12 @@ def codes() -> dict[str, str]:
     """Return the code of every country (ISO 3166, lower case) by its English name (CLDR)."""
     from babel import Locale
 
-    found = {
+    by_name = {
         name.replace("&", "and").casefold(): code.lower()
         for code, name in Locale("en").territories.items()
         if len(code) == 2 and code.isalpha() and code != NOWHERE.upper()
     }
-    return found | OTHER_NAMES
+    return by_name | OTHER_NAMES
 
 
 @cache

@@ -1,8 +1,8 @@
-"""Names of people with language and gender, of a JSON file that may be nested in any order.
+"""Names of people with language and gender, from a JSON file nested in any order.
 
-How the authors of Stańczak et al. (2023) lay out the names that they published is stated nowhere.
-So what tells a language or a gender is known by its text, as a key or a value, and holds for all
-that is inside or beside it.
+The layout of the names published by the authors of Stańczak et al. (2023) is undocumented. So a
+language or a gender is recognised by its text, as a key or a value, and applies to all values
+inside or next to it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ GENDER = {
     **dict.fromkeys(("non-binary", *OTHER, "transgender female", "transgender male"), "non-binary"),
 }
 NAME = {"name", "names", "label", "labels", "politician", "person"}
-TOLD = {"language", "lang", "gender", "sex"}  # by the value of a key of these words,
-BESIDE = NAME | {"code", "or", "of", "item"}  # with no others than these
+TOLD = {"language", "lang", "gender", "sex"}  # keys made of these words,
+BESIDE = NAME | {"code", "or", "of", "item"}  # and no others than these
 WORDS = re.compile(r"[^\W_]+?(?=[A-Z\W_]|$)|[A-Z]+")
 Told = tuple[str, str, str]
 Entry = tuple[str, str, str, str]
@@ -45,12 +45,12 @@ def normal(name: str) -> str:
 
 
 def entries(text: str, items: Mapping[str, str]) -> Iterator[Entry]:
-    """Yield language, name, gender and the word or item for it, as often as a file has them.
+    """Yield language, name, gender and the word or item for it, with repetitions.
 
     ``text``: JSON, or a JSON object in each line.
     ``items``: gender of further words, such as Wikidata's items.
 
-    Raises ValueError if it is no JSON, or no name with a language and a gender is found.
+    Raises ValueError if it is not JSON, or has no name with a language and a gender.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def entries(text: str, items: Mapping[str, str]) -> Iterator[Entry]:
 def _people(
     node: Any, genders: dict[str, str], language: str, gender: str, *, named: bool
 ) -> Iterator[Told]:
-    """Yield the names of a tree; ``named``: whether a text in it is a name."""
+    """Yield the names of a tree; ``named``: whether its texts are names."""
     if isinstance(node, str) and named and language and gender and normal(node):
         yield language, normal(node), gender
     elif isinstance(node, list):
@@ -107,7 +107,7 @@ def _people(
 
 
 def _rows(node: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of a data frame that was written column by column, or split; else none."""
+    """Return the rows of a data frame written by column, or in pandas' split format; else none."""
     if isinstance(head := node.get("columns"), list) and isinstance(node.get("data"), list):
         names, rows = [str(name) for name in head], node["data"]
         return [dict(zip(names, row, strict=False)) for row in rows if isinstance(row, list)]
@@ -122,7 +122,7 @@ def _rows(node: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _known(meanings: dict[str, str], values: list[Any]) -> str:
-    """Look up the first of some values that is known; a list counts as its values."""
+    """Look up the first value that has a meaning; lists are flattened."""
     flat = (part for value in values for part in (value if isinstance(value, list) else [value]))
     texts = (str(part).rsplit("/", 1)[-1].strip().lower() for part in flat)
     return next((meanings[text] for text in texts if text in meanings), "")

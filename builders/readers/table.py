@@ -1,6 +1,6 @@
-"""Text files: CSV, TSV, JSON, JSON lines and SPARQL results; every error says where.
+"""Text files: CSV, TSV, JSON, JSON lines and SPARQL results.
 
-What a parser cannot read is a ValueError.
+Invalid content is a ValueError, with its position.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def web_page(body: bytes) -> str | None:
-    """Return that a web page came in place of a file of texts, which any bytes may be, or None."""
+    """Return the fault of a web page sent in place of a file of texts, or None."""
     start = body.removeprefix(b"\xef\xbb\xbf").lstrip()[:15].lower()
     page = start.startswith((b"<!doctype", b"<html"))
     return "a web page in place of the file" if page else None
@@ -32,7 +32,7 @@ def text_of(body: bytes, encoding: str = "utf-8-sig") -> str:
     """Return the text of a body, without a byte order mark; NUL characters are an error."""
     try:
         text = body.decode(encoding).removeprefix("\ufeff")
-        text.encode()  # some encodings have half surrogate pairs
+        text.encode()  # some encodings yield lone surrogates
     except (UnicodeError, LookupError) as error:
         raise ValueError(f"not {'UTF-8' if encoding == 'utf-8-sig' else encoding}") from error
     if "\0" in text:
@@ -41,9 +41,9 @@ def text_of(body: bytes, encoding: str = "utf-8-sig") -> str:
 
 
 def parsed(text: str | bytes) -> Any:
-    """Return the value of a JSON text; half of a surrogate pair becomes U+FFFD.
+    """Parse a JSON text; a lone surrogate becomes U+FFFD.
 
-    Raises ValueError if it is not JSON in UTF-8; json.JSONDecodeError if it may have been cut.
+    Raises ValueError if it is not JSON in UTF-8; json.JSONDecodeError if it may be truncated.
     """
     text = text.decode() if isinstance(text, bytes) else text
     try:
@@ -54,7 +54,7 @@ def parsed(text: str | bytes) -> Any:
 
 
 def literal(text: str) -> Any:
-    """Return the value of a Python literal; half of a surrogate pair becomes U+FFFD."""
+    """Parse a Python literal; a lone surrogate becomes U+FFFD."""
     try:
         return _repaired(ast.literal_eval(text))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
@@ -70,7 +70,7 @@ def _repaired(value: Any) -> Any:
 
 
 def table_rows(text: str | IO[str], **dialect: Any) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a delimited table, each with the number of its last line."""
+    """Yield the last line number and the fields of each row of a delimited table."""
     rows = csv.reader(io.StringIO(text, newline="") if isinstance(text, str) else text, **dialect)
     try:
         for row in rows:
@@ -79,36 +79,36 @@ def table_rows(text: str | IO[str], **dialect: Any) -> Iterator[tuple[int, list[
         raise ValueError(f"line {rows.line_num}: {error}") from error
 
 
-def decoded(body: bytes, *, whole: bool = False) -> str:
+def decoded(body: bytes, *, complete: bool = False) -> str:
     """Return the text of a file.
 
-    ``whole``: whether it must end with a line break, as one that was cut short does not.
+    ``complete``: whether it must end with a line break, which a truncated file lacks.
 
-    Raises ValueError if it is not UTF-8, a web page, or cut short.
+    Raises ValueError if it is not UTF-8, a web page, or truncated.
     """
     text = text_of(body)
     if wrong := web_page(body):
         raise ValueError(wrong)
-    if whole and not text.endswith("\n"):
+    if complete and not text.endswith("\n"):
         raise ValueError("cut short: no line break at its end")
     return text
 
 
-def lines(body: bytes, *, whole: bool = False) -> list[str]:
-    """Return the lines of a file; a text in them may hold other separators of lines."""
-    return decoded(body, whole=whole).replace("\r\n", "\n").removesuffix("\n").split("\n")
+def lines(body: bytes, *, complete: bool = False) -> list[str]:
+    """Split a file at its line breaks alone; texts may contain other line separators."""
+    return decoded(body, complete=complete).replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
 def table(
     body: bytes, columns: Sequence[str], delimiter: str = ",", *, more: bool = False
 ) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Return the header of a file that must have just these columns, and number and fields of rows.
+    """Return the header of a file with exactly these columns, and number and fields of its rows.
 
-    ``more``: whether the file may have others after these.
+    ``more``: whether the file may have further columns after these.
 
-    Raises ValueError with what is wrong and where; the header is line 1.
+    Raises ValueError with position and problem; the header is line 1.
     """
-    text = decoded(body, whole=True)
+    text = decoded(body, complete=True)
     head, *rows = [row for _, row in table_rows(text, delimiter=delimiter)] or [[]]
     if head[: len(columns)] != list(columns) or (len(head) > len(columns)) > more:
         raise ValueError(f"line 1: not the columns {', '.join(columns)}")
@@ -127,17 +127,17 @@ def records(
     quoted: bool = True,
     strict: bool = True,
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield line and fields of a table's rows, under names of one's own.
+    """Yield line and fields of a table's rows, renamed.
 
-    Raises ValueError with what is wrong and where.
+    Raises ValueError with position and problem.
 
-    ``columns``: name of a column in the file, by the name that it is to have.
-    ``head``: names of the columns where the file has none.
-    ``quoted``: whether quotes hold fields together; else they are text.
-    ``strict``: whether a quote that stands or is missing where none may is an error.
+    ``columns``: name of a column in the file, by its new name.
+    ``head``: names of the columns if the file has no header.
+    ``quoted``: whether quotes enclose fields; else they are text.
+    ``strict``: whether a misplaced or missing quote is an error.
     """
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    # a quote that is never closed is half a file
+    # an unclosed quote is a truncated file
     rows = table_rows(text, delimiter=delimiter, quoting=quoting, strict=strict and quoted)
     head = head or next(rows, (0, []))[1]
     if absent := sorted(set(columns.values()) - set(head)):
@@ -147,15 +147,15 @@ def records(
         if row and len(row) != len(head):
             raise ValueError(f"line {line}: {len(row)} fields, not {len(head)}")
         if row:
-            yield line, {name: row[place] for name, place in indices.items()}
+            yield line, {name: row[index] for name, index in indices.items()}
 
 
 def json_lines(
     text: str, columns: Mapping[Any, str], needed: str
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line and values of objects, under names of one's own; ``needed`` must be a text.
+    """Yield line and values of objects, renamed; the value of ``needed`` must be a text.
 
-    Raises ValueError with what is wrong and where.
+    Raises ValueError with position and problem.
     """
     for number, line in enumerate(re.split(r"\r?\n", text.rstrip("\r\n")), start=1):
         try:
@@ -171,7 +171,7 @@ def json_lines(
 def bindings(body: bytes) -> list[Binding]:
     """Return the rows of a SPARQL 1.1 result in JSON (W3C, 21 March 2013).
 
-    Raises ValueError if it is none, :class:`json.JSONDecodeError` where it may have been cut.
+    Raises ValueError if it is invalid, :class:`json.JSONDecodeError` if it may be truncated.
     """
     tree: Any = parsed(body)
     try:
@@ -191,8 +191,8 @@ def bindings(body: bytes) -> list[Binding]:
 def entity(value: dict[str, str]) -> str | None:
     """Return the item id of a term, or None for an unknown value (a blank or skolem node)."""
     iri = value.get("value", "")
-    if value.get("type") == "uri" and (found := ITEM.fullmatch(iri)):
-        return found[1]
+    if value.get("type") == "uri" and (match := ITEM.fullmatch(iri)):
+        return match[1]
     return None
 
 
@@ -205,7 +205,7 @@ def by_item(rows: list[Binding]) -> Iterator[tuple[str, list[Binding]]]:
 
 
 def item(row: Binding, name: str = "item") -> str:
-    """Return the item id that a row must have."""
+    """Return the item id of a row; raise ValueError if it is missing."""
     qid = entity(row.get(name, {}))
     if qid is None:
         raise ValueError(f"a row without an item in ?{name}")
@@ -213,19 +213,19 @@ def item(row: Binding, name: str = "item") -> str:
 
 
 def tweeteval(
-    texts: bytes, labels: bytes, mapping: bytes, *, whole: bool = False
+    texts: bytes, labels: bytes, mapping: bytes, *, complete: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Yield texts of TweetEval's layout, as they are, with the names of their labels.
+    """Yield the texts of TweetEval's layout, unchanged, with the names of their labels.
 
-    ``texts``, ``labels``: a text a line, and the number of its label in the same line.
+    ``texts``, ``labels``: one text per line, and the number of its label in the same line.
     ``mapping``: number, tab and name in each line.
-    ``whole``: whether the files must end with a line break.
+    ``complete``: whether the files must end with a line break.
     """
     bodies = {"mapping": mapping, "texts": texts, "labels": labels}
     parts = {}
     for name, body in bodies.items():
         try:
-            parts[name] = lines(body, whole=whole)
+            parts[name] = lines(body, complete=complete)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
     names = {}
@@ -244,7 +244,7 @@ def tweeteval(
 
 
 def normal(text: str) -> str:
-    r"""Undo the escapes of web exports; NFC, single spaces.
+    r"""Resolve the escapes of web exports; normalise to NFC and single spaces.
 
     Examples
     --------
@@ -256,17 +256,17 @@ def normal(text: str) -> str:
 
 
 def _characters(match: re.Match[str]) -> str:
-    """Resolve a run of escapes as one, since a pair of surrogates is one character."""
+    """Resolve a run of escapes together, since a surrogate pair is one character."""
     units = bytes.fromhex(match[0].replace("\\u", ""))
     return units.decode("utf-16-be", "replace")
 
 
-# Scripts that are several in Unicode, as part of a class in regular expressions.
+# Scripts that Unicode splits or merges, as part of a class in regular expressions.
 COMPOUND = {"Hans": "Han", "Hant": "Han", "Jpan": r"Han}\p{Hira}\p{Kana", "Kore": "Hang"}
 
 
 def script_of(language: str) -> str | None:
-    """Return the Unicode name of the script that a language is usually written in (CLDR)."""
+    """Return the Unicode name of a language's usual script (CLDR)."""
     from babel.core import get_global
 
     tag: str = get_global("likely_subtags").get(language, language)

@@ -1,8 +1,8 @@
-"""Dataset cards: a hand-written page, and what the build knows, as one README.
+"""Dataset cards: a hand-written page and the facts of the build, as one README.
 
-The page has YAML front matter for the Hub and prose; the schema, counts, provenance, the datasheet
-and the command that rebuilds the dataset are added here. Beside the card stand its Croissant
-description and, where the Hub knows no name for the licence, the terms.
+The page has YAML front matter for the Hub, and prose; the schema, counts, provenance, datasheet and
+the command that rebuilds the dataset are added here. The Croissant description is written next to
+the card and, if the Hub has no name for the licence, the terms.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from plumbline.builders.release import facts as known
 from plumbline.builders.release.facts import Facts
 from plumbline.builders.release.params import publishing
 
-CARDS = Path("data/cards")  # beside the datasets: a page that changes makes no dataset stale
-TERMS = "LICENSE.md"  # one of the two names that the Hub knows for it
-ADULT = "not-for-all-audiences"  # the Hub's tag for what its readers may not want to see
-WARNING = "content_warning"  # of a page: why; its card begins with it
-SUMMARY = (  # of a dataset, in the first lines of its card
+CARDS = Path("data/cards")  # outside the datasets: a changed page makes no dataset stale
+TERMS = "LICENSE.md"  # one of the two file names that the Hub recognises
+ADULT = "not-for-all-audiences"  # the Hub's tag for sensitive content
+WARNING = "content_warning"  # key of the front matter; shown first on the card
+SUMMARY = (  # first lines of a card
     ("A row", known.ROW),
     ("Source", known.COLLECTED),
     ("Use", known.USES),
@@ -44,13 +44,13 @@ SIZES = ("n<1K", *(f"{low}<n<{high}" for low, high in pairwise(POWERS)), "n>1T")
 
 
 def write_all(names: Iterable[str]) -> None:
-    """Write the cards of datasets that are built; of all of them where no name is given."""
+    """Write the cards of the named datasets, or of all that are built."""
     for name in names or [n for n in DATASETS if (parquet.DATASETS / n).is_dir()]:
         print(write_dataset_card(name) / CARD)
 
 
 def write_dataset_card(name: str) -> Path:
-    """Write card, Croissant description and terms of a built dataset, and return their folder.
+    """Write card, Croissant description and terms of a built dataset; return their folder.
 
     Raises UserError if the dataset is not built, or has no page.
     """
@@ -61,7 +61,7 @@ def write_dataset_card(name: str) -> Path:
 
 
 def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[str, bytes]:
-    """Return the card of a folder under ``data``, and what stands beside it, by file name.
+    """Return the card of a folder under ``data``, and the files next to it, by name.
 
     Raises UserError if the folder was not written by a build, or the page is missing.
     """
@@ -70,10 +70,10 @@ def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[s
     warning = " ".join(facts.front.pop(WARNING, "").split())
     front = _front(facts, adult=bool(warning))
     prose = known.without_datasheet(facts.prose).strip()
-    title, _, rest = prose.partition("\n")
+    title, _, remainder = prose.partition("\n")
     notice = [f"> **Content warning.** {warning}", ""] if warning else []
     summary = [f"- **{label}**: {facts.by_hand[q]}" for label, q in SUMMARY if q in facts.by_hand]
-    prose = "\n".join([title, "", *notice, *summary, rest]).strip()
+    prose = "\n".join([title, "", *notice, *summary, remainder]).strip()
     extra = [origin.recorded] if origin.recorded else []
     dataset = folder.name if folder.parent == parquet.DATASETS else ""
     if dataset in DATASETS:
@@ -123,7 +123,7 @@ def template(name: str) -> Template:
 
 
 def _front(facts: Facts, *, adult: bool) -> dict[str, Any]:
-    """Return a card's YAML: the page's, and what follows from rows and schemas."""
+    """Return a card's YAML: the page's, completed from rows and schemas."""
     front: dict[str, Any] = {}
     after = "license_name" if "license_name" in facts.front else "license"
     for key, value in facts.front.items():
@@ -134,7 +134,7 @@ def _front(facts: Facts, *, adult: bool) -> dict[str, Any]:
         front["tags"] = list(dict.fromkeys([*front.get("tags", ()), ADULT]))
     if languages := front.get("language"):
         built = {name.rpartition("-")[2] for name in facts.rows}
-        if built <= set(languages):  # configs are named for their languages: only those built
+        if built <= set(languages):  # if configs are named for languages: only those built
             front["language"] = languages = [code for code in languages if code in built]
         many = len(languages) > 1 or "mul" in languages
         front.setdefault("multilinguality", ["multilingual" if many else "monolingual"])

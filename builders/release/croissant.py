@@ -1,8 +1,8 @@
-"""Croissant 1.1 descriptions: what is in a folder, where it is from and what it is fit for.
+"""Croissant 1.1 descriptions: contents, provenance and intended use of a folder.
 
-``croissant.json`` beside the card is JSON-LD with PROV-O and the vocabulary for responsible AI
-(RAI). Addresses of files are relative, so that it works from a folder; publishing puts the Hub's.
-Everything in it comes from the build: no clock, no path of this machine.
+``croissant.json`` next to the card is JSON-LD with PROV-O and the vocabulary for responsible AI
+(RAI). File addresses are relative, so that it works from a folder; publishing inserts the Hub's.
+All facts come from the build, without the time of writing or absolute paths.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ REJECTS = Schema.keyed(
 
 
 def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[str, Any]:
-    """Return the description of a folder whose parquet files are all there.
+    """Return the description of a folder whose parquet files all exist.
 
     ``front``: the front matter of its card.
-    ``files_at``: where the files are, relative to the description; empty: beside it.
+    ``files_at``: folder of the files, relative to the description; empty: the same folder.
     """
     folder, origin = facts.folder, facts.built.origin
     days = dates([source for source, _ in origins(folder)])
@@ -80,7 +80,7 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
         pattern = parquet.REJECTS if schema is REJECTS else facts.built.files.format(config=config)
         inner = sorted(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
         source = {"fileObject": {"@id": inner[0]}}
-        if len(inner) > 1:  # shards, in no container: in the folder itself
+        if len(inner) > 1:  # shards, without a container
             shards = f"{config}-files"
             source = {"fileSet": {"@id": shards}}
             one_set = _node("FileSet", shards, f"files of {config}", **FORMAT, includes=pattern)
@@ -90,7 +90,7 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
 
 
 def published(described: dict[str, Any], address: str, repository: str, version: str) -> str:
-    """Return a description with the addresses of a repository of the Hub, at a version's tag."""
+    """Return a description with the addresses of a repository on the Hub, at a version's tag."""
     url = f"{address.rstrip('/')}/datasets/{repository}"
     repository_node = _node(
         "FileObject",
@@ -98,7 +98,7 @@ def published(described: dict[str, Any], address: str, repository: str, version:
         description="The repository on the Hub, at the tag of this version.",
         contentUrl=f"{url}/tree/refs%2Ftags%2F{version}",
         encodingFormat="git+https",
-        sha256="https://github.com/mlcommons/croissant/issues/80",  # git has hashes of its own
+        sha256="https://github.com/mlcommons/croissant/issues/80",  # git has its own hashes
     )
     entries = described["distribution"]
     sets = any(entry["@type"] == "cr:FileSet" for entry in entries)
@@ -112,12 +112,12 @@ def published(described: dict[str, Any], address: str, repository: str, version:
 
 
 def text(description: dict[str, Any]) -> str:
-    """Return a description as JSON-LD."""
+    """Serialise a description as JSON-LD."""
     return json.dumps(description, ensure_ascii=False, indent=1) + "\n"
 
 
 def named(folder: Path) -> str:
-    """Return the name of a folder, with its model where each has a folder."""
+    """Return the name of a folder, with the model if each has a folder."""
     label = folder.name.removeprefix(".").removesuffix(".partial")
     name, kind = folder.parent.name, folder.parent.parent.name
     return f"{name}-{label}" if kind in {"outputs", "tables"} else label
@@ -128,7 +128,7 @@ def _node(kind: str, identity: str, name: str = "", **more: Any) -> dict[str, An
 
 
 def _records(config: str, schema: Schema, source: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a config as a set of records, and of each label the names of its codes."""
+    """Yield the record set of a config's rows, and one with the codes of each label column."""
     rows = f"The rows of config {config}."
     rows = "Input rows that are not in the dataset, by reason." if schema is REJECTS else rows
     key = [{"@id": f"{config}/{name}"} for name in schema.key]
@@ -167,7 +167,7 @@ def _records(config: str, schema: Schema, source: dict[str, Any]) -> Iterator[di
 
 def _licence(front: dict[str, Any]) -> Any:
     stated, names = str(front.get("license") or "unknown"), VOCABULARY["licences"]
-    if stated in names or stated.startswith("cc"):  # all of Creative Commons, in capitals
+    if stated in names or stated.startswith("cc"):  # Creative Commons ids, in capitals
         return f"https://spdx.org/licenses/{names.get(stated, stated.upper())}.html"
     link = front.get("license_link")
     label = {"@type": "sc:CreativeWork", "name": str(front.get("license_name") or stated)}
@@ -175,7 +175,7 @@ def _licence(front: dict[str, Any]) -> Any:
 
 
 def _entity(source: dict[str, Any]) -> dict[str, Any]:
-    """Return a source as PROV-O has it: the time of its retrieval is that of the copy used."""
+    """Return a source in PROV-O; its time is the retrieval of the copy used."""
     days = dates([source])
     when = {"prov:generatedAtTime": days[-1]} if days else {"sc:identifier": source["retrieved"]}
     return {
@@ -212,6 +212,6 @@ def _responsible(facts: Facts, days: list[str]) -> dict[str, Any]:
 
 
 def _plain(markdown: str) -> str:
-    """Return prose in one line, without blocks of code, tables and what they illustrate."""
+    """Return prose in one line, without code blocks and tables."""
     text = re.sub(r"^```.*?^```$", "", markdown, flags=re.MULTILINE | re.DOTALL)
     return " ".join(" ".join(re.findall(r"^(?!\|).*$", text, re.MULTILINE)).split())

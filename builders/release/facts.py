@@ -1,11 +1,11 @@
-"""What is known of a folder for its card: by its page, by its build, and by its parquet files.
+"""Facts of a folder for its card: from its page, its build and its parquet files.
 
 The questions of the datasheet follow Gebru et al. (2021), Datasheets for Datasets, in the project's
-own words; ``datasheet.md.j2`` has all of them. A page answers its part in its section
+own words; ``datasheet.md.j2`` has all of them. A page answers some of them in its section
 ``## Datasheet``, in paragraphs that begin with the question in bold.
 
-A dataset has a page of its own. Outputs and tables are described by a section of their study's
-page, whose front matter has the metadata of their cards.
+Each dataset has a page. Outputs and tables are described by a section of their study's page, whose
+front matter has the metadata of their cards.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ MAINTAINED = (
 )
 DATASET_PAGES = Path("docs/datasets")
 STUDY_PAGES = Path("docs/studies")
-METHOD_PAGES = Path("docs/methods")  # of analyses over all studies
+METHOD_PAGES = Path("docs/methods")  # for analyses across studies
 CARDS = "cards"  # in the front matter of a study's page, by kind and name
-SHARED = ("Sensitive content", "Citation")  # of a study's page: in all of its cards
+SHARED = ("Sensitive content", "Citation")  # sections of a study's page that all its cards repeat
 GENERATED = re.compile(r"<!-- begin generated -->.*?<!-- end generated -->\n?", re.DOTALL)
 _RELATIVE = re.compile(r"\[([^]]+)\]\((?!https?:|mailto:)[^)\s]+\)")
 _ANSWER = re.compile(
@@ -58,11 +58,11 @@ _ANSWER = re.compile(
 
 @dataclass(frozen=True)
 class Facts:
-    """All that cards and Croissant descriptions are made of."""
+    """Content of cards and Croissant descriptions."""
 
     folder: Path
     page: Path
-    front: dict[str, Any]  # of the page
+    front: dict[str, Any]  # front matter of the page
     prose: str
     built: Built
     rows: dict[str, int]  # by config
@@ -85,7 +85,7 @@ class Facts:
 
     @property
     def nullable(self) -> str:
-        """Which columns may be empty, in a sentence."""
+        """A sentence on the nullable columns."""
         schemas = self.built.schemas.values()
         names = dict.fromkeys(f"`{c.name}`" for s in schemas for c in s.columns if c.nullable)
         if not names:
@@ -93,7 +93,7 @@ class Facts:
         return f"May be null, for the reasons given under Columns: {', '.join(names)}."
 
     def column(self, name: str) -> bool:
-        """Return whether any config has a column of that name."""
+        """Return True if any config has a column with that name."""
         return any(c.name == name for s in self.built.schemas.values() for c in s.columns)
 
 
@@ -114,7 +114,7 @@ def page_of(folder: Path) -> Path:
 
 
 def gather(folder: Path, page: Path) -> Facts:
-    """Read what is known of a folder.
+    """Read the facts of a folder.
 
     Raises UserError if the folder was not written by a build, or the page is missing.
     """
@@ -122,7 +122,7 @@ def gather(folder: Path, page: Path) -> Facts:
 
     path, rejected = folder / front_matter.FACTS, folder / parquet.REJECTS
     if not path.is_file():
-        raise UserError(f"{path}: not there; make the folder with `make repro`")
+        raise UserError(f"{path}: missing; make the folder with `make repro`")
     built = front_matter.read(path)
     front, prose = read_page(page, folder)
     front = limited(front, folder)
@@ -138,9 +138,9 @@ def gather(folder: Path, page: Path) -> Facts:
 
 
 def read_page(page: Path, folder: Path | None = None) -> tuple[dict[str, Any], str]:
-    """Return the front matter and the prose that describe a folder, generated parts left out.
+    """Return the front matter and prose that describe a folder, without generated parts.
 
-    Of a study's page it is the section of the outputs or tables, as a page of its own.
+    From a study's page it is the section of the outputs or tables, as a separate page.
 
     Raises UserError if the page is missing, has no front matter, or no section for the folder.
     """
@@ -163,9 +163,9 @@ def read_page(page: Path, folder: Path | None = None) -> tuple[dict[str, Any], s
 
 
 def limited(front: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the front matter of a page with a licence that allows no more than the sources do.
+    """Replace the licence in front matter if it allows more than those of the sources.
 
-    Where the page's would, each source keeps its own. Tables hold estimates, no rows of others.
+    Each source then keeps its own licence. Tables hold estimates, no rows of the sources.
     """
     licence = str(front.get("license") or "other")
     if licence == "other" or folder.parts[1:2] == ("tables",):
@@ -177,7 +177,7 @@ def limited(front: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def origins(folder: Path) -> Iterator[tuple[dict[str, Any], Path | None]]:
-    """Yield all sources of a folder, at any distance, with the folder under data that each is."""
+    """Yield all direct and indirect sources of a folder; a folder under data with its path."""
     todo, seen = [folder], {folder}
     for part in todo:
         for source in front_matter.read(part / front_matter.FACTS).origin.sources:
@@ -199,13 +199,13 @@ def _split(page: Path) -> tuple[dict[str, Any], str]:
 
 
 def sections(prose: str) -> dict[str, str]:
-    """Return the sections of the second level on a page, by heading."""
+    """Return the second-level sections of a page, by heading."""
     pieces = [piece.strip() for piece in re.split(r"^## (.+)\n", prose, flags=re.MULTILINE)]
     return dict(zip(pieces[1::2], pieces[2::2], strict=True))
 
 
 def answers(prose: str) -> dict[str, str]:
-    """Return the answers that a page gives by hand, by question, each in one line."""
+    """Return the hand-written answers of a page, by question, each in one line."""
     pairs = _ANSWER.findall(sections(prose).get(HEADING, ""))
     return {" ".join(question.split()): " ".join(answer.split()) for question, answer in pairs}
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 ROWS = [CARD, FACTS, "*.parquet"]
-ATTRIBUTES = ".gitattributes"  # the Hub's own: names the patterns of large files
+ATTRIBUTES = ".gitattributes"  # written by the Hub: patterns of large files
 STRICT: tuple[Gated, ...] = (False, "auto", "manual")
 
 
@@ -26,7 +26,7 @@ STRICT: tuple[Gated, ...] = (False, "auto", "manual")
 class Remote:
     """A repository of the Hub before publishing."""
 
-    sha: str | None = None  # of the last commit; None: no such repository
+    sha: str | None = None  # last commit; None: no such repository
     private: bool = True
     gated: Gated = False
     tags: tuple[str, ...] = ()
@@ -35,11 +35,11 @@ class Remote:
 
 
 class Missing(UserError):  # noqa: N818
-    """The Hub has no such repository or version, or none for this token."""
+    """The repository or version does not exist, or the token has no access."""
 
 
 class Unreachable(UserError):  # noqa: N818
-    """The Hub did not respond, or is busy or broken."""
+    """The Hub did not respond, or returned a server error."""
 
 
 def look(repo: str, kind: str, token: str | None) -> Remote:
@@ -67,9 +67,9 @@ def look(repo: str, kind: str, token: str | None) -> Remote:
 
 
 def validate(release: Release, repo: str) -> None:
-    """Let the Hub's validator read the card; nothing else is sent.
+    """Check the card with the Hub's validator; nothing else is sent.
 
-    Raises UserError if it refuses the card, or does not respond.
+    Raises UserError if it rejects the card, or does not respond.
     """
     from huggingface_hub import DatasetCard, ModelCard
 
@@ -81,7 +81,7 @@ def validate(release: Release, repo: str) -> None:
 def fetch(repo: str, revision: str, token: str | None) -> Path:
     """Return a folder with the card and the parquet files of a version of a dataset.
 
-    A version that is in the cache of huggingface_hub needs no network.
+    A version in the cache of huggingface_hub needs no network.
 
     Raises UserError if there is no such version, or the Hub cannot be reached or refuses the token.
     """
@@ -91,7 +91,7 @@ def fetch(repo: str, revision: str, token: str | None) -> Path:
 
 
 def settings(release: Release, remote: Remote) -> tuple[bool, Gated]:
-    """Return whether the repository will be private, and how gated: never less than it is."""
+    """Return the new private and gated settings, never more open than the current ones."""
     if not remote.tags and not remote.files:
         return release.private, release.gated
     return release.private or remote.private, max(release.gated, remote.gated, key=STRICT.index)
@@ -100,10 +100,10 @@ def settings(release: Release, remote: Remote) -> tuple[bool, Gated]:
 def send(release: Release, remote: Remote, repo: str, version: str, token: str) -> str:
     """Publish: the repository, its settings, one commit, the tag; return the commit's id.
 
-    The settings come before the first byte: at no time can more people read the data than they
-    allow. The commit is made by ``create_commit``, since ``upload_folder`` of huggingface_hub 2
-    may split a folder into several; the Hub refuses it if anybody has committed since :func:`look`.
-    After an interruption the same call completes it.
+    The settings are applied before any data is sent, so that access is never wider than they allow.
+    The commit is made by ``create_commit``, since ``upload_folder`` of huggingface_hub 2 may split
+    a folder into several; the Hub refuses it if there was a commit since :func:`look`. After an
+    interruption the same call completes it.
 
     Raises UserError if the Hub refuses or does not respond.
     """
@@ -136,11 +136,11 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
 
 
 def client(token: str | None) -> HfApi:
-    """Return a client with the token given, or none: never with a token stored on the disk."""
+    """Return a client with the token or without one, never with a token stored on disk."""
     from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    if not sys.stderr.isatty():  # else the client shows its own
+    if not sys.stderr.isatty():  # otherwise the client shows its own bars
         disable_progress_bars()
     if problem := wrong_hub(token):
         raise UserError(problem)
@@ -149,7 +149,7 @@ def client(token: str | None) -> HfApi:
 
 @contextmanager
 def answering(name: str) -> Iterator[None]:
-    """Turn errors of the Hub into one sentence: Missing, Unreachable, or UserError for a refusal.
+    """Convert errors of the Hub to Missing, Unreachable, or UserError for a refusal.
 
     ``name``: the repository, with ``@REVISION`` if one of its versions is read.
     """

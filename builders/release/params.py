@@ -1,4 +1,4 @@
-"""The section ``publish`` of the params: what may be published, and the contact on cards."""
+"""The section ``publish`` of the params: permissions, and the contact on cards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plumbline.builders.core.params import FILE, section
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.readers.declared import is_open
 
-PARTISAN = ("corpora", "outlets")  # texts of political sides, and what models are trained on
+PARTISAN = ("corpora", "outlets")  # political texts, also used to train models
 PRETRAINED = "pretrained"
 
 
@@ -20,17 +20,17 @@ class Params(Section):
     acknowledged: tuple[str, ...] = Field(
         (),
         description="partisan texts (`corpora`, `outlets`) and models trained on them "
-        "(`pretrained/MODEL`) that may be published: privately, each reader let in by hand",
+        "(`pretrained/MODEL`) that may be published: privately, with manual approval of readers",
     )
     contact: str = Field(
         "",
-        description="e-mail or address of whoever takes people out who ask for it; on every card, "
-        "and nothing is published without it",
+        description="e-mail or address for requests to remove a person; on every card, and "
+        "required for publishing",
     )
     licences: dict[str, str] = Field(
         {},
-        description="SPDX id of an open licence that you know a source's words to stand for, by "
-        "these words: a licence in words is not published otherwise",
+        description="SPDX id of the open licence that a source's wording stands for, by that "
+        "wording: a licence in words is otherwise not published",
     )
 
     @field_validator("acknowledged")
@@ -51,5 +51,5 @@ class Params(Section):
 
 
 def publishing() -> Params:
-    """Return the section as the params have it; all defaults where there are no params."""
+    """Return the section of the params; the defaults if there is no params file."""
     return section("publish", Params) if FILE.is_file() else Params()

@@ -1,4 +1,4 @@
-"""Publishing a folder on the Hugging Face Hub: a plan to read, then one commit and a tag."""
+"""Publishing a folder on the Hugging Face Hub: a printed plan, then one commit and a tag."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def publish(named: str, repo: str, version: str, *, dry: bool) -> None:
     ``repo``: ``OWNER/NAME`` on the Hub that ``HF_ENDPOINT`` names.
     ``version``: three numbers; it becomes a tag, and a tag is never moved.
 
-    Raises UserError if it may not be published, the version is there already, there is no token, or
-    the Hub refuses or does not respond.
+    Raises UserError if it may not be published, the version exists already, the token is missing,
+    or the Hub refuses or does not respond.
     """
     if not REPO.fullmatch(repo):
         raise UserError(f"--repo {repo}: not a repository; write it as OWNER/NAME")
@@ -74,12 +74,12 @@ def _require(token: str | None, repo: str, contact: str) -> None:
 
 
 def _addressed(made: Release, repo: str, version: str) -> dict[str, bytes]:
-    """Return the card of a dataset and the files beside it, with addresses of the repository."""
+    """Return the card of a dataset and the files next to it, with the repository's addresses."""
     if made.kind == "model":
         return {}
     folder, files = made.folder, card.render(made.folder)
     pattern = re.escape(folder.as_posix())
-    if len(folder.parts) > 3:  # of a model: the page's example may name another one
+    if len(folder.parts) > 3:  # the page's example may name another model
         pattern = re.escape(folder.parent.as_posix()) + '/[^"]+'
     shown = re.sub(rf'load_dataset\("{pattern}"', f'load_dataset("{repo}"', files[CARD].decode())
     address = os.environ.get(HUB) or "https://huggingface.co"

@@ -1,7 +1,7 @@
-"""Folders under data/ that may be published, and how open: judged from the folder itself.
+"""Permission and access level for publishing folders under data/.
 
-The page names the licence and ``build.json`` the sources; the column ``redistributable`` and the
-manifests of the snapshots have what others forbid.
+The page states the licence and ``build.json`` the sources; the column ``redistributable`` and the
+manifests of the snapshots state restrictions of third parties.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ WAYS = {
     "tables": "tables/ANALYSIS[/MODEL]",
     PRETRAINED: f"{PRETRAINED}/MODEL/CHECKPOINT",
 }
-# Names of sources that builds, probes and analyses give to what is judged itself; a model's card is
-# its own, and what snapshots come from has other names.
+# Names that builds, probes and analyses give to sources that are checked themselves; sources of
+# snapshots have other names.
 OURS = re.compile(r"(dataset|made by|model) .+|tables")
-# Licences of the Hub under which nobody knows yet who may have the data.
+# Licences of the Hub that do not state who may access the data.
 CLOSED = ("other", "unknown", "")
 FORBIDS = re.compile(
     r"not (to )?(be )?(redistributed|published|passed on|shared)|no[- ]redistribution"
@@ -43,18 +43,18 @@ FORBIDS = re.compile(
     re.IGNORECASE,
 )
 CHECKPOINTS = "checkpoints.json"  # the list of a model, see ``probes.training.checkpoints``
-ASKS = "extra_gated_"  # of a card: what its readers see, and must fill in
+ASKS = "extra_gated_"  # keys of a card's access form
 
 Gated = Literal["auto", "manual", False]
 
 
 @dataclass(frozen=True)
 class Release:
-    """A folder as it would stand on the Hub."""
+    """The published form of a folder."""
 
     folder: Path
     kind: Literal["dataset", "model"]
-    files: dict[str, Path | bytes]  # by path in the repository; bytes: written for the Hub
+    files: dict[str, Path | bytes]  # by path in the repository; bytes: generated for the Hub
     private: bool
     gated: Gated
     why: str  # reason for private and gated
@@ -67,9 +67,9 @@ class Release:
 
 
 def folder_of(named: str, kinds: Collection[str] = tuple(DEPTHS)) -> Path:
-    """Return the folder under data/ that a name or path stands for, whether it is there or not.
+    """Return the folder under data/ of a name or path, whether it exists or not.
 
-    Raises UserError if it can be none of these kinds.
+    Raises UserError if it is not a folder of these kinds.
     """
     folder = Path(named)
     if folder.is_absolute() and folder.is_relative_to(Path.cwd()):
@@ -87,9 +87,9 @@ def folder_of(named: str, kinds: Collection[str] = tuple(DEPTHS)) -> Path:
 
 
 def locate(named: str) -> Path:
-    """Return the folder to be published that a name or path stands for.
+    """Return the folder to be published, from its name or path.
 
-    Raises UserError if it is nothing that can be published, or is not there.
+    Raises UserError if it cannot be published, or does not exist.
     """
     folder = folder_of(named)
     if not folder.is_dir():
@@ -104,11 +104,11 @@ def locate(named: str) -> Path:
 def release(
     folder: Path, acknowledged: tuple[str, ...], stated: Mapping[str, str] | None = None
 ) -> Release:
-    """Judge a folder from :func:`locate`.
+    """Decide on publishing a folder from :func:`locate`.
 
-    ``acknowledged``: partisan things that may be published, privately: names of datasets,
-    ``pretrained/MODEL``.
-    ``stated``: SPDX ids of open licences, by the words in which sources state them.
+    ``acknowledged``: partisan datasets and models (``pretrained/MODEL``) that may be published,
+    privately.
+    ``stated``: SPDX ids of open licences, by the wording of sources.
 
     Raises UserError if it may not be published: the first reason, in one sentence.
     """
@@ -146,7 +146,7 @@ def release(
 
 
 def _files(folder: Path) -> dict[str, Path | bytes]:
-    """Return the files that the build of a folder wrote, by their paths in it; no others."""
+    """Return the files that the build of a folder wrote, by relative path."""
     built = front_matter.read(folder / FACTS)
     patterns = {built.files.format(config=config) for config in built.schemas}
     paths = {path for pattern in patterns for path in folder.glob(pattern)}
@@ -155,9 +155,9 @@ def _files(folder: Path) -> dict[str, Path | bytes]:
 
 
 def _checkpoint(folder: Path) -> dict[str, Path | bytes]:
-    """Return the files of a checkpoint, by their names, and a card for it.
+    """Return the files of a checkpoint, by name, and a card.
 
-    Raises UserError if it is not on the list of its model, or a file differs from that list.
+    Raises UserError if it is not in its model's list, or a file differs from the list.
     """
     path = folder.parent / CHECKPOINTS
     entries = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
@@ -181,7 +181,7 @@ def _checkpoint(folder: Path) -> dict[str, Path | bytes]:
 
 
 def _nobody_removed(folder: Path) -> None:
-    """Refuse a folder that holds what the removal list names."""
+    """Refuse a folder with rows on the removal list."""
     if number := private.held(folder, private.removed()):
         raise UserError(
             f"{folder}: {number:,} rows are on the removal list; `make repro` leaves them out"
@@ -193,7 +193,7 @@ def _ours(source: Mapping[str, Any]) -> bool:
 
 
 def _datasets(folder: Path) -> set[str]:
-    """Return the datasets that a folder was made of, directly or not, itself among them.
+    """Return the datasets from which a folder was derived, including itself.
 
     Raises UserError if one of them has changed since.
     """
@@ -211,7 +211,7 @@ def _datasets(folder: Path) -> set[str]:
 def _allowed(part: Path, front: dict[str, Any], folder: Path, spdx: Mapping[str, str]) -> None:
     """Refuse one part of a folder if its card, sources, manifests or rows forbid publishing it.
 
-    A licence that is no open one by its SPDX id, or by ``spdx``, forbids it too.
+    A licence without the SPDX id of an open licence, its own or in ``spdx``, forbids it too.
     """
     tree = read() if part.parts[1] == "datasets" else {}
     entries = [(tree.get(top) or {}).get(part.name) or {} for top in ("datasets", "derived")]
@@ -242,7 +242,7 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path, spdx: Mapping[str,
 
 
 def _is_forbidden(facts: Any) -> bool:
-    """Return whether a manifest has ``redistribute: false`` anywhere."""
+    """Return True if a manifest has ``redistribute: false`` at any level."""
     if isinstance(facts, dict):
         return facts.get("redistribute") is False or any(map(_is_forbidden, facts.values()))
     return isinstance(facts, list) and any(map(_is_forbidden, facts))

@@ -1,6 +1,6 @@
 """Differences between two versions of a dataset, outputs or tables, by config.
 
-Rows are matched by their key, and those that share a key in their order.
+Rows are matched by their key; rows that share a key are matched in order.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ NUMBERS = ("row before", "row after")
 NTH = "nth of its key"  # numbers rows that share a key
 ESTIMATE = ("value", "low", "high")
 COUNTED = ("added", "removed", "changed", "columns_added", "columns_removed", "columns_retyped")
-Tree = dict[str, Any]  # of the JSON, with frames where that has lists of rows
+Tree = dict[str, Any]  # as the JSON, with frames in place of lists of rows
 
 
-def diff(named: str, first: str, second: str, only: tuple[str, ...] = ()) -> Tree:
+def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) -> Tree:
     """Compare two versions.
 
     ``named``: a dataset's name, or a folder of outputs or tables.
     ``first``, ``second``: the versions, see
     :func:`plumbline.builders.versions.folders.find_version`.
-    ``only``: configs to compare; empty: all.
+    ``selected``: configs to compare; empty: all.
 
     Raises UserError if a version cannot be read, or a config is in neither.
     """
@@ -48,13 +48,13 @@ def diff(named: str, first: str, second: str, only: tuple[str, ...] = ()) -> Tre
             facts = {"named": version.named, "described": version.described, "version": number}
             tree[when] = facts
         names = sorted({*before, *after})
-        if unknown := sorted({*only} - {*names}):
+        if unknown := sorted({*selected} - {*names}):
             existing = ", ".join(names) or "none"
             raise UserError(f"--config {unknown[0]}: in neither version; there are {existing}")
-        names = [name for name in names if not only or name in only]
+        names = [name for name in names if not selected or name in selected]
         tree["configs_added"] = {c: after[c].rows() for c in names if c not in before}
         tree["configs_removed"] = {c: before[c].rows() for c in names if c not in after}
-        tree["rejects"] = _rejects(versions, only)
+        tree["rejects"] = _rejects(versions, selected)
         shared = [c for c in names if c in before and c in after]
         tree["configs"] = {c: compare(before[c], after[c]) for c in shared}
     tree["differs"] = bool(
@@ -88,20 +88,20 @@ def compare(before: Config, after: Config) -> Tree:
     joined = numbered[0].join(numbered[1], on=by, how="full", coalesce=True, nulls_equal=True)
     matched = joined.drop_nulls(NUMBERS).sort(NUMBERS[0])
     rows = [matched[number] for number in NUMBERS]
-    names = []  # the key, and what is shown next to it
+    names = []  # the key and the columns shown next to it
     for side, frame, keys_of in zip(sides, frames, keyed, strict=True):
         shown = [c for c in side.names if c in frame.columns and c not in by]
         names.append(keys_of.hstack(frame.select(shown)))
     changed, changes = pl.repeat(False, len(matched), eager=True), dict[str, pl.DataFrame]()
     for column in (c for c in shared if c not in key):
-        old, new = (values[at] for values, at in zip(pairs[column], rows, strict=True))
+        old, new = (values[indices] for values, indices in zip(pairs[column], rows, strict=True))
         unequal = old.ne_missing(new)  # null equals null, NaN equals NaN
         if unequal.any():
             changed |= unequal
-            where = [at[unequal.arg_true()] for at in rows]
+            where = [indices[unequal.arg_true()] for indices in rows]
             values = [
-                frame[column][at].alias(when)
-                for frame, at, when in zip(frames, where, WHEN, strict=True)
+                frame[column][indices].alias(when)
+                for frame, indices, when in zip(frames, where, WHEN, strict=True)
             ]
             named = names[1][where[1]].drop(column, strict=False)
             changes[column] = named.hstack(values).sort(by, maintain_order=True)
@@ -122,16 +122,16 @@ def compare(before: Config, after: Config) -> Tree:
         "changes": changes,
     }
     if {*ESTIMATE} <= {*shared} and {*ESTIMATE} & {*changes}:
-        parts = [frame.select(ESTIMATE)[at] for frame, at in zip(frames, rows, strict=True)]
+        parts = [frame.select(ESTIMATE)[index] for frame, index in zip(frames, rows, strict=True)]
         tree["estimates"] = compare_estimates(names[1][rows[1]], *parts)
     return tree
 
 
 def compare_estimates(names: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame) -> Tree:
-    """Count the estimates that changed, and list those that left each other's interval.
+    """Count the estimates that changed, and list those outside each other's interval.
 
-    An estimate is one of these if each value is outside of the other version's interval, to which
-    the ends belong. One that lacks a value or an end in either version is not judged.
+    These are estimates whose values are each outside the other version's closed interval. Estimates
+    without a value or a bound in either version are not judged.
     """
     parts = [
         frame.select(pl.col(c).cast(pl.Float64).alias(f"{when}_{c}") for c in ESTIMATE)
@@ -149,7 +149,7 @@ def compare_estimates(names: pl.DataFrame, before: pl.DataFrame, after: pl.DataF
 
 
 def align_types(old: pl.Series, new: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return two columns in one type, so that values can be compared over a change of types."""
+    """Cast two columns to a common type, so that their values can be compared."""
     if old.dtype == new.dtype:
         return old, new
     if old.dtype.is_numeric() and new.dtype.is_numeric():
@@ -166,8 +166,8 @@ def _as_text(values: pl.Series) -> pl.Series:
     return pl.Series(values.name, texts, dtype=pl.String)
 
 
-def _rejects(versions: list[Version], only: tuple[str, ...]) -> list[Tree]:
-    """Return the numbers of rejected input rows in both versions, by config and reason."""
+def _rejects(versions: list[Version], selected: tuple[str, ...]) -> list[Tree]:
+    """Count the rejected input rows of both versions, by config and reason."""
     kinds = {"config": pl.String, "reason": pl.String, "number": pl.Int64}
     frames = []
     for version, when in zip(versions, WHEN, strict=True):
@@ -177,16 +177,16 @@ def _rejects(versions: list[Version], only: tuple[str, ...]) -> list[Tree]:
         frames.append(frame.rename({"number": when}))
     counts = pl.concat(frames, how="diagonal").group_by("config", "reason").sum()
     rows = counts.select("config", "reason", *WHEN).sort("config", "reason")
-    return (rows.filter(pl.col("config").is_in(only)) if only else rows).to_dicts()
+    return (rows.filter(pl.col("config").is_in(selected)) if selected else rows).to_dicts()
 
 
 def as_json(tree: Tree) -> str:
-    """Return all differences as JSON; numbers that are not finite are null."""
+    """Serialise all differences as JSON; numbers that are not finite are null."""
     return to_json(tree, indent=1, inf_nan_mode="null", fallback=pl.DataFrame.to_dicts).decode()
 
 
 def as_text(tree: Tree, limit: int | None = LIMIT) -> Iterator[str]:
-    """Yield the lines of the report; ``limit``: rows of a list, None: all."""
+    """Yield the lines of the report; ``limit``: maximum rows of a list, None: all."""
     yield tree["name"]
     for when in WHEN:
         version = tree[when]
@@ -234,7 +234,7 @@ def _config_text(name: str, config: Tree, limit: int | None) -> Iterator[str]:
 
 
 def _list(head: str, rows: pl.DataFrame, values: tuple[str, ...], limit: int | None) -> list[str]:
-    """Return a list of rows: their names, and which values they had and have."""
+    """Return the lines of a list of rows: keys, and values before and after."""
     lines = [f"  {head}: {len(rows):,}"] if len(rows) else []
     for row in rows[:limit].iter_rows(named=True):
         if values == ESTIMATE:
@@ -251,7 +251,7 @@ def _list(head: str, rows: pl.DataFrame, values: tuple[str, ...], limit: int | N
 
 
 def _short(value: Any) -> str:
-    """Return a value in one short line."""
+    """Return a value as one short line."""
     if isinstance(value, list):
         value = f"[{', '.join(map(_short, value))}]"
     text = f"{value:.4g}" if isinstance(value, float) else " ".join(str(value).split()) or '""'

@@ -1,4 +1,4 @@
-"""Versions of a folder of parquet files, and their configs with keys, and labels in place of codes.
+"""Versions of a folder of parquet files, and their configs with keys and labels.
 
 ``build.json`` states both; without it each parquet file is a config without a key.
 """
@@ -30,22 +30,22 @@ ON_HUB = re.compile(r"(?P<repo>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)@(?P<revisi
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a folder, and where its files can be read."""
+    """One version of a folder, and the paths of its files."""
 
     named: str  # as the user named it
-    described: str  # what that is
+    described: str  # description for the report
     files: dict[str, Path]  # by path inside the folder
 
 
 def find_version(named: str, folder: Path, scratch: Path) -> Version:
     """Return a version of a folder.
 
-    ``named``: ``workspace``, ``OWNER/NAME@REVISION`` on the Hub, anything git knows, or a folder; a
-    folder that git could take for a commit is written with ``./`` before it.
-    ``folder``: under data/, as it is called in the project.
+    ``named``: ``workspace``, ``OWNER/NAME@REVISION`` on the Hub, a revision of git, or a folder; a
+    folder with the name of a revision needs the prefix ``./``.
+    ``folder``: the folder under data/ in the project.
     ``scratch``: an empty folder for the files of a commit.
 
-    Raises UserError if there is no such version, or it does not have the folder, or cannot be read.
+    Raises UserError if the version does not exist, lacks the folder, or cannot be read.
     """
     root = Path(named).expanduser()
     if named == WORKSPACE:
@@ -72,7 +72,7 @@ def find_version(named: str, folder: Path, scratch: Path) -> Version:
 
 
 def _commit_of(revision: str) -> str:
-    """Return the commit that a revision names, or "" if git knows none, or is not installed."""
+    """Return the commit of a revision, or "" if it does not exist, or git is not installed."""
     command = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options"]
     try:
         done = subprocess.run(  # noqa: S603
@@ -84,19 +84,19 @@ def _commit_of(revision: str) -> str:
 
 
 def _get_from_dvc(commit: str, named: str, folder: Path, scratch: Path) -> Path:
-    """Copy a folder of a commit from DVC's cache, or its remote, into the scratch folder."""
+    """Copy a folder of a commit from DVC's cache or remote into the scratch folder."""
     from dvc.api import DVCFileSystem
     from dvc.config import Config as Configuration
 
     into, remote = scratch / commit, None
     try:
-        # The remotes of now: those in the configuration of that commit may be gone, or not yet be.
+        # The current remotes: those in the configuration of that commit may not exist.
         config = Configuration.from_cwd()
         remotes = dict(config.get("remote") or {})
         remote = (config.get("core") or {}).get("remote") or next(iter(remotes), None)
         now: dict[str, Any] = {"core": {"remote": remote}, "remote": remotes} if remote else {}
         DVCFileSystem(rev=commit, config=now).get(folder.as_posix(), str(into), recursive=True)
-    except Exception as error:  # DVC, its remotes and their clients raise errors of many families
+    except Exception as error:  # DVC and the clients of remotes raise errors of many classes
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         where = f"its remote {remote} gives" if remote else "any remote has"
         raise UserError(
@@ -108,7 +108,7 @@ def _get_from_dvc(commit: str, named: str, folder: Path, scratch: Path) -> Path:
 
 @dataclass(frozen=True)
 class Config:
-    """The files of one config, and what its schema states."""
+    """The files of one config, and the facts of its schema."""
 
     paths: list[Path]
     key: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ class Config:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by column of codes
 
     def types(self) -> dict[str, str]:
-        """Return the type of every column, in the order of the file."""
+        """Return the type of each column, in the file's order."""
         with self._readable():
             schema = pl.read_parquet_schema(self.paths[0])
         return {
@@ -160,9 +160,9 @@ class Config:
 
 
 def read_configs(files: Mapping[str, Path]) -> tuple[dict[str, Config], str | None]:
-    """Return the configs of a folder by name, and the version that it states.
+    """Return the configs of a folder by name, and its stated version.
 
-    ``files``: where the files of the folder are, by their paths inside it.
+    ``files``: paths of the files, by path relative to the folder.
     """
     data = {inside: path for inside, path in files.items() if inside.endswith(".parquet")}
     data.pop(REJECTS, None)

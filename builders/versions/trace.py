@@ -1,8 +1,8 @@
-"""The chain of builds behind a file or a row: hashes, commands, dates and queries.
+"""Provenance of a file or a row: hashes, commands, dates and queries of all builds.
 
-Every parquet file carries the path and sha256 of each of its inputs (``core.parquet``), and each of
-these the same, back to snapshots and models. What else is known of a folder is read from its
-``build.json``, of a snapshot or model from its manifest, and of a stage from ``dvc.lock``.
+Every parquet file has the path and sha256 of each of its inputs (``core.parquet``), and each input
+has the same, back to snapshots and models. Other facts are read from the ``build.json`` of a
+folder, the manifest of a snapshot or model, and the ``dvc.lock`` of a stage.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from plumbline.builders.dvc.lock import Stage, here
 from plumbline.builders.versions.folders import read_configs
 
 SHORT = 100  # characters of a value in the text
-SHOWN = 5  # rows or files that a message lists
-MODEL = "model.json"  # of a model of the Hub: its id, revision and files
+SHOWN = 5  # rows or files listed in a message
+MODEL = "model.json"  # id, revision and files of a model of the Hub
 BUILD_STATES = ("version", "command", "sources")
 SOURCE_STATES = (
-    *("source", "address", "retrieved", "licence", "citation", "request"),  # of a snapshot
-    *("id", "revision", "world", "parameters", "files"),  # of a model
+    *("source", "address", "retrieved", "licence", "citation", "request"),  # snapshots
+    *("id", "revision", "world", "parameters", "files"),  # models
 )
-COUNTED = ("sources", "code", "files")  # in the text; the JSON has all of them
+COUNTED = ("sources", "code", "files")  # only counted in the text; complete in the JSON
 
 State = Literal["unchanged", "changed", "missing"]
 
@@ -42,19 +42,19 @@ class Node:
     """A folder, snapshot or model in the chain."""
 
     path: str
-    sha256: str  # that was read; of the traced folder: as it is
-    state: State  # of what is there now, compared with what was read
+    sha256: str  # when it was read; for the traced folder: now
+    state: State  # current state, compared with ``sha256``
     facts: dict[str, Any]
     inputs: dict[str, str]  # sha256 by path
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A file, perhaps one row of it, and the chain of builds behind it."""
+    """The provenance of a file, and optionally one of its rows."""
 
     file: str
     row: dict[str, Any] | None  # number, and columns with labels in place of codes
-    nodes: list[Node]  # the file's folder first, inputs after it
+    nodes: list[Node]  # the file's folder, then its inputs
 
 
 def trace(named: str) -> Trace:
@@ -82,10 +82,10 @@ def trace(named: str) -> Trace:
 
 
 def read_node(path: str, sha256: str, stages: Mapping[str, Stage]) -> Node:
-    """Return an input with all that is stated about it.
+    """Return an input with all recorded facts.
 
-    ``sha256``: what was read.
-    ``stages``: of the locks, by the paths of their outputs.
+    ``sha256``: its hash when it was read.
+    ``stages``: stages of the locks, by path of their outputs.
     """
     folder = Path(path).parent if Path(path).name in (MANIFEST, MODEL) else Path(path)
     facts, inputs = dict[str, Any](), dict[str, str]()
@@ -99,7 +99,7 @@ def read_node(path: str, sha256: str, stages: Mapping[str, Stage]) -> Node:
         for file in sorted(folder.rglob("*.parquet")):
             with suppress(UserError):  # it states no inputs
                 inputs |= inputs_of(file)
-    elif facts_path:  # worlds state the datasets that they were made of
+    elif facts_path:  # worlds state the datasets they were made from
         inputs = {f"data/datasets/{k}": v for k, v in (facts.get("datasets") or {}).items()}
     else:  # a folder of several builds
         parts = sorted(path.parent for path in folder.glob(f"*/{front_matter.FACTS}"))
@@ -124,13 +124,13 @@ def read_node(path: str, sha256: str, stages: Mapping[str, Stage]) -> Node:
 
 
 def _facts_file(folder: Path) -> Path | None:
-    """Return the file in which a folder states what it is."""
+    """Return the file with the facts of a folder."""
     files = (folder / name for name in (front_matter.FACTS, MANIFEST, MODEL))
     return next((path for path in files if path.is_file()), None)
 
 
 def fingerprint(path: Path) -> str:
-    """Return the sha256 that a file or folder has as an input, or nothing if it is missing."""
+    """Return the sha256 of a file or folder as an input, or "" if it is missing."""
     if path.is_file():
         return digest(path)
     facts_path = _facts_file(path)
@@ -140,9 +140,9 @@ def fingerprint(path: Path) -> str:
 
 
 def read_row(folder: Path, file: Path, selector: str) -> dict[str, Any]:
-    """Return a row by its number, from 0, or by ``column=value``, several joined by commas.
+    """Return a row by its number, from 0, or by ``column=value`` pairs joined by commas.
 
-    Raises UserError if there is no such row, or are several.
+    Raises UserError unless exactly one row matches.
     """
     files = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
     configs = {path: config for config in read_configs(files)[0].values() for path in config.paths}
@@ -170,12 +170,12 @@ def read_row(folder: Path, file: Path, selector: str) -> dict[str, Any]:
 
 
 def as_json(traced: Trace) -> str:
-    """Return a trace as JSON: every hash, parameter, query and file."""
+    """Serialise a trace as JSON, with every hash, parameter, query and file."""
     return json.dumps(asdict(traced), ensure_ascii=False, indent=1, default=str)
 
 
 def as_text(traced: Trace) -> Iterator[str]:
-    """Yield the lines of a trace, an input under what was made of it; each once in full."""
+    """Yield the lines of a trace: each node above its inputs, in full once."""
     nodes = {(node.path, node.sha256): node for node in traced.nodes}
     yield traced.file
     for column, value in (traced.row or {}).items():
@@ -206,7 +206,7 @@ def as_text(traced: Trace) -> Iterator[str]:
 
 
 def _short(value: Any) -> str:
-    """Return a value on one line, cut where it is long."""
+    """Return a value on one line, truncated to :data:`SHORT`."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     line = " ".join(text.split())
     return line if len(line) <= SHORT else f"{line[: SHORT - 1]}…"

@@ -40,11 +40,11 @@ def test_buckets_recall_and_precision(monkeypatch):
 def test_compare_keeps_the_first(monkeypatch):
     monkeypatch.setattr(near_duplicates, "WORDS", 1)
     found = compare(["a b c", "c b a", "d", "a c b"], [0, 0, 0, 0])
-    assert (found.same, found.leaks) == ({1: 0, 3: 0}, {})
+    assert (found.duplicates, found.leaks) == ({1: 0, 3: 0}, {})
 
 
 def test_compare_leaks_and_duplicates(monkeypatch):
     monkeypatch.setattr(near_duplicates, "WORDS", 1)
     found = compare(["a b c", "c b a", "a c b", "a b c"], [0, 1, 0, 1])
     assert found.leaks == {0: {1, 3}, 1: {0}, 3: {0}}
-    assert found.same == {2: 0}
+    assert found.duplicates == {2: 0}

@@ -1,4 +1,4 @@
-"""Checks of ``corpora`` that look across columns, rows and corpora."""
+"""Checks of ``corpora`` across columns, rows and corpora."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from plumbline.builders.datasets.corpora.sample import CONFIGS
 from plumbline.validation import suite
 
 _FOLDED = pl.col("text").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", "").hash()
-# Not the patterns that mask them: what those miss would pass here too.
+# Not the patterns that mask them, whose misses would pass here too.
 _USER = r"(?i)(?:^|[^a-z0-9_])u(?:ser)?\s?(?:\\?/|%2f)(?:\\?[a-z0-9_-]){3}"
 _ADDRESS = r"(?i)[^\s@]@\w[\w-]*\.[a-z]{2}|(?:^|\s)@[a-z_]\w|\+\d[\d ()-]{8}"
 
 
 class Params(suite.Params):
-    """Floors, and how unlike the sizes of the corpora may be."""
+    """Floors, and the largest ratio of the corpora's sizes."""
 
     dated_min_share: float = Field(ge=0, le=1, description="smallest share of texts with a date")
     words_max_ratio: float = Field(
-        ge=1, description="words of the largest corpus to those of the smallest, at the most"
+        ge=1, description="largest ratio of words in the largest corpus to the smallest"
     )
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Hold every row to what its own columns say of it, and to its config."""
+    """Check that the columns of each row agree with each other and with its config."""
     kind = config.partition("-")[0]
     labels = (
         pl.col(name).replace_strict(dict(enumerate(SCHEMA[name].labels)), default="")
@@ -50,7 +50,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
 
 
 def across(params: Params, folder: Path) -> list[suite.Table]:
-    """Hold that texts are in one corpus and once, all corpora are there, and sizes are alike."""
+    """Check that texts are unique across corpora, all corpora exist, and sizes are similar."""
     texts = pl.concat(
         frame.select("id", "outlet", "words", config=pl.lit(config), folded=_FOLDED)
         for config, frame in suite.frames(folder)

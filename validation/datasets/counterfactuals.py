@@ -1,4 +1,4 @@
-"""Checks of ``counterfactuals`` that look across rows."""
+"""Checks of ``counterfactuals`` across rows."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from plumbline.builders.readers.name_lists import NOWHERE, codes
 from plumbline.validation import suite
 
 WORD = re.compile(r"\w+")
-PAIR = ("target", "country", "gender", "entity", "draw")  # what a placebo shares with its row
+PAIR = ("target", "country", "gender", "entity", "draw")  # shared by a placebo and its row
 
 
 class Params(suite.Params):
-    """Floors, and how many may be as they were."""
+    """Floors, and the largest share of unchanged texts."""
 
     same_max_share: float = Field(
-        ge=0, le=1, description="largest share of counterfactuals that are as their original"
+        ge=0, le=1, description="largest share of counterfactuals that equal their original"
     )
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Hold that rows have their originals and differ in the entity alone, in pairs."""
+    """Check that rows have originals, differ from them in the entity only, and form pairs."""
     reading, text = pl.col("reading"), pl.col("text")
     code = {name: READINGS.index(name) for name in READINGS}
     original, placebo = reading == code["original"], reading == code["placebo"]
@@ -63,13 +63,13 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         has_a_gender=original | (pl.col("gender") != GENDERS.index("unknown")),
         changed=original | (text != pl.col("base")),
     )
-    # letters may have neither capitals nor small letters in common with what stands in the text
+    # case folding may not match the letters in the text
     shares = {"changed": 1 - params.same_max_share, "has_the_name": 0.9999}
     return [suite.checked(f"rows-{config}", rows, shares=shares)]
 
 
 def only_the_entity(original: str, text: str, entity: str) -> bool:
-    """Tell a text that differs from the original only where words of the entity stand."""
+    """Return True for a text that differs from the original only in words of the entity."""
     if not entity:
         return text == original
     return _pattern(original, entity).fullmatch(text) is not None
@@ -77,7 +77,7 @@ def only_the_entity(original: str, text: str, entity: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _pattern(original: str, entity: str) -> re.Pattern[str]:
-    """Return the original with anything in the places of the entity's words, and a possessive s."""
+    """Return the original as a pattern with any words for the entity, and a possessive s."""
     words = {fold(word) for word in WORD.findall(entity)}
     parts: list[str] = []
     end_before = 0
@@ -91,7 +91,7 @@ def _pattern(original: str, entity: str) -> re.Pattern[str]:
 
 
 def _kept(between: str) -> str:
-    """Return the pattern of the text between names; an apostrophe that begins it may get its s."""
+    """Return the pattern of the text between names; a leading apostrophe may be followed by s."""
     if between[:1] in ("'", "’") and between[1:2].isspace():
         return f"{between[0]}[sS]?{re.escape(between[1:])}"
     return re.escape(between)

@@ -1,4 +1,4 @@
-"""Checks of ``emotions`` that look across columns and rows."""
+"""Checks of ``emotions`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIGNS |= dict.fromkeys(("anger", "disgust", "fear", "sadness"), DOWN)
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Hold that English words are their own, and few words are of both signs."""
+    """Check that English words equal their source word, and few words have both signs."""
     words = frame.select(
         "word",
         "english",
@@ -24,8 +24,8 @@ def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
         of_one_sign=~(pl.col("positive") & pl.col("negative")),
     )
     signs = []
-    for affect, (sign, other) in SIGNS.items():
-        more, fewer = (int((frame[affect] & frame[s]).sum()) for s in (sign, other))
+    for affect, (sign, opposite) in SIGNS.items():
+        more, fewer = (int((frame[affect] & frame[s]).sum()) for s in (sign, opposite))
         signs.append((config, affect, sign, more, fewer, more >= fewer))
     return [
         checked(f"words-{config}", words, 2, {"of_one_sign": 1 - BOTH}),
@@ -34,7 +34,7 @@ def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
 
 
 def across(_: Params, folder: Path) -> list[Table]:
-    """Hold that an English word is judged the same in all languages."""
+    """Check that an English word has the same ratings in all languages."""
     affects = pl.concat_str(pl.col(affect).cast(pl.Int8) for affect in AFFECTS)
     judged = pl.concat(frame.select("english", affects=affects) for _, frame in frames(folder))
     one_judgement = pl.col("affects").n_unique() == 1

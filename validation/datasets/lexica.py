@@ -1,4 +1,4 @@
-"""Checks of ``lexica`` that look across columns and rows."""
+"""Checks of ``lexica`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SIGNS = {"positive": 1, "negative": -1}  # what views say in words
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Hold that mass and views agree, shares are those of the mass, and sides agree."""
+    """Check that mass, views and shares are consistent, and that their signs agree."""
     mass = pl.sum_horizontal(f"beta_{axis}" for axis in AXES)
     least = pl.min_horizontal(f"beta_{axis}" for axis in AXES)
     views, scores = pl.col("views"), pl.col("view_scores").list
@@ -35,7 +35,7 @@ def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
         sign_of_its_view=pl.Series(signs, dtype=pl.Boolean),
         views_counted=pl.all_horizontal(lists == (0 if config == PUBLISHED else views)),
         score_is_the_mean=(scores.mean().fill_null(side) - pl.col("score")).abs() < 1e-5,
-        # views that are all of one mind and clear leave no doubt about the side
+        # unanimous, clear views determine the sign
         praise_is_positive=(scores.min().fill_null(0) < 0.5) | (side > 0),
         blame_is_negative=(scores.max().fill_null(0) > -0.5) | (side < 0),
         seeds_agree=pl.col("seed_sd").fill_null(0) <= SEED_SD,

@@ -1,4 +1,4 @@
-"""Checks of ``names`` that look across columns and rows."""
+"""Checks of ``names`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from plumbline.builders.datasets.names.build import FLAGS
 from plumbline.builders.readers.name_lists import KINDS
 from plumbline.validation import suite
 
-ALIKE = 0.9  # share of names that two countries have in common where one was put for the other
+ALIKE = 0.9  # Jaccard index of two countries' names at which one is a copy of the other
 
 
 class Params(suite.Params):
-    """Floors, and how many names may be of no use."""
+    """Floors, and the largest share of unusable names."""
 
     flagged_max_share: float = Field(
         ge=0, le=1, description="largest share of a config's names that have a flag"
@@ -23,7 +23,7 @@ class Params(suite.Params):
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Hold that names are tidy, ranks are gapless, and few names are of no use."""
+    """Check that names are clean, ranks have no gaps, and few names are unusable."""
     rank, kind, clean = pl.col("rank"), pl.col("kind"), pl.col("flags").list.len() == 0
     names = frame.select(
         "kind",
@@ -41,7 +41,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
 
 
 def across(_: Params, folder: Path) -> list[suite.Table]:
-    """Hold countries to differ, and first and last names to be that elsewhere too."""
+    """Check that countries differ, and first and last names are of that kind elsewhere too."""
     frame = pl.concat(f.with_columns(country=pl.lit(c)) for c, f in suite.frames(folder))
     last, rows = pl.col("kind") == KINDS.index("last"), []
     groups = frame.group_by("country", last).agg("name").sort("country", "kind")

@@ -1,4 +1,4 @@
-"""Checks of ``politicians`` that look across rows and languages."""
+"""Checks of ``politicians`` across rows and languages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plumbline.builders.readers.table import script_of
 from plumbline.validation import suite
 
 BORN = date(1900, 1, 1), date(2000, 12, 31)  # first and last day of birth
-FEW = 20  # people who may all have as many links
+FEW = 20  # maximum number of people with equal sitelinks
 # In 24,000 real labels .0005 have brackets or digits (in 2,300 Russian ones .005).
 BRACKETS = r"[()\[\]{}<>]|\p{Nd}"
 USUAL = {"no_brackets_no_digits": 0.98, "begins_with_a_capital": 0.95}
@@ -36,7 +36,7 @@ class Params(suite.Params):
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Hold that columns agree, nobody is there twice, and names are of the language."""
+    """Check that columns agree, people are unique, and names are in the language."""
     if config == PUBLISHED:
         return _released(params, frame)
     born, language = pl.col("birth_date"), pl.col("name_language")
@@ -76,7 +76,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
 
 
 def _released(params: Params, frame: pl.DataFrame) -> list[suite.Table]:
-    """Hold that names are plausible, most in the script of their language, and one of a gender."""
+    """Check that names are plausible, mostly in the language's script, and of one gender."""
     single = pl.col("gender").n_unique().over("name_language", "name") == 1
     names = frame.select("name_language", "name", "gender_stated", of_one_gender=single, **NAMED)
     shares = USUAL | {"of_one_gender": USUAL["no_brackets_no_digits"]}
@@ -88,7 +88,7 @@ def _released(params: Params, frame: pl.DataFrame) -> list[suite.Table]:
 
 
 def _in_script(params: Params, name: str, language: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Hold most names to the script of a language, if it has one."""
+    """Check that most names are in the script of a language, if it has one."""
     if (script := script_of(language)) is None:
         return []
     text, key = pl.col("name").str, frame.width
@@ -98,7 +98,7 @@ def _in_script(params: Params, name: str, language: str, frame: pl.DataFrame) ->
 
 
 def across(params: Params, folder: Path) -> list[suite.Table]:
-    """Hold that one person is the same in all languages, and none was lost in one."""
+    """Check that a person is the same in all languages, and none is missing from one."""
     configs = {c: f for c, f in suite.frames(folder) if c != PUBLISHED}
     everybody = pl.concat(f.select("qid", *SAME) for f in configs.values())
     people = everybody.group_by("qid").agg(
@@ -106,7 +106,7 @@ def across(params: Params, folder: Path) -> list[suite.Table]:
         _codes=pl.col("countries").first(),
         _of=pl.col("country_qids").first(),
     )
-    # a country has its codes, whoever is its citizen
+    # codes depend on the country, not on the citizen
     people = people.with_columns(codes_of_its_countries=suite.same("_codes", "_of"))
     people = people.drop("_codes", "_of").sort("qid")
     rejects = pl.read_parquet(folder / store.REJECTS).group_by("config").agg(pl.col("number").sum())

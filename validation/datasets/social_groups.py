@@ -1,4 +1,4 @@
-"""Checks of ``social_groups`` that look across columns and rows."""
+"""Checks of ``social_groups`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RESPELLED = 0.05  # largest share of groups whose two spellings differ
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Hold that spellings are tidy, few differ, and categories are of one kind."""
+    """Check that spellings are clean, few differ, and categories have one kind."""
     category, country = pl.col("category"), pl.col("kind") == KINDS.index("country")
     names = frame.select(
         "category",

@@ -1,4 +1,4 @@
-"""Checks of ``statements`` that look across columns and rows."""
+"""Checks of ``statements`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plumbline.validation import suite
 
 
 class Params(suite.Params):
-    """Floors, and how even the halves are."""
+    """Floors, and the tolerated imbalance of scales."""
 
     half_tolerance: float = Field(
         0.1,
@@ -23,7 +23,7 @@ class Params(suite.Params):
         "be from a half; scales of others may be as uneven as they are",
     )
     even: list[str] = Field(
-        default_factory=list, description="scales that must have even halves, and opposites"
+        default_factory=list, description="scales that must be balanced, with opposites"
     )
 
 
@@ -32,7 +32,7 @@ HALVES = "config scale axis statements share even"
 
 
 def across(_: Params, folder: Path) -> list[suite.Table]:
-    """Hold the languages of a scale to the same statements, and what is told of them."""
+    """Check that the languages of a scale have the same statements and metadata."""
     first: dict[str, tuple[str, frozenset[object]]] = {}
     rows = []
     for config, frame in suite.frames(folder):
@@ -43,7 +43,7 @@ def across(_: Params, folder: Path) -> list[suite.Table]:
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Hold that texts fit into a frame, halves are even, and opposites are mutual."""
+    """Check that texts fit into a frame, scales are balanced, and opposites are mutual."""
     text, moves, likely = pl.col("text"), pl.col("weight") != 0, POLARITIES.index("likely")
     name, opposite, axis = pl.col("id"), pl.col("opposite"), pl.col("axis")
     ours, stops = pl.col("scale").is_in(params.even), "".join(ENDINGS)
@@ -67,7 +67,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         "id",
         "axis",
         "text",
-        # those of others may begin with a name
+        # published ones may begin with a name
         begins_small=~text.str.contains(r"^\p{Lu}\p{Ll}") | ~ours,
         no_final_stop=pl.all_horizontal(~text.str.ends_with(e) for e in ENDINGS),
         text_of_its_sentence=worded & (text != ""),

@@ -1,4 +1,4 @@
-"""Checks of ``stereotypes`` that look across columns and rows."""
+"""Checks of ``stereotypes`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plumbline.validation import suite
 
 
 class Params(suite.Params):
-    """Floors, and how much of it may be no stereotype in one adjective."""
+    """Floors, and the largest share of flagged rows."""
 
     flagged_max_share: float = Field(
         ge=0, le=1, description="largest share of a config's rows that have a flag"
@@ -18,7 +18,7 @@ class Params(suite.Params):
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Hold that queries fit groups and templates, engines fit ranks, and few are flagged."""
+    """Check that queries match groups and templates, engines match ranks, and few are flagged."""
     row, query, attribute, template, day = (
         pl.col(name) for name in ("source_row", "query", "attribute", "template", "wave")
     )
@@ -30,7 +30,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
     places = frame.with_row_index("at").filter(ranks.len() == engines.len())
     places = places.explode("engines", "ranks")
     twice = places.filter(pl.struct("query", "engines", "ranks").is_duplicated())["at"].unique()
-    several = flags.contains("multi_word")
+    multi_word = flags.contains("multi_word")
     rows = frame.select(
         "group",
         "query",
@@ -51,9 +51,9 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         wave_is_a_day=~wave | day.str.to_date("%Y-%m-%d", strict=False).is_not_null(),
         wave_is_a_year=wave | day.str.contains(r"^\d{4}$"),
         rows_of_the_file_once=wave | row.is_unique(),
-        flagged_if_several_words=several == attribute.str.contains(" "),
+        flagged_if_several_words=multi_word == attribute.str.contains(" "),
         flagged_if_of_a_year=~attribute.str.contains(YEAR.pattern) | flags.contains("trend"),
-        single_word_or_flagged=~wave | (pl.col("single_word") != several),
+        single_word_or_flagged=~wave | (pl.col("single_word") != multi_word),
         single_word_has_no_space=~(pl.col("single_word") & attribute.str.contains(" ")),
         known_flags=flags.set_difference(list(FLAGS)).list.len() == 0,
         clean=flags.len() == 0,

@@ -1,4 +1,4 @@
-"""Checks of ``supersenses`` that look across columns and rows."""
+"""Checks of ``supersenses`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROUNDING = 1e-5  # weights are rounded to six decimals, and a lemma has at most 
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Hold that weights are shares, and every lemma has a best class."""
+    """Check that weights are shares, and every lemma has a best class."""
     verb, weight, best = pl.col("pos") == POS.index("VERB"), pl.col("weight"), pl.col("best")
     of_verbs = pl.col("supersense") >= len(ADJECTIVES)
     one_choice = (pl.len() == len(ADJECTIVES)) & (best.sum() == 1)

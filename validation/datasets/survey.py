@@ -1,4 +1,4 @@
-"""Checks of ``survey`` that look across columns and rows."""
+"""Checks of ``survey`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from plumbline.builders.datasets.survey.responses import HIGHEST, LOWEST
 from plumbline.validation.suite import Params, Table, checked
 
 ANSWERED = 0.5  # smallest share of the items that a respondent answers
-STRAIGHT = {"answers_differ": 0.9}  # respondents; the others may give one answer to everything
+STRAIGHT = {"answers_differ": 0.9}  # share of respondents; others may give one answer only
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Hold that respondents are of one kind and answer, and items use the whole scale."""
+    """Check that respondents are consistent and answer, and items use the full scale."""
     answer, name = pl.col("answer"), pl.col("respondent")
     people = frame.group_by("respondent").agg(
         one_gender=pl.col("gender").n_unique() == 1,

@@ -1,4 +1,4 @@
-"""Checks of ``targets`` that look across columns and rows."""
+"""Checks of ``targets`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from plumbline.validation.suite import Params, Table, checked
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Hold that texts are there once, of one task, and their classes among those with floors."""
+    """Check that texts are unique, of one task, and in a class with a floor."""
     classes = params.counts_min.get(config, {}).get("label", {})
     split = pl.col("split")
     texts = frame.select(

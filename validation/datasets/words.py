@@ -1,4 +1,4 @@
-"""Checks of ``words`` that look across columns and rows."""
+"""Checks of ``words`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import polars as pl
 
 from plumbline.validation.suite import Params, Table, checked, same
 
-# Languages that inflect words at their ends: in real treebanks .95 or more of the forms begin as
-# their lemma does, accents aside.
+# Languages with inflection at the end: in real treebanks .95 or more of the forms begin like their
+# lemma, without accents.
 AT_THE_END = ("cs", "en", "es", "fr", "it", "pt", "ru")
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Hold that counts add up, forms are words, and each part of speech has one place."""
+    """Check that counts add up, forms are words, and each part of speech has one position."""
     counts, banks = pl.col("treebank_counts").list, pl.col("treebanks").list
     form, lemma = pl.col("form"), pl.col("lemma").str.slice(0, 1)
     small = form == form.str.to_lowercase()

@@ -1,7 +1,7 @@
 """Dataset ``corpora``: partisan texts, news and posts of the left, the center and the right.
 
-Feng et al. (2023), section 3.2, go on with the pretraining of language models on six such corpora.
-The texts are read as streams, twice: held in memory is only what may be drawn.
+Feng et al. (2023), section 3.2, continue the pretraining of language models on six such corpora.
+The texts are streamed twice; only candidates of the draw are in memory.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from plumbline.builders.readers.articles import corpora_of, every, published
 
 SOURCES = ("news", "reddit")
 PERIODS = ("before", "from", "unknown")
-TURN = date(2017, 1, 20)  # the inauguration that parts the paper's two periods
-FOUNDED = date(2005, 6, 23)  # Reddit: nothing was posted before
-# texts, in small letters, in place of a post that was taken away
+TURN = date(2017, 1, 20)  # the inauguration that separates the paper's two periods
+FOUNDED = date(2005, 6, 23)  # founding of Reddit
+# texts, in lower case, in place of a removed post
 GONE = ("[deleted]", "[removed]", "[deleted by user]", "[removed by reddit]")
-# words, in small letters, by which a post says that a program wrote it
+# phrases, in lower case, of posts written by programs
 BOTS = re.compile(
     r"(?<!\w)(?:i am a bot|i'm a bot|beep boop|this action was performed automatically)(?!\w)"
 )
@@ -37,16 +37,14 @@ COLUMNS = (
     Column("id", "string", "source and id of the text in it"),
     Column("text", "string", "a paragraph a line, see Cleaning", prose="lines"),
     Column("kind", "label", "articles of news outlets, or posts", labels=KINDS),
-    Column("leaning", "label", "of the outlet's article or of the community", labels=LEANINGS),
+    Column("leaning", "label", "leaning of the article or the community", labels=LEANINGS),
     Column("outlet", "string", "outlet, or community as r/NAME"),
-    Column(
-        "date", "string", "of publication, ISO 8601; empty where missing or impossible", empty=True
-    ),
-    Column("period", "label", "before 2017-01-20, or from then on", labels=PERIODS),
+    Column("date", "string", "publication, ISO 8601; empty if missing or impossible", empty=True),
+    Column("period", "label", "before 2017-01-20, or since", labels=PERIODS),
     Column(
         "hate_score",
         "float64",
-        "probability of hate by the classifier; null where none is set",
+        "probability of hate by the classifier; null without a classifier",
         nullable=True,
         minimum=0,
         maximum=1,
@@ -59,7 +57,7 @@ COUNTS = ("kind leaning period",)  # tables of the card
 
 
 def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reject]:
-    """Yield the six corpora, sorted by id, and what is left out."""
+    """Yield the rows of the six corpora, sorted by id, and the rejects."""
 
     def texts(want: Callable[[str], bool]) -> Iterator[sample.Found]:
         yield from _articles(snapshots["news"], params, want)
@@ -136,7 +134,7 @@ def _post(record: dict[str, Any], leanings: dict[str, str], until: date) -> samp
 
 
 def _day(seconds: object, until: date) -> date | None:
-    """Return the day of a post, in UTC; None where it has none, or one that cannot be."""
+    """Return the day of a post, in UTC; None if it is missing or impossible."""
     try:
         day = datetime.fromtimestamp(float(str(seconds)), UTC).date()
     except (ValueError, OverflowError, OSError):
@@ -145,7 +143,7 @@ def _day(seconds: object, until: date) -> date | None:
 
 
 def recorded(params: Params) -> str:
-    """Return for the card how the corpora were drawn and cleared."""
+    """Describe the sampling and filtering of the corpora, for the card."""
     sizes = ", ".join(f"{c} {n:,}" for c, n in params.sizes.items())
     fitted = "; all made smaller alike where one has too little" if params.balance else ""
     return f"""### How they were drawn

@@ -1,4 +1,4 @@
-"""Posts of Reddit communities, cut out of dumps (Arctic Shift, Pushshift) without their authors."""
+"""Posts of Reddit communities, extracted from dumps (Arctic Shift, Pushshift) without authors."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from plumbline.builders.readers.declared import Shared
 
 
 class Params(Shared):
-    """Which dumps, and what is taken of them."""
+    """Dumps, communities and programs."""
 
     dumps: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")], str] = Field(
-        min_length=1, description="address or file of each dump, by a name of one's own"
+        min_length=1, description="address or file of each dump, by a name of your choice"
     )
     communities: str = Field(
         description="CSV file of the communities, with the columns community and leaning"
@@ -43,15 +43,15 @@ def fetch(
     into: Path,
     hide: Callable[[str], str] | None = pseudonym,
 ) -> None:
-    """Cut the posts of the communities out of every dump, into a folder whose name is its date.
+    """Extract the posts of the communities from every dump, into a folder named by its date.
 
-    A dump at an address is streamed to disk under a name that begins with a dot, continued where it
-    was broken off, read as a stream, and removed as soon as its posts are written; the user's own
-    file is read where it lies. A dump whose posts are there is not downloaded again. Beside the
-    posts of each stands what the whole was: place, bytes, sha256, lines.
+    A dump at an address is downloaded under a name that begins with a dot, resumed after an
+    interruption, read as a stream, and removed when its posts are written; a local file is read in
+    place. A dump whose posts exist is not downloaded again. Address, bytes, sha256 and lines of
+    each dump are stored next to its posts.
 
-    ``hide``: makes of a post's id, by which anybody finds its author, the one that is kept; None
-    keeps it, as that of a text which nobody posted.
+    ``hide``: maps a post's id, which leads to its author, to a pseudonym; None keeps the ids, for
+    simulated posts.
     """
     if not Path(params.communities).is_file():
         raise UserError(
@@ -80,7 +80,7 @@ def fetch(
 def _cut(
     source: str, politeness: Politeness, path: Path, posts: Callable[..., Iterator[bytes]]
 ) -> None:
-    """Write the posts of one dump; what the dump was is written first, its posts last."""
+    """Write the facts of one dump, then its posts."""
     away = re.match(ADDRESS, source)
     dump = path.with_name(f".dump-{path.name}") if away else Path(source)
     if away and not dump.exists():
@@ -95,7 +95,7 @@ def _cut(
             if away:
                 dump.unlink()
             raise UserError(
-                f"{source}: {error}; look at the address or the file under sources.reddit.dumps, "
+                f"{source}: {error}; check the address or the file under sources.reddit.dumps, "
                 "and fetch it again"
             ) from error
         facts = {"place": source, "bytes": dump.stat().st_size, "sha256": digest(dump)}

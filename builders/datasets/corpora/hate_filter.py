@@ -1,7 +1,6 @@
-"""A text classifier as a filter: any of the Hugging Face Hub, or a folder, by params.
+"""A text classifier as a filter: a model of the Hugging Face Hub, or a folder, by params.
 
-A long text is classified window by window and has the highest score of its windows, so that
-nothing of it goes unread.
+A long text is split into windows and has their highest score, so that all of it is classified.
 """
 
 from __future__ import annotations
@@ -20,23 +19,23 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import digest
 
 WEIGHTS = "model.safetensors"
-TOKENS = 512  # longest window, special tokens included; shorter where the model is
+TOKENS = 512  # longest window, with special tokens; shorter if the model's limit is
 
 
 class Params(Section):
-    """Which classifier, and from which score on a text is left out."""
+    """Classifier and threshold of the filter."""
 
     model: str = Field(min_length=1, description="id on the Hugging Face Hub, or a folder")
     revision: str = Field(
         "",
         validate_default=True,
-        description="commit on the Hub, 40 digits; of a folder the sha256 of its model.safetensors",
+        description="commit on the Hub, 40 digits, or for a folder the sha256 of model.safetensors",
     )
-    label: str = Field(description="the label that stands for hate, in small or capital letters")
+    label: str = Field(description="label of hate, case-insensitive")
     threshold: float = Field(
-        0.5, gt=0, le=1, description="texts with this probability or more are left out"
+        0.5, gt=0, le=1, description="texts with at least this probability are excluded"
     )
-    batch: int = Field(32, ge=1, description="windows that are classified at once")
+    batch: int = Field(32, ge=1, description="windows per batch")
 
     @model_validator(mode="after")
     def _pinned(self) -> Params:
@@ -48,7 +47,7 @@ class Params(Section):
         return self
 
     def __str__(self) -> str:
-        """Say for a card what was done."""
+        """Describe the filter for a card."""
         return (
             f"{self.model} at {self.revision}; rows with a probability of {self.threshold} or more "
             f"for the label {self.label!r} are left out (windows of up to {TOKENS} tokens)"
@@ -109,8 +108,8 @@ class Classifier:
     def scores(self, texts: Sequence[str]) -> list[float]:
         """Return the probability of the label for each text, rounded to 4 digits.
 
-        Windows of one length are classified together, so that no padding is in any of them, and on
-        a CPU by one thread: the number of cores does not change a digit.
+        Windows of equal length form a batch, without padding; on a CPU one thread is used, so that
+        the result does not depend on the number of cores.
         """
         import torch
 

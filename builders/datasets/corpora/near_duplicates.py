@@ -1,9 +1,9 @@
-"""Near-duplicates: texts whose sets of word n-grams are alike, by MinHash and then exactly.
+"""Near-duplicates: texts with similar sets of word n-grams, by MinHash and then exactly.
 
 Broder (1997), On the resemblance and containment of documents: the resemblance of two texts is the
 Jaccard index of their sets of shingles. MinHash signatures in bands (Leskovec, Rajaraman and
-Ullman, Mining of Massive Datasets, chapter 3) find the pairs that may be alike; the index of each
-such pair is then computed from the shingles themselves.
+Ullman, Mining of Massive Datasets, chapter 3) find candidate pairs; the index of each pair is
+then computed from the shingles.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WORDS = 5  # length of a shingle; a shorter text is one shingle
-THRESHOLD = 0.8  # Jaccard index of the shingles from which on two texts count as one
+THRESHOLD = 0.8  # smallest Jaccard index of the shingles of near-duplicates
 PERMUTATIONS, SEED = 128, 1  # MinHash signatures
 # A pair with Jaccard index J agrees in one of 25 bands of 5 rows at least with probability
 # 1 - (1 - J^5)^25: .9999 at the threshold.
@@ -30,9 +30,9 @@ WORD = re.compile(r"\w+")
 
 
 def shingles(text: str) -> NDArray[np.uint64]:
-    """Return the runs of :data:`WORDS` words of a text as a set of hashes of 64 bits, sorted.
+    """Return the distinct runs of :data:`WORDS` words of a text as sorted 64-bit hashes.
 
-    Words are in small letters and without punctuation.
+    Words are lower-cased and without punctuation.
 
     Examples
     --------
@@ -46,13 +46,13 @@ def shingles(text: str) -> NDArray[np.uint64]:
 
 
 def jaccard(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
-    """Return the Jaccard index of two sets, each sorted and without repetitions."""
+    """Return the Jaccard index of two sorted sets."""
     shared = len(np.intersect1d(a, b, assume_unique=True))
     return shared / (len(a) + len(b) - shared)
 
 
 def buckets(texts: Iterable[str]) -> dict[int, list[tuple[int, int]]]:
-    """Return for each text that shares a band with another its buckets, as (band, number)."""
+    """Return the buckets, as (band, number), of each text that shares one with another."""
     from datasketch import MinHash
 
     sets = ((shingles(text) >> np.uint64(32)).tolist() for text in texts)
@@ -68,21 +68,21 @@ def buckets(texts: Iterable[str]) -> dict[int, list[tuple[int, int]]]:
 
 
 class NearDuplicates(NamedTuple):
-    """What a text is a near-duplicate of."""
+    """Pairs of near-duplicates, within and across corpora."""
 
-    same: dict[int, int]  # text: the earlier one of its own corpus that stays
-    leaks: dict[int, set[int]]  # text: those of other corpora that it is a near-duplicate of
+    duplicates: dict[int, int]  # text: the earlier text of its corpus, which is kept
+    leaks: dict[int, set[int]]  # text: its near-duplicates in other corpora
 
 
 def compare(texts: Sequence[str], corpus: Sequence[Hashable]) -> NearDuplicates:
-    """Compare every text with those before it that stay.
+    """Compare each text with the earlier ones that are kept.
 
-    A text that is alike to an earlier one of its own corpus is a duplicate of it. A text that is
-    alike to an earlier one of another corpus leaks, and so does that one: neither is typical of
-    its corpus. A pair just below the threshold stays, whoever both are alike to.
+    A near-duplicate of an earlier text in the same corpus is a duplicate. Near-duplicates in
+    different corpora are both leaks, since neither is typical of its corpus. Similarity is not
+    transitive: a pair just below the threshold is kept.
 
-    ``texts``: as they are to be preferred.
-    ``corpus``: of each text.
+    ``texts``: in order of preference.
+    ``corpus``: the corpus of each text.
     """
     places = buckets(texts)
     sets = {text: shingles(texts[text]) for text in places}

@@ -1,18 +1,18 @@
-"""What leads to a person in a post: names of users, handles, e-mail addresses, telephone numbers.
+"""Identifiers of people in posts: user names, handles, e-mail addresses, telephone numbers.
 
-Names stand as Reddit's editors write them: with backslashes, percent-encoded, in addresses.
+Names are in the forms of Reddit's editors: with backslashes, percent-encoded, in addresses.
 """
 
 from __future__ import annotations
 
 import re
 
-HIDDEN = r"[\u00ad\u200b-\u200f\u2060\ufeff]*"  # takes no room where it stands
+HIDDEN = r"[\u00ad\u200b-\u200f\u2060\ufeff]*"  # zero-width characters
 SLASH = rf"(?:{HIDDEN}(?:\\?[/／⁄∕]|%(?:25)*2f|&(?:\#47|\#x2f|sol);){HIDDEN})"
 LETTER = rf"(?:\\?[a-z0-9_-]{HIDDEN}|%(?:25)*(?:5f|2d)|&(?:\#95|\#x5f|lowbar);)"
 BEGIN = r"(?:(?<![a-z0-9_])|(?<=%2f))"
 USER = re.compile(rf"(?i){BEGIN}(u|user)({SLASH}){LETTER}{{3,20}}")
-OWN = re.compile(rf"(?i){BEGIN}(r{SLASH}u\\?_){LETTER}{{3,20}}")  # the community of one user
+OWN = re.compile(rf"(?i){BEGIN}(r{SLASH}u\\?_){LETTER}{{3,20}}")  # a user's community
 POST = re.compile(
     rf"(?i){BEGIN}(comments{SLASH}|redd\.it{SLASH})(?=[a-z]*\d)[a-z0-9]{{4,12}}(?:{SLASH}[\w%-]*){{0,2}}"
 )
@@ -20,7 +20,7 @@ SITES = (
     r"twitter|x|instagram|facebook|fb|threads|tiktok|youtube|github|tumblr|linkedin|medium|patreon"
     r"|twitch|snapchat|telegram|t|paypal|venmo|gab|parler|gettr|vk|keybase"
 )
-# what follows the name in an address stays: it may be a status, and names no one by itself
+# the rest of the address is kept: without the name it identifies nobody
 PROFILE = re.compile(
     rf"(?i)({BEGIN}(?:(?:{SITES})\.(?:com|net|me|tv|social|ai|io)|instagr\.am|wa\.me|bsky\.app){SLASH}"
     rf"(?:#!{SLASH})?(?:(?:in|add|c|user|profile){SLASH})?|[?&]screen_name=)@?"
@@ -38,14 +38,14 @@ HANDLE = re.compile(
 DIGITS = re.compile(
     r"(?<![\w$€£¥.,/=#-])(?:tel:)?(?:\+|00)?\(?\d(?:[ ./()-]{0,2}\d){6,14}(?![\w%]|,\d)"
 )
-NUMBER = re.compile(  # worldwide; as North America groups them; as others begin them
+NUMBER = re.compile(  # international; North American grouping; other national prefixes
     r"(?:tel:.*|(?:\+|00)[\d ./()-]{8,})|1?[ .-]?\(?\d{3}\)?[ .-]{0,2}\d{3}[ .-]?\d{4}"
     r"|\(?0\d{1,4}\)?(?:[ -]?\d{2,8}){1,5}(?<=\d)|\(?0\d{1,4}\)? ?/ ?\d{5,8}"
 )
 
 
 def masked(text: str) -> str:
-    """Take what leads to a person out of a text.
+    """Mask the identifiers of people in a text.
 
     Examples
     --------
@@ -64,8 +64,8 @@ def masked(text: str) -> str:
     return DIGITS.sub(_telephone, text)
 
 
-def _telephone(found: re.Match[str]) -> str:
-    digits = "".join(str(int(c)) if c.isdigit() else c for c in found[0])
+def _telephone(match: re.Match[str]) -> str:
+    digits = "".join(str(int(c)) if c.isdigit() else c for c in match[0])
     plain = sum(letter.isdigit() for letter in digits)
     is_one = NUMBER.fullmatch(digits) and plain >= (7 if digits[0] in "+t" else 9)
-    return "[telephone]" if is_one else found[0]
+    return "[telephone]" if is_one else match[0]

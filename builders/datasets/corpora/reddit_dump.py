@@ -1,7 +1,7 @@
-"""Dumps of posts: newline-delimited JSON in zstd, read as a stream and cut to some communities.
+"""Dumps of posts: newline-delimited JSON in zstd, streamed and restricted to communities.
 
 The layout is that of the Pushshift and Arctic Shift dumps of Reddit, whose frames have windows of
-up to 2 GiB. Names of authors stay behind: whatever is written here was cleared of them before.
+up to 2 GiB. Names of authors are removed before anything is written.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from plumbline.builders.readers.table import parsed
 
 MAGIC = b"\x28\xb5\x2f\xfd"  # begins a zstd frame (RFC 8878, 3.1.1)
 SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.2
-WINDOW = 1 << 31  # largest window of a frame; only as much is taken as a frame asks for
-PIECE = 1 << 12  # compressed bytes at once: they may stand for a thousand times as many
+WINDOW = 1 << 31  # largest window of a frame; memory use depends on the frame
+PIECE = 1 << 12  # compressed bytes per read, which may expand a thousandfold
 LISTED = "communities.csv"  # file of a snapshot: communities and their leanings
 SIDES = ("left", "center", "right")
-GONE = "[deleted]"  # the dumps' own name for an author who has left
+GONE = "[deleted]"  # author of posts from a deleted account, in the dumps
 
 
 def lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a dump, one piece of it in memory at a time."""
+    """Yield the lines of a dump, with one chunk in memory at a time."""
     import zstandard
 
     decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW)
@@ -78,46 +78,46 @@ def begins_wrong(beginning: bytes) -> str | None:
 
 
 class Bots(Params):
-    """Accounts that are programs, by their names."""
+    """Names of accounts that are programs."""
 
     names: list[str] = Field(["AutoModerator"], description="names of accounts")
     pattern: str = Field(
         r"[_-][Bb][Oo][Tt]$|[a-z0-9]Bot$|BOT$",
-        description="regular expression that is looked for in the name of an account",
+        description="regular expression that matches part of an account's name",
     )
 
     def has(self, author: str) -> bool:
-        """Tell an account that is a program."""
+        """Return True if an account is a program."""
         listed = author.lower() in (name.lower() for name in self.names)
         return listed or bool(re.search(self.pattern, author))
 
 
 def posts(
-    found: Iterator[bytes],
+    lines: Iterator[bytes],
     communities: Mapping[str, str],
     bots: Bots,
     count: Counter[str],
     hide: Callable[[str], str] | None = None,
 ) -> Iterator[bytes]:
-    """Yield the posts and comments of some communities, without their authors, a line each.
+    """Yield the posts and comments of communities, without authors, as one line each.
 
-    Lines of other communities are not parsed: the name is looked for in the bytes first.
+    Lines of other communities are not parsed: the name is first searched in the bytes.
 
-    ``communities``: name as it is to be written, by the name in small letters.
-    ``count``: is given the number of ``lines`` and of those ``kept``, and the latter for each
+    ``communities``: name to be written, by lower-case name.
+    ``count``: receives the numbers of ``lines`` and of those ``kept``, the latter also by
     community.
-    ``hide``: makes of the id of a post the one that is kept. One that was cut before keeps its own.
+    ``hide``: maps the id of a post to a pseudonym; posts of an extracted dump keep theirs.
 
     Yields
     ------
     bytes
         JSON objects with sorted keys: ``id`` (with the prefix t1 or t3 of its kind), ``subreddit``,
-        ``created_utc`` as sent, ``title``, ``selftext`` or ``body`` without what leads to people,
+        ``created_utc`` as sent, ``title``, ``selftext`` or ``body`` without identifiers of people,
         and ``account``: ``bot``, ``deleted`` or empty.
     """
     names = b"|".join(re.escape(name.encode()) for name in sorted(communities))
     matches = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
-    for number, line in enumerate(found, start=1):
+    for number, line in enumerate(lines, start=1):
         blank = not line.strip()
         count["lines"] += not blank
         if blank or (not matches(line) and b'"subreddit"' in line):
@@ -137,7 +137,7 @@ def posts(
 def _cleared(
     record: dict[str, Any], bots: Bots, hide: Callable[[str], str] | None
 ) -> dict[str, Any]:
-    """Return the fields of a post that are kept, without its author."""
+    """Return the selected fields of a post, without its author."""
     author, kind = record.get("author"), "t1" if "body" in record else "t3"
     account = "bot" if bots.has(str(author)) else ""
     account = "deleted" if author == GONE else account
@@ -162,13 +162,13 @@ def _object(line: bytes, number: int) -> dict[str, Any]:
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a dump that was cut down before."""
+    """Yield the records of an extracted dump."""
     for number, line in enumerate(lines(path), start=1):
         yield _object(line, number)
 
 
 def write(path: Path, content: Iterator[bytes]) -> None:
-    """Write lines into a file, compressed; the same lines always give the same bytes."""
+    """Write lines into a compressed file, deterministically."""
     import zstandard
 
     compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
@@ -178,13 +178,13 @@ def write(path: Path, content: Iterator[bytes]) -> None:
 
 
 def communities(body: bytes, where: str) -> dict[str, str]:
-    """Return the leaning of each community of a list."""
+    """Return the leaning of each community in a list."""
     try:
         rows = csv.DictReader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True)
         pairs = [(row["community"].strip(), row["leaning"].strip()) for row in rows]
     except (UnicodeDecodeError, csv.Error, KeyError, AttributeError) as error:
         raise UserError(
-            f"{where}: not a CSV file with the columns community and leaning; mend it, or name "
+            f"{where}: not a CSV file with the columns community and leaning; fix it, or name "
             "another under sources.reddit.communities"
         ) from error
     valid = all(re.fullmatch(r"[A-Za-z0-9_]{2,21}", n) and side in SIDES for n, side in pairs)

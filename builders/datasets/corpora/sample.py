@@ -1,7 +1,7 @@
-"""Drawing corpora from a stream of texts, cleared of near-duplicates, leaks and hate.
+"""Sampling corpora from a stream of texts, without near-duplicates, leaks and hate.
 
-The stream is read twice: for the order of the draw, and for the texts that may be drawn. What is
-held in memory is about these, so that memory does not grow with the stream.
+The stream is read twice: for the order of the draw, and for the texts of the candidates. Only
+candidates are in memory, so that memory does not grow with the stream.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from plumbline.builders.readers.articles import paragraphs
 
 KINDS, LEANINGS = ("news", "social"), ("left", "center", "right")
 CONFIGS = tuple(f"{kind}-{leaning}" for kind in KINDS for leaning in LEANINGS)
-LEAST = 4096  # items that a pool holds at any rate
+LEAST = 4096  # minimum number of items in a pool
 
 
 def rank(seed: int, name: str) -> int:
-    """Return the place of an item in the order of the draw."""
+    """Return the rank of an item in the random order."""
     return hash64(f"{seed}/{name}")
 
 
 class Pool:
-    """The items of smallest rank whose weights come to a limit: memory does not grow with others.
+    """The items of smallest rank up to a limit on the sum of weights, in bounded memory.
 
-    ``limit``: the item with which the sum of weights reaches it is the last one held.
+    ``limit``: the item whose weight makes the sum reach it is the last one retained.
     """
 
     def __init__(self, limit: float) -> None:
@@ -43,13 +43,13 @@ class Pool:
         self._rows: list[tuple[int, int, int]] = []  # rank, digest and weight
 
     def add(self, rank: int, digest: int, weight: int) -> None:
-        """Hold an item, if its rank is small enough."""
+        """Retain an item if its rank is small enough."""
         self._rows.append((rank, digest, weight))
         if len(self._rows) >= self._full:
             self._full = max(LEAST, 2 * len(self.items()))
 
     def items(self) -> list[tuple[int, int]]:
-        """Return ranks and digests of the items held, sorted."""
+        """Return ranks and digests of the retained items, sorted."""
         self._rows.sort()
         sums = accumulate(weight for *_, weight in self._rows)
         rows = zip(self._rows, sums, strict=True)
@@ -58,25 +58,25 @@ class Pool:
 
 
 class Found(NamedTuple):
-    """A text as its source has it."""
+    """A text of a source, unchanged."""
 
     config: str
     id: str
     outlet: str
     text: str
     when: date | None
-    reason: str  # why it cannot be taken, or nothing
+    reason: str  # reason for exclusion, or ""
 
     def clean(self) -> str:
-        """Return the text NFC, a paragraph a line, with single spaces."""
+        """Return the text in NFC, with one paragraph per line and single spaces."""
         return "\n".join(paragraphs(self.text.encode("utf-8", "replace").decode()))
 
     def digest(self, text: str) -> int:
-        """Return a number of 64 bits for all that a row will say of it, its clean text given."""
+        """Return a 64-bit hash of the row's content, for its clean text."""
         return hash64(f"{self.outlet}\n{self.when}\n{text}")
 
 
-Texts = Callable[[Callable[[str], bool]], Iterator[Found]]  # the texts whose id passes a test
+Texts = Callable[[Callable[[str], bool]], Iterator[Found]]  # filter of the texts by id
 
 
 class Snapshots(Section):
@@ -87,10 +87,10 @@ class Snapshots(Section):
 
 
 class Params(DatasetParams):
-    """The snapshots to build from, and what is taken of them."""
+    """Snapshots, and parameters of sampling."""
 
     snapshots: Snapshots = Field(description="one of each source")
-    language: str = Field("en", description="of the articles, as the snapshot of news has it")
+    language: str = Field("en", description="language of the articles in the snapshot")
     sizes: dict[str, int] = Field(description="size of each of the six corpora, in `unit`")
     unit: Literal["words", "texts"] = Field("words", description="what sizes are counted in")
     balance: bool = Field(
@@ -105,7 +105,7 @@ class Params(DatasetParams):
     hate: hate_filter.Params | None = Field(
         None, description="the classifier of hate; null: no filter"
     )
-    seed: int = Field(1, description="of the draw")
+    seed: int = Field(1, description="random seed")
 
     @field_validator("sizes")
     @classmethod
@@ -121,7 +121,7 @@ class Params(DatasetParams):
 
 @dataclass
 class Candidate:
-    """A text that may be drawn."""
+    """A candidate of the draw."""
 
     config: str
     id: str
@@ -138,11 +138,11 @@ class Candidate:
 
 
 def draw(texts: Texts, params: Params) -> Iterator[Candidate | Reject]:
-    """Yield the texts drawn, sorted by corpus and id, and before them what is left out.
+    """Yield the rejects, then the sampled texts, sorted by corpus and id.
 
-    Of each corpus the texts of smallest rank are drawn, a hash of seed and id: the draw does not
-    depend on the order of the stream. Near-duplicates, leaks and hate are looked for among those
-    that may be drawn.
+    For each corpus the texts of smallest rank are sampled. Rank is a hash of seed and id, so that
+    the sample does not depend on the order of the stream. Near-duplicates, leaks and hate are
+    searched among the candidates.
     """
     pools = {config: Pool(params.sizes[config] * params.oversample) for config in CONFIGS}
     sound: Counter[tuple[str, str]] = Counter()  # by corpus and outlet
@@ -181,7 +181,7 @@ def draw(texts: Texts, params: Params) -> Iterator[Candidate | Reject]:
 def _read_candidates(
     texts: Texts, params: Params, pools: dict[str, Pool]
 ) -> tuple[list[Candidate], Counter[tuple[str, str]]]:
-    """Return the texts of the pools by rank; and how often one is there again, by outlet."""
+    """Return the texts of the pools by rank, and the number of repetitions by outlet."""
     keys = {(*item, config) for config, pool in pools.items() for item in pool.items()}
     ranks = {item[0] for item in keys}
     candidates: dict[tuple[int, int, str], Candidate] = {}
@@ -199,7 +199,7 @@ def _read_candidates(
 
 
 def _reject_repeated_ids(candidates: list[Candidate]) -> None:
-    """Reject texts with an id that was there before: in another corpus both."""
+    """Reject texts with a repeated id; across corpora, reject both."""
     seen: dict[str, Candidate] = {}
     for candidate in candidates:
         first = seen.setdefault(candidate.id, candidate)
@@ -211,12 +211,12 @@ def _reject_repeated_ids(candidates: list[Candidate]) -> None:
 
 
 def _reject_near_duplicates(candidates: list[Candidate]) -> None:
-    """Reject texts that an earlier one of their corpus is like, and those of several corpora."""
+    """Reject near-duplicates of earlier texts in their corpus, and texts of several corpora."""
     sound = [candidate for candidate in candidates if candidate.reject is None]
     near = near_duplicates.compare(
         [candidate.text for candidate in sound], [candidate.config for candidate in sound]
     )
-    for index, earlier in near.same.items():
+    for index, earlier in near.duplicates.items():
         sound[index].leave_out("duplicate", sound[earlier].id)
     for index, matches in near.leaks.items():
         detail = "; ".join(sorted(f"{sound[match].config} {sound[match].id}" for match in matches))
@@ -224,7 +224,7 @@ def _reject_near_duplicates(candidates: list[Candidate]) -> None:
 
 
 def _reject_hate(candidates: list[Candidate], params: hate_filter.Params) -> None:
-    """Score the texts that are left, and reject those that the classifier takes for hate."""
+    """Score the remaining texts, and reject those that are classified as hate."""
     sound = [candidate for candidate in candidates if candidate.reject is None]
     scores = hate_filter.Classifier(params).scores([candidate.text for candidate in sound])
     for candidate, score in zip(sound, scores, strict=True):
@@ -236,7 +236,7 @@ def _reject_hate(candidates: list[Candidate], params: hate_filter.Params) -> Non
 
 
 def _choose(candidates: list[Candidate], params: Params) -> list[Candidate]:
-    """Return the texts that are first in rank, of each corpus as much as its size."""
+    """Return the texts of smallest rank, up to the size of each corpus."""
     sound = [
         (candidate, candidate.words if params.unit == "words" else 1) for candidate in candidates
     ]

@@ -1,7 +1,7 @@
-"""How the released code of Barriere and Cifuentes (2024) puts names into texts, step by step.
+"""Name substitution in the released code of Barriere and Cifuentes (2024), step by step.
 
 ``checklist/perturb.py`` and ``CountryGenderNamePerturbation.py`` of valbarriere/biases_ppl, commit
-60394489cd0e8ca5e5cb64120b9f8936b9dc25db, written anew.
+60394489cd0e8ca5e5cb64120b9f8936b9dc25db, reimplemented.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from plumbline.builders.readers.gazetteer import Gazetteer
 
 
 def eligible(entities: Sequence[str], names: Gazetteer) -> list[str]:
-    """Return the entities that the code replaces, repeated ones as often as they come.
+    """Return the entities that the code replaces, with repetitions.
 
-    The first word must be a first name of anyone; the second, if it has more than two letters, a
-    last name. Both are looked up with a capital first letter and all others small, so that McDonald
-    is in no list. The gender of the entity is found, and then not used.
+    The first word must be a first name; the second, if it has more than two letters, a last name.
+    Both are looked up with only the first letter capitalised, so that McDonald is in no list. The
+    gender of the entity is determined, but not used.
     """
     chosen = []
     for entity in entities:
@@ -34,10 +34,10 @@ def eligible(entities: Sequence[str], names: Gazetteer) -> list[str]:
 def replacements(
     entities: Sequence[str], firsts: Sequence[str], lasts: Sequence[str], number: int, key: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield so many pairs of an entity and what is put in its place.
+    """Yield ``number`` pairs of an entity and its substitute.
 
-    For every entity so many names are drawn from all, a last name too if the entity has more than
-    one word; then so many of all these pairs are kept.
+    For each entity ``number`` names are drawn, with a last name if the entity has more than one
+    word; then ``number`` of all pairs are selected.
     """
     pairs = []
     for index, entity in enumerate(entities):
@@ -51,7 +51,7 @@ def replacements(
 
 
 def substituted(text: str, entity: str, name: str) -> str:
-    """Return a text with a name wherever the entity stands, hashtags too, in its own spelling.
+    """Replace all occurrences of an entity by a name, also in hashtags, in the name's spelling.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Dataset ``counterfactuals``: the texts of ``targets`` with other people's names put in.
+"""Dataset ``counterfactuals``: the texts of ``targets`` with substituted names of people.
 
-The method of Barriere and Cifuentes (2024): find the people in a text, put names in their places
-that are common in a country, and ask the classifier again. ``faithful`` does as the code does that
-they released (valbarriere/biases_ppl on GitHub); ``corrected`` as the paper says, and more.
+The method of Barriere and Cifuentes (2024): find the people in a text, substitute common names of a
+country, and classify the text again. ``faithful`` follows their released code
+(valbarriere/biases_ppl on GitHub); ``corrected`` follows the paper, with further corrections.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ GENDERS = ("male", "female", "unknown")
 COLUMNS = ["id", "text", "label", "language", "redistributable"]  # in targets
 
 FIELDS = (
-    Column("id", "string", "target, and for all but originals reading, country and draw"),
+    Column("id", "string", "id of the target; counterfactuals: with reading, country and draw"),
     Column("target", "string", "id of the text in targets"),
-    Column("reading", "label", "what was done to it; see Readings", labels=READINGS),
+    Column("reading", "label", "procedure of substitution; see Readings", labels=READINGS),
     Column(
         "reference_id",
         "string",
-        "id of the row that it is compared with; empty for originals",
+        "id of the row to compare with; empty for originals",
         empty=True,
     ),
-    Column("country", "string", "of the name put in; empty for originals", empty=True),
-    Column("gender", "label", "of the name put in", labels=GENDERS),
-    Column("draw", "int32", "which replacement of its text, reading and country", minimum=0),
+    Column("country", "string", "country of the substitute; empty for originals", empty=True),
+    Column("gender", "label", "of the substituted name", labels=GENDERS),
+    Column("draw", "int32", "number of the replacement, by text, reading and country", minimum=0),
     Column(
         "entity", "string", "mention of a person that was replaced; empty for originals", empty=True
     ),
-    Column("name", "string", "what was put in its place; empty for originals", empty=True),
-    Column("text", "string", "the text as it is to be classified", prose="text"),
+    Column("name", "string", "substituted name; empty for originals", empty=True),
+    Column("text", "string", "text to be classified", prose="text"),
     Column("label", "string", "gold class of the target; may be empty", empty=True),
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
@@ -53,16 +53,16 @@ COUNTS = ("reading gender",)  # tables of the card
 
 
 class Params(DatasetParams):
-    """What finds people, and which names are put in."""
+    """Parameters of the finder and of the substituted names."""
 
     countries: list[str] = Field(
-        default_factory=list, description="configs of names put in; empty: all with enough names"
+        default_factory=list, description="configs of substituted names; empty: all large enough"
     )
     names_min: int = Field(5, ge=1, description="fewest usable names of each kind of a country")
     genders: list[Literal["male", "female"]] = Field(
         ["male", "female"],
         min_length=1,
-        description="of the names that `faithful` puts in; the released code's default is men",
+        description="gender of names in `faithful`; the released code's default is men",
     )
     replacements: int = Field(
         50,
@@ -70,7 +70,7 @@ class Params(DatasetParams):
         description="names for each text and country (faithful: and gender); the paper's is 50",
     )
     placebos: int = Field(
-        50, ge=1, description="of these, how many get a second name of the same country"
+        50, ge=1, description="number of these with a second name of the same country"
     )
     texts: int | None = Field(
         None, ge=1, description="only so many texts of a config, drawn; null: all"
@@ -80,7 +80,7 @@ class Params(DatasetParams):
 
 
 def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
-    """Yield the row of each text that has a person, and after it those of its counterfactuals.
+    """Yield the row of each text with a person, followed by its counterfactuals.
 
     ``inputs``: folders of the datasets ``targets`` and ``names``.
     """
@@ -114,19 +114,19 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
 
 @dataclass(frozen=True)
 class _Making:
-    """How the rows of a text's counterfactuals are made."""
+    """Generator of a text's counterfactuals."""
 
-    known: gazetteer.Gazetteer
+    lookup: gazetteer.Gazetteer
     countries: list[str]
     params: Params
 
     def of(self, row: dict[str, Any], spans: list[find_people.Span]) -> Iterator[dict[str, Any]]:
         """Yield all counterfactuals of a text: by reading, country and draw."""
         text = row["text"]
-        entities = barriere2024.eligible([text[s.start : s.end] for s in spans], self.known)
+        entities = barriere2024.eligible([text[s.start : s.end] for s in spans], self.lookup)
         for country in self.countries if entities else ():
             yield from self.faithful(row, entities, country)
-        persons = substitute.people(text, spans, self.known)
+        persons = substitute.people(text, spans, self.lookup)
         persons = [p for p in persons if not substitute.remains(text, p)]  # tags too
         usable = [p for p in persons if "first" not in p.parts() or p.gender != "unknown"]
         for country in self.countries if usable else ():
@@ -137,11 +137,11 @@ class _Making:
     def faithful(
         self, row: dict[str, Any], eligible: list[str], country: str
     ) -> Iterator[dict[str, Any]]:
-        """Yield counterfactuals as the released code makes them, of both genders."""
+        """Yield counterfactuals of the released code, for both genders."""
         params, draw = self.params, count()
         for gender in sorted(set(params.genders), key=GENDERS.index):
-            firsts = self.known.pool(country, gender, gender)
-            lasts = self.known.pool(country, "last", gender)
+            firsts = self.lookup.pool(country, gender, gender)
+            lasts = self.lookup.pool(country, "last", gender)
             key = f"{params.seed}/{row['id']}/{country}/faithful/{gender}"
             pairs = barriere2024.replacements(eligible, firsts, lasts, params.replacements, key)
             for entity, name in pairs:
@@ -173,11 +173,11 @@ class _Making:
     def names(
         self, person: substitute.Person, country: str, key: str, number: int
     ) -> list[substitute.Name]:
-        """Return names for a person, none twice before all were used; empty where none fits."""
+        """Return names for a person, repeated only after all were used; empty if none fits."""
         columns = {"first": [""] * number, "last": [""] * number}
         for part in person.parts():
             kind = person.gender if part == "first" else "last"
-            pool = self.known.pool(country, kind, person.gender)
+            pool = self.lookup.pool(country, kind, person.gender)
             indices = substitute.draws(f"{key}/{part}", len(pool), number if pool else 0)
             columns[part] = [pool[index] for index in indices]
         return [substitute.Name(*pair) for pair in zip(*columns.values(), strict=False)]
@@ -217,7 +217,7 @@ def _countries(names: gazetteer.Gazetteer, params: Params) -> list[str]:
     if missing or not available:
         raise UserError(
             f"data/datasets/names: not {params.names_min} names of each kind for "
-            f"{', '.join(missing) or 'any country'}; build names with more lists, or mend "
+            f"{', '.join(missing) or 'any country'}; build names with more lists, or fix "
             "derived.counterfactuals.countries"
         )
     return sorted(params.countries) or available

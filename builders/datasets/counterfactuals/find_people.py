@@ -1,4 +1,4 @@
-"""Finding the people in a text with spaCy: by the gazetteer, or by a model of the user's choice."""
+"""Finding people in a text with spaCy: by the gazetteer, or by a model of the user's choice."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _lists() -> dict[str, Any]:
 
 
 def particles() -> frozenset[str]:
-    """Return the words that stand within names, folded."""
+    """Return the particles of names, folded."""
     return frozenset(map(fold, _lists()["particles"].split()))
 
 
@@ -74,16 +74,16 @@ class Finder(Section):
 
 
 class Span(NamedTuple):
-    """Where a name stands in a text, the end excluded."""
+    """Position of a name in a text, the end excluded."""
 
     start: int
     end: int
 
 
 def small_words(texts: Iterable[str]) -> frozenset[str]:
-    """Return the words, folded, that begin with a capital in less than half of their places.
+    """Return the words, folded, that are capitalised in less than half of their occurrences.
 
-    What is all in capitals counts for neither.
+    Occurrences in capitals only are not counted.
     """
     capitals: Counter[str] = Counter()
     totals: Counter[str] = Counter()
@@ -98,13 +98,12 @@ def small_words(texts: Iterable[str]) -> frozenset[str]:
 def finder(
     params: Finder, gazetteer: Gazetteer, language: str, small: frozenset[str] = frozenset()
 ) -> Callable[[Iterable[str]], Iterator[list[Span]]]:
-    """Return a function that yields for each text the people in it, in their order.
+    """Return a function that yields the people of each text, in order.
 
-    Without a model what stands beside a name decides whether it is one; see
+    Without a model, the words next to a candidate decide whether it is a name; see
     :class:`Context`.
 
-    What is part of a hashtag, a user's mark or an address is none of them; a possessive 's is not
-    part of a name.
+    Hashtags, user handles and addresses are excluded; a possessive 's is not part of a name.
 
     ``small``: words, folded, that are no names in these texts; see :func:`small_words`.
     """
@@ -120,7 +119,7 @@ def finder(
                 listed = [span for span in named if fold(doc.text[slice(*span)]) not in small]
                 joined = _joined(doc.text, listed, gazetteer, common, none)
                 words = [doc.text[slice(*span)].split() for span in joined]
-                lasts = {fold(several[-1]) for several in words if len(several) > 1}
+                lasts = {fold(parts[-1]) for parts in words if len(parts) > 1}
                 named = [s for s in joined if context.person(doc.text, s, lasts, gazetteer, common)]
             yield list(_clean(doc.text, named))
 
@@ -146,7 +145,7 @@ def _model(params: Finder) -> Any:
 
 
 def _ruler(gazetteer: Gazetteer) -> Any:
-    """Return a pipeline of spaCy's entity ruler over all usable names, with or without marks."""
+    """Return spaCy's entity ruler for all usable names, with and without diacritics."""
     import spacy
 
     nlp = spacy.blank("xx")
@@ -163,7 +162,7 @@ def _ruler(gazetteer: Gazetteer) -> Any:
 
 
 def _stops(language: str) -> frozenset[str]:
-    """Return the words of a language that spaCy counts as function words, or none."""
+    """Return spaCy's stop words of a language, if it has any."""
     from spacy.util import get_lang_class
 
     try:
@@ -179,7 +178,7 @@ def _joined(
     common: frozenset[str],
     none: frozenset[str],
 ) -> list[Span]:
-    """Join names that stand side by side, and take in what is of a name but in no list."""
+    """Join adjacent names, and extend them by parts that are in no list."""
     merged: list[Span] = []
     for span in spans:
         name, start = text[slice(*span)], span.start
@@ -208,7 +207,7 @@ def _joined(
 def _longer(
     text: str, span: Span, gazetteer: Gazetteer, common: frozenset[str], none: frozenset[str]
 ) -> Span:
-    """Take in the capitalised word after common first names alone, unless it is ordinary."""
+    """Extend common first names by a following capitalised word, unless it is ordinary."""
     *firsts, last = map(fold, text[span.start : span.end].split())
     if (firsts or [last])[0] not in common or last not in gazetteer.genders:
         return span
@@ -233,17 +232,17 @@ def _longer(
 
 
 def _initials(match: re.Match[str] | None) -> bool:
-    """Tell a match whose letters, if it has any, are all large."""
+    """Return True if all letters of a match are capitals."""
     return match is not None and match[0] == match[0].upper()
 
 
 def _named(word: str) -> bool:
-    """Tell a word that is written as a name is: a capital, and not all of them."""
+    """Return True for a capitalised word that is not all capitals."""
     return word[:1].isupper() and not word.isupper()
 
 
 def _clean(text: str, spans: Iterable[Span]) -> Iterator[Span]:
-    """Leave out what is no name, and possessives at the end."""
+    """Remove words that are not names, and final possessives."""
     for start, end in spans:
         name = POSSESSIVE.sub("", text[start:end].strip())
         begin = end - len(text[start:end].lstrip())
@@ -253,12 +252,12 @@ def _clean(text: str, spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def _run(text: str, index: int) -> str:
-    """Return the run of characters without a space that a place is in."""
+    """Return the run of characters without spaces around a span."""
     return text[text.rfind(" ", 0, index) + 1 :].split(" ", 1)[0]
 
 
 class Context(NamedTuple):
-    """What the words of a text are that no list of names has, all of them folded."""
+    """Word classes of a text that are in no list of names, folded."""
 
     titles: frozenset[str]
     places: frozenset[str]
@@ -268,10 +267,10 @@ class Context(NamedTuple):
 
     @classmethod
     def of(cls, language: str, ordinary: frozenset[str]) -> Context:
-        """Return the lists for a language, and those for every one."""
-        own = [_lists().get(key, {}) for key in {ANYWHERE, language}]
+        """Return the word lists of a language, with those for all languages."""
+        by_kind = [_lists().get(key, {}) for key in {ANYWHERE, language}]
         titles, places = (
-            frozenset(fold(word) for each in own for word in each.get(kind, "").split())
+            frozenset(fold(word) for lists in by_kind for word in lists.get(kind, "").split())
             for kind in ("titles", "places")
         )
         suffixes = frozenset(_lists()["suffixes"].split())
@@ -285,21 +284,21 @@ class Context(NamedTuple):
         gazetteer: Gazetteer,
         common: frozenset[str],
     ) -> bool:
-        """Tell a span that is a complete name of a person in its context.
+        """Return True if a span is a complete name of a person in its context.
 
-        A name that is part of a longer one, of a person, a place or a firm, has a word with a
-        capital beside it. A last name alone is a word or a firm as often as a person: it needs a
-        title before it, or the text has to have it in a full name too; so does a first name that no
-        country's list has, for long lists have words too. Capitals are those of an
-        abbreviation unless most of the text has them.
+        Part of a longer name, of a person, a place or a firm, has a capitalised word next to it. A
+        single last name is a word or a firm as often as a person: it needs a title before it, or a
+        full name with it in the text; so does a first name that is in no country's list, since
+        long lists contain words too. Capitals only are an abbreviation, unless most of the text has
+        them.
 
-        ``lasts``: last names, folded, that the text has in full names.
-        ``common``: first names, folded, that some country has in its lists.
+        ``lasts``: last names, folded, in full names of the text.
+        ``common``: first names, folded, in the list of any country.
         """
         start, end = span
         names = [fold(name) for name in text[start:end].split()]
         preceding, following = WORD_BEFORE.search(text[:start]), AFTER.match(text, end)
-        before, after = (fold(found[1]) if found else "" for found in (preceding, following))
+        before, after = (fold(match[1]) if match else "" for match in (preceding, following))
         shouted = _shouted(text, start)
         if self.places & {before, after, *names} or names[0] in self.suffixes | self.titles:
             return False
@@ -320,7 +319,7 @@ class Context(NamedTuple):
 
 
 def _shouted(text: str, index: int) -> bool:
-    """Tell a sentence whose letters are mostly large, so that capitals mean nothing."""
+    """Return True for a sentence mostly in capitals, where case is uninformative."""
     begins = max((stop.end() for stop in STOPS.finditer(text, 0, index)), default=0)
     ends = STOPS.search(text, index)
     sentence = text[begins : ends.start() if ends else None]

@@ -1,4 +1,4 @@
-"""Putting other names in the places of people: everything but the name stays as it is."""
+"""Substitution of people's names, without other changes to the text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARTICLES = re.compile(rf"(?<!\w)(?:(?:{'|'.join(particles())}) )+\Z", re.IGNORE
 
 
 class Mention(NamedTuple):
-    """One place where a person is named, and by which part of the name."""
+    """A mention of a person, and the part of the name in it."""
 
     start: int
     end: int
@@ -25,14 +25,14 @@ class Mention(NamedTuple):
 
 
 class Person(NamedTuple):
-    """A person of a text: every place that names them, in order."""
+    """A person in a text: all mentions, in order."""
 
     entity: str  # the longest mention, as it is written
     gender: str
     mentions: tuple[Mention, ...]
 
     def parts(self) -> set[str]:
-        """Return the parts of a name that are needed to replace every mention."""
+        """Return the parts of a name that occur in the mentions."""
         needed = {mention.part for mention in self.mentions}
         return (needed - {"full"}) | ({"first", "last"} if "full" in needed else set())
 
@@ -49,13 +49,13 @@ class Name(NamedTuple):
 
 
 def people(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person]:
-    """Return the persons whose names stay in tags and addresses at most, as they appear."""
+    """Return the persons whose names remain in tags and addresses at most, in order."""
     plain = TAGGED.sub(lambda tag: " " * len(tag[0]), text)
     return [person for person in named(text, spans, gazetteer) if not remains(plain, person)]
 
 
 def remains(text: str, person: Person) -> bool:
-    """Tell a text that has a word of a person's name outside of the mentions."""
+    """Return True if a text has a word of a person's name outside the mentions."""
     words = {word for m in person.mentions for word in fold(text[m.start : m.end]).split()}
     long = "|".join(re.escape(w) for w in words - particles() if len(w.strip(".")) > 1) or "(?!)"
     for start, end, _ in reversed(person.mentions):
@@ -104,7 +104,7 @@ def named(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person
 
 
 def _singles(text: str, span: Span) -> list[Span]:
-    """Return the words of a span that repeats one word, else the span."""
+    """Split a span that repeats one word; return others unchanged."""
     words = [Span(*word.span()) for word in re.compile(r"\S+").finditer(text, *span)]
     return words if len({fold(text[slice(*word)]) for word in words}) == 1 else [span]
 
@@ -112,7 +112,7 @@ def _singles(text: str, span: Span) -> list[Span]:
 def _whose(
     word: str, by_name: dict[tuple[str, str], list[Mention]], gazetteer: Gazetteer
 ) -> tuple[tuple[str, str], Part]:
-    """Return the person that a single word names, and by which part."""
+    """Return the person named by a single word, and the part of the name."""
     for first, last in by_name:
         if last and word == last:
             return (first, last), "last"
@@ -124,9 +124,9 @@ def _whose(
 
 
 def _again(text: str, mentions: Iterable[Mention], taken: set[int]) -> Iterator[Mention]:
-    """Yield places where a name, or a last one, is once more, out of tags and addresses.
+    """Yield further mentions of a full or last name, outside tags and addresses.
 
-    In capitals it is the name; in small letters it may be a word ("Will", "will").
+    In capitals it is the name; in lower case it may be a word ("Will", "will").
     """
     spelled: dict[str, Part] = {text[m.start : m.end]: m.part for m in mentions}
     for last in [name.split(" ")[-1] for name, part in spelled.items() if part == "full"]:
@@ -143,7 +143,7 @@ def _again(text: str, mentions: Iterable[Mention], taken: set[int]) -> Iterator[
 
 
 def replaced(text: str, person: Person, name: Name) -> str:
-    """Return a text with a name in every place of a person, in the case of what was there.
+    """Replace all mentions of a person by a name, in the case of the original.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def _cased(old: str, name: Name, part: Part) -> str:
 
 
 def cased(new: str, old: str) -> str:
-    """Return a name in capitals or small letters where the old one was; else as it is spelled."""
+    """Return a name in the upper or lower case of the old one; else in its own spelling."""
     if sum(c.isalpha() for c in old) > 1:
         if old.isupper():
             return new.upper()
@@ -181,14 +181,14 @@ def cased(new: str, old: str) -> str:
 
 
 def _bare_possessive(text: str, end: int) -> bool:
-    """Tell an apostrophe that follows alone, as in "James' dog", and closes no quotation."""
+    """Return True for a possessive apostrophe, as in "James' dog", not a closing quote."""
     after = text[end : end + 2]
     bare = len(after) == 2 and after[0] in "'’" and after[1].isspace()
     return bare and not re.search(r"(?<!\w)['‘](?=\w)", text[:end])
 
 
 def draws(key: str, size: int, number: int) -> list[int]:
-    """Return so many indices below a size, seeded by a text: all of them before any again.
+    """Return ``number`` indices below a size, seeded by a text, without replacement per round.
 
     The first ones of a Fisher-Yates shuffle whose random numbers are SHAKE-256 of the key (FIPS
     202), so that they are the same everywhere. The bias of the modulus is below size / 2^32.
@@ -204,7 +204,7 @@ def draws(key: str, size: int, number: int) -> list[int]:
 
 
 def draws_again(key: str, size: int, number: int) -> list[int]:
-    """Return so many indices below a size, seeded by a text, each drawn from all."""
+    """Return ``number`` indices below a size, seeded by a text, with replacement."""
     return [value % size for value in _random(key, number)]
 
 

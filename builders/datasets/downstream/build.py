@@ -1,7 +1,7 @@
-"""Dataset ``downstream``: texts to train and judge classifiers of hate speech and misinformation.
+"""Dataset ``downstream``: texts to train and test classifiers of hate speech and misinformation.
 
-Feng et al. (2023), section 4, compare classifiers that differ in their pretraining alone, overall
-and by whom the hate is aimed at or where the misinformation comes from.
+Feng et al. (2023), section 4, compare classifiers that differ in pretraining only, overall and by
+target of the hate or source of the misinformation.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Name = Annotated[str, Field(pattern=CONFIG)]
 
 
 class Params(SnapshotParams):
-    """The snapshot to build from, and how its classes, groups and splits are made ours."""
+    """The snapshot, and the mapping of its classes, groups and splits."""
 
     configs: list[Name] = Field(min_length=1, description="task and name of each config")
     labels: dict[Name, dict[str, str]] = Field(
@@ -77,14 +77,13 @@ class Params(SnapshotParams):
         {"train": 0.7, "validation": 0.1, "test": 0.2},
         description="shares of the splits where the source has none",
     )
-    seed: int = Field(1, description="of the draw")
+    seed: int = Field(1, description="random seed")
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per text, sorted by id.
 
-    What is tested on stays whole: of a text in two splits the one for training goes. Upper and
-    lower case make no difference.
+    A text in two splits is removed from training, never from testing. The comparison ignores case.
     """
     for config in params.configs:
         corpus = _declared(snapshot, config)
@@ -135,7 +134,7 @@ def _row(
 
 
 def labelled(text: Text, corpus: Corpus, table: dict[str, str] | None) -> tuple[str, str]:
-    """Return the class of a text by a table, or nothing and why it has none."""
+    """Return the class of a text from a table, or the reason why it has none."""
     if not text.text or not text.label:
         return "", "no label" if text.text else "no text"
     if table is None:
@@ -149,11 +148,11 @@ def labelled(text: Text, corpus: Corpus, table: dict[str, str] | None) -> tuple[
 
 
 def _splits(pairs: list[tuple[Text, str]], params: Params) -> dict[str, str]:
-    """Return the split of each text: the source's own, or drawn by what must stay together.
+    """Return the split of each text: the source's, or drawn by units that must stay together.
 
-    Texts are put in order, by label and groups and within these by a hash of seed and name; each
-    goes to the split that is furthest behind its share of the rows so far. So every stratum, and
-    the whole, is within a unit or so of the shares.
+    Units are sorted by label and groups, and within these by a hash of seed and name; each is
+    assigned to the split that is furthest behind its share of the rows so far. Every stratum, and
+    the total, is then within about one unit of the shares.
     """
     stated = {text.id: text.split for text, _ in pairs if text.split}
     free = [(text, label) for text, label in pairs if not text.split]
@@ -183,10 +182,10 @@ def _splits(pairs: list[tuple[Text, str]], params: Params) -> dict[str, str]:
 
 
 def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
-    """Yield the texts of all parts; an id may be there once."""
+    """Yield the texts of all parts; ids must be unique."""
     ids: set[str] = set()
     for part in (part for part in (*SPLITS, "all") if part in corpus.parts):
-        advice = "mend it, or how it is declared under sources.downstream, and fetch again"
+        advice = "fix it, or how it is declared under sources.downstream, and fetch again"
         with reading(f"{snapshot.folder}: {config}", advice):
             texts = read(corpus, part, snapshot.read(corpus.path(config, part)))
         if twice := [text.id for text in texts if text.id in ids]:
@@ -199,7 +198,7 @@ def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
 
 
 def _declared(snapshot: Snapshot, config: str) -> Corpus:
-    """Return a corpus as the snapshot's manifest declares it."""
+    """Return a corpus declared in the snapshot's manifest."""
     authors = "; its authors give it out (https://osf.io/53tfs), bring a file of yours"
     hint = f"{authors if config in NOT_SHIPPED else ''} ({PAGE} has the formats)"
     return declared(snapshot, Corpus, "corpora", config, hint=hint)[0]

@@ -1,4 +1,4 @@
-"""Texts for classifiers of hate speech and misinformation: from the checkout or an address."""
+"""Texts for classifiers of hate speech and misinformation, from the checkout or an address."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file, archives as they are; what is not of its format is refused."""
+    """Copy or download every file, archives unchanged; files not in their format are refused."""
     fetch = Fetch("downstream", params, politeness, into, PAGE)
-    every = sorted(params.corpora.items())
+    corpora = sorted(params.corpora.items())
     counts = {}
-    for config, corpus in Bar(every, desc="downstream", unit="corpus"):
+    for config, corpus in Bar(corpora, desc="downstream", unit="corpus"):
         why = "; its authors give it out, at https://osf.io/53tfs" if config in NOT_SHIPPED else ""
-        for part, place in sorted(corpus.parts.items()):
+        for part, address in sorted(corpus.parts.items()):
             counts[f"{config}/{part}"] = fetch.read(
-                {corpus.path(config, part): place.partition("#")[0]},
+                {corpus.path(config, part): address.partition("#")[0]},
                 partial(read, corpus, part),
                 f"no such file for {config}{why}",
             )
-    places = dict.fromkeys(place for _, c in every for _, place in sorted(c.parts.items()))
-    fetch.close("; ".join(places), licences(every), citations(every), counts)
+    places = dict.fromkeys(address for _, c in corpora for _, address in sorted(c.parts.items()))
+    fetch.close("; ".join(places), licences(corpora), citations(corpora), counts)

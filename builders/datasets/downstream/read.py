@@ -1,4 +1,4 @@
-"""Texts with a class, and with those whom they are aimed at or come from: how a file is read."""
+"""Readers of texts with a class and the groups that they target or come from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Key = Literal["id", "text", "label", "groups", "source", "split", "together"]
 
 
 class Corpus(Terms):
-    """Texts of one source for one task, and on what terms they may be used."""
+    """Texts of one source for one task, and their terms of use."""
 
     language: str = Field(pattern="^[a-z]{2,3}$", description="language of the texts")
     format: Literal["csv", "tsv", "jsonl"] = Field(
@@ -60,7 +60,7 @@ class Corpus(Terms):
         return self
 
     def path(self, config: str, part: str) -> str:
-        """Return the file of the snapshot that keeps a part: archives as they are."""
+        """Return the file of a part in the snapshot; archives are unchanged."""
         address, _, member = self.parts[part].partition("#")  # type: ignore[index]
         if member:
             return f"{config}/{address.rpartition('/')[2]}"
@@ -68,7 +68,7 @@ class Corpus(Terms):
 
 
 class Text(NamedTuple):
-    """A text, made normal, and what its source says about it."""
+    """A normalised text, and the annotations of its source."""
 
     id: str
     text: str
@@ -80,9 +80,9 @@ class Text(NamedTuple):
 
 
 def read(corpus: Corpus, part: str, body: bytes) -> list[Text]:
-    """Return the texts of a part, in their order; its file may be an archive.
+    """Return the texts of a part, in order; its file may be an archive.
 
-    Rows with one id that agree in all but their groups are one text with the groups of all.
+    Rows with the same id that differ only in their groups are merged.
     """
     member = corpus.parts[part].partition("#")[2]  # type: ignore[index]
     try:
@@ -126,7 +126,7 @@ def _text(corpus: Corpus, part: str, number: int, row: dict[str, Any]) -> Text:
 
 
 def clean(text: str) -> str:
-    r"""Undo the escapes of web exports; no control characters, NFC, single spaces.
+    r"""Resolve the escapes of web exports; normalise to NFC, single spaces, no control characters.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def clean(text: str) -> str:
 
 
 def _groups(corpus: Corpus, value: Any) -> tuple[str, ...]:
-    """Return the groups of a field: a list, one written down as in Python or JSON, or a text."""
+    """Return the groups of a field: a list, a list literal of Python or JSON, or a text."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = literal(value.strip())

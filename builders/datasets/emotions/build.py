@@ -1,7 +1,7 @@
 """Dataset ``emotions``: words and the emotions that people associate with them (NRC EmoLex).
 
 Mohammad and Turney (2013): eight basic emotions after Plutchik, and positive and negative. The
-authors forbid that the lexicon is passed on: what is published of this dataset is its recipe.
+authors forbid redistribution of the lexicon: only the recipe of this dataset is published.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Params(SnapshotParams):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per word and English word, sorted; rejects are words without translation."""
+    """Yield one row per word and English word, sorted; words without translation are rejects."""
     advice = "add it under sources.emotions.files, or fetch it again"
     for language in params.languages:
         judged: dict[tuple[str, str], dict[str, bool]] = {}
@@ -70,15 +70,15 @@ def lexicon(body: bytes) -> Iterator[tuple[str, str, dict[str, bool]]]:
     """Yield the words of a file in one of the two layouts of the lexicon.
 
     English has a line ``word, affect, 0 or 1`` for each of the ten affects of a word; a
-    translation has a line a word: the English word, ten columns of 0 and 1, the translation.
+    translation has one line per word: the English word, ten columns of 0 and 1, the translation.
 
     Yields
     ------
     tuple
-        The word, the English word that was judged, and whether each of :data:`AFFECTS` goes with
-        it.
+        The word, the rated English word, and whether it is associated with each of
+        :data:`AFFECTS`.
     """
-    numbered = enumerate(lines(body, whole=True), start=1)
+    numbered = enumerate(lines(body, complete=True), start=1)
     rows = [(number, line.split("\t")) for number, line in numbered if line.strip()]
     if not rows:
         raise ValueError("no word in it")

@@ -1,4 +1,4 @@
-"""The NRC Word-Emotion Association Lexicon (EmoLex), as its authors publish it: one archive."""
+"""The NRC Word-Emotion Association Lexicon (EmoLex), from its authors' archive."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CITATION = (
 
 
 class Params(Section):
-    """Where the archive is, and which of its files are taken."""
+    """Address of the archive, and its files."""
 
     address: str = Field(pattern=ADDRESS, description="address of the zip archive")
     files: dict[str, str] = Field(
@@ -36,19 +36,19 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download the archive and keep the files named in the params, byte for byte as they are in it.
+    """Download the archive and extract the files in the params, byte for byte.
 
-    The sha256 of the archive is kept beside them.
+    The sha256 of the archive is stored next to them.
     """
     fetch = Fetch("emotions", params, politeness, into)
-    wanted = [(f"{code}/{FILE}", name) for code, name in sorted(params.files.items())]
-    if not all((into / path).exists() for path in (DIGEST, *(path for path, _ in wanted))):
+    files = [(f"{code}/{FILE}", name) for code, name in sorted(params.files.items())]
+    if not all((into / path).exists() for path in (DIGEST, *(path for path, _ in files))):
         body = get(params.address, politeness, web_page)
-        then = "look at the paths under sources.emotions.files, and fetch again"
-        for path, name in Bar(wanted, desc="emotions", unit="file"):
-            with reading(f"{params.address}: {name}", then):
+        advice = "check the paths under sources.emotions.files, and fetch again"
+        for path, name in Bar(files, desc="emotions", unit="file"):
+            with reading(f"{params.address}: {name}", advice):
                 text = unpacked(body, name)
                 deque(lexicon(text), maxlen=0)
             write_bytes(into / path, text)
         write_bytes(into / DIGEST, f"{hashlib.sha256(body).hexdigest()}\n".encode())
-    fetch.close(params.address, params.licence, CITATION, {"languages": len(wanted)})
+    fetch.close(params.address, params.licence, CITATION, {"languages": len(files)})

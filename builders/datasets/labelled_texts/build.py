@@ -1,4 +1,4 @@
-"""Dataset ``labelled_texts``: texts whose sentiment people have judged, to hold lexica against.
+"""Dataset ``labelled_texts``: texts with human ratings of sentiment, to evaluate lexica.
 
 Stańczak et al. (2023), Table 12, compare lexica on such texts.
 """
@@ -28,8 +28,8 @@ Sentiment = Literal["positive", "negative", "neutral"]
 
 COLUMNS = (
     Column("text", "string", "the text; see Normalisation", prose="text"),
-    Column("label", "label", "its sentiment, as people judged it", labels=LABELS),
-    Column("split", "label", "for choosing settings, or for judging them", labels=SPLITS),
+    Column("label", "label", "sentiment, by human judgement", labels=LABELS),
+    Column("split", "label", "for choosing settings, or for testing them", labels=SPLITS),
     Column("source", "string", "name of the corpus"),
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
@@ -49,7 +49,7 @@ class Part(Section):
 
 
 class Corpus(Terms):
-    """Labelled texts of one source, and on what terms they may be used."""
+    """Labelled texts of one source, and their terms of use."""
 
     name: Name = Field(description="name of the corpus")
     format: Literal["tweeteval", "csv", "tsv", "parquet"] = Field(
@@ -68,7 +68,7 @@ class Corpus(Terms):
     columns: dict[Literal["text", "label"], str] = Field(
         {"text": "text", "label": "label"}, description="tables: names of the two columns"
     )
-    encoding: str = Field("utf-8", description="of csv and tsv")
+    encoding: str = Field("utf-8", description="encoding of csv and tsv")
     labels: dict[str, Sentiment] = Field(
         {"positive": "positive", "negative": "negative", "neutral": "neutral"},
         description="sentiment of each of these names; texts with another one are rejected",
@@ -84,11 +84,11 @@ class Corpus(Terms):
         return self
 
     def splits(self) -> tuple[str, ...]:
-        """Return the splits that have files of their own."""
+        """Return the splits with separate files."""
         return SPLITS if self.tuning else SPLITS[1:]
 
     def files(self, language: str, split: str) -> dict[str, str]:
-        """Return the address of what a split is read from by the file that keeps each."""
+        """Return the addresses of a split, by file of the snapshot."""
         part: Part = getattr(self, split)
         folder = f"{language}/{self.name}"
         if self.format != "tweeteval":
@@ -101,12 +101,12 @@ class Corpus(Terms):
         }
 
     def read(self, split: str, *bodies: bytes) -> Iterator[tuple[str, str, int]]:
-        """Yield texts, made normal, the names of their labels, and their lines or rows.
+        """Yield normalised texts, the names of their labels, and their lines or rows.
 
-        ``bodies``: of the files of the split, in their order.
+        ``bodies``: contents of the split's files, in order.
         """
         if self.format == "tweeteval":
-            pairs = enumerate(tweeteval(*bodies, whole=True), start=1)
+            pairs = enumerate(tweeteval(*bodies, complete=True), start=1)
             yield from ((normal(text), label, line) for line, (text, label) in pairs)
             return
         part: Part = getattr(self, split)
@@ -119,7 +119,7 @@ class Corpus(Terms):
 
     def _table(self, body: bytes) -> Iterator[tuple[int, dict[str, str]]]:
         try:
-            text = decoded(body.decode(self.encoding).encode(), whole=True)
+            text = decoded(body.decode(self.encoding).encode(), complete=True)
         except (UnicodeDecodeError, LookupError) as error:
             raise ValueError(f"not {self.encoding}") from error
         delimiter = "\t" if self.format == "tsv" else ","
@@ -142,7 +142,7 @@ class Params(SnapshotParams):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per text of a corpus, sorted by split; a text is in one split only."""
+    """Yield one row per text of a corpus, sorted by split; splits are disjoint."""
     for language in params.languages:
         corpora = declared(snapshot, Corpus, "corpora", language)
         for corpus in sorted(corpora, key=lambda corpus: corpus.name):
@@ -164,7 +164,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 def _texts(
     snapshot: Snapshot, corpus: Corpus, language: str, split: str
 ) -> Generator[Reject, None, dict[str, str]]:
-    """Return the sentiment of each text of a split; yield what is left out."""
+    """Return the sentiment of each text of a split; yield the rejects."""
     key = f"{corpus.name}/{split}"
     with reading(f"{snapshot.folder}: {language}/{key}", "fetch it again"):
         bodies = map(snapshot.read, corpus.files(language, split))
@@ -187,7 +187,7 @@ def _texts(
 
 
 def _drawn(corpus: Corpus, texts: dict[str, str]) -> dict[str, dict[str, str]]:
-    """Part texts into both splits by what is in them, so that no other text moves one."""
+    """Assign texts to splits by a hash of their content, independently of other texts."""
     by_split: dict[str, dict[str, str]] = {split: {} for split in SPLITS}
     for text, label in texts.items():
         tuning = hash64(f"{corpus.name}/{text}") < corpus.tuning_share * 2**64

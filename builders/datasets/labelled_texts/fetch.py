@@ -1,4 +1,4 @@
-"""Texts with labels of sentiment, each file from the address that the params give."""
+"""Texts with labels of sentiment, from the addresses in the params."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plumbline.builders.fetch.http import Politeness
 
 
 class Params(Section):
-    """Which corpora, per language."""
+    """Corpora, by language."""
 
     corpora: dict[str, list[Corpus]] = Field(min_length=1, description="per language")
 
@@ -28,12 +28,12 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download every file of every corpus; texts and labels that do not fit are refused."""
+    """Download every file of every corpus; texts and labels that do not match are refused."""
     fetch = Fetch("labelled_texts", params, politeness, into)
-    every = [(code, c) for code, corpora in sorted(params.corpora.items()) for c in corpora]
-    for language, corpus in Bar(every, desc="labelled texts", unit="corpus"):
+    declared = [(code, c) for code, corpora in sorted(params.corpora.items()) for c in corpora]
+    for language, corpus in Bar(declared, desc="labelled texts", unit="corpus"):
         for split in corpus.splits():
             fetch.read(corpus.files(language, split), partial(corpus.read, split))
-    named = [(corpus.name, corpus) for _, corpus in every]
-    counts = {"corpora": len(every), "languages": len(params.corpora)}
+    named = [(corpus.name, corpus) for _, corpus in declared]
+    counts = {"corpora": len(declared), "languages": len(params.corpora)}
     fetch.close("each corpus's own, under request", licences(named), citations(named), counts)

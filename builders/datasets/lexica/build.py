@@ -1,4 +1,4 @@
-"""Dataset ``lexica``: sentiment lexica combined by SentiVAE, with every view beside it.
+"""Dataset ``lexica``: sentiment lexica combined by SentiVAE, with all views.
 
 Hoyle et al. (2019), "Combining Sentiment Lexica with a Multi-View Variational Autoencoder", NAACL;
 used by Stańczak et al. (2023), section 3.
@@ -85,7 +85,7 @@ COUNTS = ("views", "view_names")  # tables of the card
 
 
 class Params(SnapshotParams):
-    """The snapshot to build from, and how the model is fitted."""
+    """The snapshot, and parameters of the fit."""
 
     languages: list[str] = Field(min_length=1, description="one config for each")
     anchors: dict[str, dict[Literal["positive", "negative", "neutral"], list[str]]] = Field(
@@ -113,7 +113,7 @@ class Params(SnapshotParams):
 
 @dataclass
 class Lexicon:
-    """One view, read: the resolved value of each word."""
+    """The resolved values of the words of one view."""
 
     view: View
     values: dict[str, str | tuple[float, ...]] = field(default_factory=dict)
@@ -140,7 +140,7 @@ class Lexicon:
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per word of any view, sorted; rejects are counted by view and reason."""
+    """Yield one row per word in any view, sorted; rejects are counted by view and reason."""
     for language in params.languages:
         lexica = []
         views = declared(snapshot, View, "views", language)
@@ -159,15 +159,15 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counter[str]]:
-    """Read one view and resolve the words that it has more than once.
+    """Read one view and resolve repeated words.
 
-    A word has the label that most of its lines have, and is refused where two labels tie; counts
-    are added; other numbers are averaged.
+    A word has its most frequent label, and is refused if two labels tie; counts are added; other
+    numbers are averaged.
     """
     values_of: defaultdict[str, list[Any]] = defaultdict(list)
     refused: Counter[str] = Counter()
     lexicon = Lexicon(view)
-    advice = "mend its format under sources.lexica.views and fetch it again"
+    advice = "fix its format under sources.lexica.views and fetch it again"
     with reading(f"{snapshot.folder}: view {language}/{view.name}", advice):
         paths = view.paths(language).items()
         for entry in entries(view, {address: snapshot.read(path) for address, path in paths}):

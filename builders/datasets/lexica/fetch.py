@@ -1,4 +1,4 @@
-"""Sentiment lexica, each file from the address that its author gives, or its place here."""
+"""Sentiment lexica, each file from its author's address, or from the checkout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plumbline.builders.readers.declared import Terms
 
 
 class Params(Section):
-    """Which lexica, per language."""
+    """Lexica, by language."""
 
     views: dict[str, list[View]] = Field(min_length=1, description="per language")
     published: Published | None = Field(None, description="a combined English lexicon, as it is")
@@ -33,15 +33,15 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download or copy every file of every view as it is; one without an entry is refused."""
+    """Download or copy every file of every view unchanged; one without an entry is refused."""
     fetch = Fetch("lexica", params, politeness, into)
-    every = [(code, v) for code, views in sorted(params.views.items()) for v in views]
-    wanted = [(v, address, path) for code, v in every for address, path in v.paths(code).items()]
-    for view, address, path in Bar(wanted, desc="lexica", unit="file"):
+    listed = [(code, v) for code, views in sorted(params.views.items()) for v in views]
+    files = [(v, address, path) for code, v in listed for address, path in v.paths(code).items()]
+    for view, address, path in Bar(files, desc="lexica", unit="file"):
         fetch.read({path: address}, partial(read, view, address))
-    named: list[tuple[str, Terms]] = [(view.name, view) for _, view in every]
+    named: list[tuple[str, Terms]] = [(view.name, view) for _, view in listed]
     if params.published:
         fetch.read({FILE: params.published.lexicon}, params.published.read)
         named.append((PUBLISHED, params.published))
-    counts = {"files": len(wanted), "views": len(every), "languages": len(params.views)}
+    counts = {"files": len(files), "views": len(listed), "languages": len(params.views)}
     fetch.close("each view's own, under request", licences(named), citations(named), counts)

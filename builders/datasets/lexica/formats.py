@@ -1,7 +1,7 @@
-"""Sentiment lexica: how a view is declared, and a reader for each file format.
+"""Sentiment lexica: declaration of a view, and a reader for each file format.
 
-A reader turns a view's files into entries; of every line that gives none the reason is told.
-Python source is parsed, never executed.
+A reader converts a view's files to entries; each line without an entry yields a reason. Python
+source is parsed, never executed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ POS = {
 
 
 class View(Terms):
-    """One lexicon: its files, their format, its scale, and on what terms it may be used."""
+    """One lexicon: files, format, scale and terms of use."""
 
     name: Name = Field(description="name of the view")
     files: dict[str, str] = Field(
@@ -56,7 +56,7 @@ class View(Terms):
     )
     low: float = Field(-1, description="for continuous: the value that means most negative")
     high: float = Field(1, description="for continuous: the value that means most positive")
-    encoding: str = Field("utf-8", description="of the files; a byte order mark is dropped")
+    encoding: str = Field("utf-8", description="encoding; a byte order mark is dropped")
     delimiter: str = Field("\t", min_length=1, max_length=1, description="for tables")
     header: bool = Field(False, description="for tables: the first line names the columns")
     word: int = Field(0, ge=0, description="for tables: column of the word, from 0")
@@ -76,14 +76,14 @@ class View(Terms):
         return self
 
     def paths(self, language: str) -> dict[str, str]:
-        """Return for each address without its member the file of the snapshot that keeps it."""
+        """Return the file in the snapshot for each address without its member."""
         plain = sorted({urldefrag(a).url for a in self.files.values()})
         names = (urlsplit(a).path.rstrip("/").rpartition("/")[2] or "file" for a in plain)
         return {a: f"{language}/{self.name}/{name}" for a, name in zip(plain, names, strict=True)}
 
 
 class Entry(NamedTuple):
-    """What a view says of a word: a label, or numbers; and the part of speech, where it has one."""
+    """A view's value for a word, a label or numbers, and its part of speech, if any."""
 
     word: str
     value: str | tuple[float, ...]
@@ -101,8 +101,8 @@ def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | str]:
     Yields
     ------
     Entry or str
-        The reason where a line gives no entry. Words are NFC, lower-cased, with spaces for
-        underscores. Labels are known ones; numbers finite and, for continuous views, brought
+        A string is the reason why a line has no entry. Words are NFC, lower-cased, with spaces for
+        underscores. Labels are declared ones; numbers are finite and, for continuous views, scaled
         linearly to -1 to 1; counts are those of VADER's nine ratings; pairs are (positive,
         negative) from 0 to 1.
     """
@@ -117,7 +117,7 @@ def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | str]:
 
 
 def read(view: View, address: str, body: bytes) -> list[Entry]:
-    """Return the entries of one of a view's files; it must give some."""
+    """Return the entries of one of a view's files; raise ValueError if it has none."""
     part = {k: a for k, a in view.files.items() if urldefrag(a).url == address}
     alone = view.model_copy(update={"files": part})
     accepted = [e for e in entries(alone, {address: body}) if isinstance(e, Entry)]
@@ -127,7 +127,7 @@ def read(view: View, address: str, body: bytes) -> list[Entry]:
 
 
 def normal(word: str) -> str:
-    """Bring a word to the shape in which views meet: NFC, lower case, single spaces."""
+    """Normalise a word for matching across views: NFC, lower case, single spaces."""
     text = unicodedata.normalize("NFC", word.replace("_", " ").replace("\ufeff", ""))
     return " ".join(text.lower().split())
 
@@ -164,7 +164,7 @@ def _lines(text: str, comment: str = "\n") -> Iterator[str]:
 
 
 def _table(view: View, text: str, _key: str) -> Found:
-    """Delimited columns; quotes mean something only where the delimiter is not a tab."""
+    """Delimited columns; quotes are special unless the delimiter is a tab."""
     quoting: Literal[0, 3] = csv.QUOTE_NONE if view.delimiter == "\t" else csv.QUOTE_MINIMAL
     rows = (row for _, row in table_rows(text, delimiter=view.delimiter, quoting=quoting))
     needed = max(view.word, view.pos or 0, *view.value)
@@ -178,7 +178,7 @@ def _table(view: View, text: str, _key: str) -> Found:
 
 
 def _list(_view: View, text: str, key: str) -> Found:
-    """One word a line, the file is the label; comments begin with a semicolon."""
+    """One word per line, the label is the file; comments begin with a semicolon."""
     for line in _lines(text, ";"):
         yield line, key, ""
 
@@ -204,7 +204,7 @@ def _mpqa(_view: View, text: str, _key: str) -> Found:
 
 
 def _emolex(_view: View, text: str, _key: str) -> Found:
-    """Word, emotion, 0 or 1: the lines positive and negative make a pair."""
+    """Word, emotion, 0 or 1: the lines positive and negative form a pair."""
     pairs: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for line in _lines(text):
         cells = line.strip().split("\t")

@@ -1,7 +1,7 @@
-"""A combined lexicon as its authors published it.
+"""A combined lexicon published by its authors.
 
-Hoyle et al. (2019) give out what their model says of 53,683 English words, the parameters of a
-Dirichlet distribution each; Stańczak et al. (2023) use it for English as it is.
+Hoyle et al. (2019) release their model's posteriors for 53,683 English words, as parameters of
+Dirichlet distributions; Stańczak et al. (2023) use it for English unchanged.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Published(Terms):
         return self
 
     def read(self, body: bytes) -> Iterator[tuple[str, list[float]]]:
-        """Yield words, made normal, and beta of positive, negative and neutral."""
+        """Yield normalised words, and beta of positive, negative and neutral."""
         columns = {"word": self.word} | self.betas
-        for line, row in records(decoded(body, whole=True), columns):
+        for line, row in records(decoded(body, complete=True), columns):
             try:
                 beta = [float(row[axis]) for axis in AXES]
             except ValueError as error:
@@ -53,9 +53,8 @@ class Published(Terms):
 def rows(body: bytes, published: Published) -> Iterator[Row | Reject]:
     """Yield one row per word, sorted.
 
-    Of words that differ in upper and lower case alone the one stays that most lexica have. The
-    mass beyond the three of the prior is one for each lexicon that has the word; which lexica these
-    are is not published.
+    If words differ only in case, the one in most lexica is kept. The mass above the prior's three
+    is the number of lexica with the word; their names are not published.
     """
     betas: dict[str, list[float]] = {}
     for word, beta in published.read(body):
@@ -76,7 +75,7 @@ def rows(body: bytes, published: Published) -> Iterator[Row | Reject]:
 
 
 def word_row(word: str, two: Sequence[float], views: int) -> dict[str, Any]:
-    """Return a row with beta and q; neutral has what the first two axes leave of the mass."""
+    """Return a row with beta and q; neutral has the rest of the mass."""
     mass = views + 3.0
     shares = dict(zip(AXES, [*two, mass - sum(two)], strict=True))
     return {

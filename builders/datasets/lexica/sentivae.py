@@ -1,4 +1,4 @@
-"""SentiVAE: sentiment lexica on unlike scales combined into one Dirichlet for each word.
+"""SentiVAE: sentiment lexica on different scales combined into one Dirichlet per word.
 
 Hoyle, Wolf-Sonkin, Wallach, Cotterell and Augenstein (2019), "Combining Sentiment Lexica with a
 Multi-View Variational Autoencoder", NAACL. A word has a latent sentiment z in the simplex of
@@ -28,14 +28,14 @@ HIDDEN = 32
 
 
 class View(NamedTuple):
-    """What one lexicon says.
+    """The observations of one lexicon.
 
     Emissions are ``bernoulli`` (one column, 0 or 1), ``multinomial`` (one column of counts for each
     class; a single label is a count of one) or ``normal`` (any columns, each with sigma 0.1).
     """
 
     emission: Literal["bernoulli", "multinomial", "normal"]
-    words: Integers  # (n,) indices of the words that it has, each once
+    words: Integers  # (n,) unique indices of its words
     values: Floats  # (n, columns)
 
 
@@ -43,7 +43,7 @@ class Fits(NamedTuple):
     """Posteriors of all fits: ``beta`` is (fits, words, 3) with the columns of :data:`AXES`."""
 
     beta: Floats
-    left_out: tuple[int | None, ...]  # the view that each fit did without
+    left_out: tuple[int | None, ...]  # the view excluded from each fit
 
 
 def fit(
@@ -59,20 +59,20 @@ def fit(
 ) -> Fits:
     """Fit every seed with all views, and the first seed without each view, in one tensor program.
 
-    Words that all views value alike have the same posterior: they are fitted once, weighted by
-    their number, with at most ``draws`` Monte Carlo draws a step. The expected gradient is that
-    of the full batch. One thread, float64: the same numbers in any process.
+    Words with equal values in all views have the same posterior: they are fitted once, weighted by
+    their number, with at most ``draws`` Monte Carlo draws per step. The expected gradient is that
+    of the full batch. One thread and float64 make the result deterministic.
 
-    Returned: axes are named by the anchors: of the six orders of the axes the one is taken in which
-    the anchors have most mass on their own; :func:`misplaced` tells whether that is enough.
+    Returned: axes are named by the anchors, by the one of their six orders in which the anchors
+    have the largest mass on their own axes; :func:`misplaced` checks whether that is sufficient.
 
     ``anchors``: (words,) index into :data:`AXES` of the axis on which a word's prior Dir(1, 1, 1)
     is raised by the number of views in the fit, or -1.
-    ``seeds``: of the weights (numpy) and the draws; the first is that of the fits without a view.
-    ``steps``, ``learning_rate``: of Adam over the full batch; the paper's rate is 5e-4.
-    ``divergence``: weight of the Kullback-Leibler term; 1 is the paper's bound. There a word whose
-    only view is binary gains less from leaving the middle (0.193 nats) than it costs (0.265 less
-    0.049), so that lone lists fade; 0.5 keeps them.
+    ``seeds``: seeds of the weights (numpy) and the draws; fits without a view use the first.
+    ``steps``, ``learning_rate``: parameters of Adam over the full batch; the paper's rate is 5e-4.
+    ``divergence``: weight of the Kullback-Leibler term; 1 is the paper's bound. With it a word with
+    a single, binary view gains less by leaving the middle (0.193 nats) than it costs (0.265 less
+    0.049), so that single lists have no influence; 0.5 retains it.
     """
     import torch
 
@@ -81,7 +81,7 @@ def fit(
         out += range(len(views))
     starts = [*seeds, *[seeds[0]] * (len(out) - len(seeds))]
     keep = np.array([[v != o for v in range(len(views))] for o in out], dtype=float)
-    # words that all views value alike and that have the same anchor are one pattern
+    # words with the same anchor and equal values in all views are one pattern
     inputs, codes = [], np.full((len(views), len(anchors)), -1)
     for view, row in zip(views, codes, strict=True):
         distinct, code = np.unique(view.values, axis=0, return_inverse=True)
@@ -125,7 +125,7 @@ def _bound(
     """Return the loss of a step, and beta of every fit and pattern, (fits, patterns, 3).
 
     ``patterns``: (patterns, 1 + views) anchor, and index into the view's distinct values, or -1.
-    ``words``: (patterns,) how many.
+    ``words``: (patterns,) number of words.
     """
     import torch
     from torch.distributions import Dirichlet
@@ -183,7 +183,7 @@ def _bound(
 
 
 def _initial(columns: Sequence[int], starts: Sequence[int]) -> list[Any]:
-    """Draw weights and biases, uniform within 1 / sqrt(inputs); the same for the same seed."""
+    """Draw weights and biases, uniform within 1 / sqrt(inputs), from the seed."""
     import torch
 
     fits = []
@@ -199,7 +199,7 @@ def _initial(columns: Sequence[int], starts: Sequence[int]) -> list[Any]:
 
 
 def _named(beta: Floats, anchor: Integers) -> Floats:
-    """Put the axes of one fit in the order of :data:`AXES`, by the anchors' shares."""
+    """Permute the axes of one fit to the order of :data:`AXES`, by the anchors' shares."""
     q = beta / beta.sum(-1, keepdims=True)
     axes = [a for a in range(3) if (anchor == a).any()]
     shares = np.stack([q[anchor == a].mean(0) for a in axes])  # (anchored axes, axes as they fell)
@@ -212,7 +212,7 @@ def _named(beta: Floats, anchor: Integers) -> Floats:
 def misplaced(fits: Fits, anchors: Integers) -> list[str]:
     """Return the axes on which their own anchors do not have their largest mean share.
 
-    The mean is over the fits with all views; a fit without a view may have lost what told an axis.
+    The mean is over the fits with all views; without a view an axis may be unidentified.
     """
     full = [i for i, view in enumerate(fits.left_out) if view is None]
     beta = fits.beta[full].mean(0)

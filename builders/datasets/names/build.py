@@ -1,7 +1,7 @@
 """Dataset ``names``: common first and last names of countries, ranked.
 
-The gazetteer of Barriere and Cifuentes (2024): which names stand for a country, and which words of
-a text are the names of people.
+The gazetteer of Barriere and Cifuentes (2024), to represent countries by names and to find the
+names of people in texts.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ COUNTS = ("kind", "flags")  # tables of the card
 
 
 class Params(SnapshotParams):
-    """The snapshot to build from, the countries, and what is no name."""
+    """The snapshot, the countries, and the words that are not names."""
 
     countries: list[str] = Field(
         default_factory=list,
@@ -71,12 +71,12 @@ class Params(SnapshotParams):
     )
 
     def required_configs(self) -> list[str]:
-        """Return the countries that are named, if any are."""
+        """Return the countries in the params, if any."""
         return self.countries
 
 
 class _Known(NamedTuple):
-    """What one list says of a name."""
+    """One list's entry for a name."""
 
     source: str
     bearer: str
@@ -87,8 +87,8 @@ class _Known(NamedTuple):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per country, kind and name, sorted by kind and rank.
 
-    A name's rank is its best one in any list; ties go to the name that more lists have, then to the
-    larger count, then by spelling. Its count is that of the first list that has one.
+    A name's rank is its best one in any list; ties are broken by the number of lists, then the
+    count, then spelling. Its count is that of the first list that has one.
     """
     listed: dict[str, dict[tuple[str, str], list[_Known]]] = defaultdict(lambda: defaultdict(list))
     lists = declared(snapshot, name_lists.List, "lists")
@@ -113,8 +113,8 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def _listed(snapshot: Snapshot, lists: list[name_lists.List]) -> Iterator[_Item]:
-    """Yield country, kind, name and what is known of it for the entries of all lists."""
-    advice = "mend the list, or how it is declared under sources.names.lists, and fetch again"
+    """Yield country, kind, name and entry from all lists."""
+    advice = "fix the list, or how it is declared under sources.names.lists, and fetch again"
     for entry in lists:
         for item in read(snapshot, entry.path(), partial(name_lists.entries, entry), advice):
             if item.country and item.name:
@@ -122,7 +122,7 @@ def _listed(snapshot: Snapshot, lists: list[name_lists.List]) -> Iterator[_Item]
                 yield item.country, item.kind, item.name, listing
             else:
                 reason = UNSPELLED if item.country else "of no country that is known"
-                yield Reject(EVERY, f"{entry.name}/{item.place}", reason)
+                yield Reject(EVERY, f"{entry.name}/{item.position}", reason)
 
 
 def _labels(snapshot: Snapshot) -> dict[str, str]:
@@ -137,10 +137,10 @@ def _labels(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _counted(snapshot: Snapshot) -> Iterator[_Item]:
-    """Yield the same for names that were counted.
+    """Yield the same for counted names.
 
-    Items with one label are one name. People of genders in neither list are not among the first
-    names.
+    Items with the same label are one name. People whose gender is in neither list are not counted
+    for first names.
     """
     labels = _labels(snapshot)
     numbers: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -192,7 +192,7 @@ def _ranked(
 
 
 def flags(name: str, words: set[str]) -> list[str]:
-    """Return why a name is not to be used, in the order of :data:`FLAGS`.
+    """Return the reasons for excluding a name, in the order of :data:`FLAGS`.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Names by country: open lists, and counts of people on Wikidata or an endpoint of its shapes.
+"""Names by country: open lists, and counts of people on Wikidata or a compatible endpoint.
 
 A name on Wikidata is an item; people of a citizenship are counted by given name and gender, and by
-family name, in ranges of birth dates that split themselves when an answer does not come whole. The
-endpoint does the counting: no people are fetched.
+family name, in ranges of birth dates that are split if a response is incomplete. Counts are
+computed by the endpoint: no people are fetched.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LABELS = (
 
 
 class Counts(Section):
-    """People whose names are counted, and the endpoint that counts them."""
+    """The endpoint, and the people whose names are counted."""
 
     endpoint: str = Field(pattern=ADDRESS, description="address of the SPARQL endpoint")
     countries: dict[
@@ -55,7 +55,7 @@ class Counts(Section):
 
 
 class Params(Section):
-    """Which lists, and what is counted."""
+    """Lists, and parameters of the counts."""
 
     lists: list[List] = Field(default_factory=list, description="open lists, the best first")
     wikidata: Counts | None = Field(None, description="counts of people; none where it is null")
@@ -71,7 +71,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download or copy the lists, and count; a list that is not of its format is refused."""
+    """Download or copy the lists, and fetch counts; a list not in its format is refused."""
     fetch = Fetch("names", params, politeness, into)
     counts = {}
     for entry in Bar(params.lists, desc="lists", unit="list"):
@@ -90,17 +90,17 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
 
 
 def _count(params: Counts, client: sparql.Endpoint) -> int:
-    """Fetch the counts of every country, then the labels of all names; return how many names."""
+    """Fetch the counts of every country, then the labels; return the number of names."""
     parts = sparql.ranges(params.born_from, params.born_to, params.range_days)
     for code, item in Bar(sorted(params.countries.items()), desc="countries"):
-        for what, query in QUERIES.items():
+        for subject, query in QUERIES.items():
             for part in parts:
                 ask = partial(_counting, query, item)
-                client.gather(part, f"{FOLDER}/counts/{code}/{what}", ask)
+                client.gather(part, f"{FOLDER}/counts/{code}/{subject}", ask)
     names = {
         qid
-        for code, what in product(params.countries, QUERIES)
-        for row in client.rows(f"{FOLDER}/counts/{code}/{what}")
+        for code, subject in product(params.countries, QUERIES)
+        for row in client.rows(f"{FOLDER}/counts/{code}/{subject}")
         if (qid := entity(row.get("name", {})))
     }
     if not names:

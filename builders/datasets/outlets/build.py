@@ -1,7 +1,7 @@
-"""Dataset ``outlets``: articles of news outlets, as many of each, to fine-tune language models on.
+"""Dataset ``outlets``: equal numbers of articles of news outlets, to fine-tune language models.
 
-Choenni et al. (2021), section 5, fine-tune on 4,354 articles each of five outlets; a control
-corpus about other things, which the paper has not, is the baseline of any fine-tuning.
+Choenni et al. (2021), section 5, fine-tune on 4,354 articles each of five outlets; a non-political
+control corpus, which the paper lacks, is the baseline for the effect of fine-tuning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SOURCE = "news"
 COLUMNS = (
     Column("outlet", "string", "short name of the outlet; `control`: the control corpus"),
     Column("leaning", "label", "political leaning, as the source has it", labels=news.LEANINGS),
-    Column("date", "date32", "of publication; null where it has none", nullable=True),
+    Column("date", "date32", "date of publication; may be null", nullable=True),
     Column("topic", "string", "as the source has it; may be empty", empty=True),
     Column("text", "string", "the article; a paragraph a line, see Cleaning", prose="lines"),
     Column("article", "string", "corpus and id of the article in it"),
@@ -40,13 +40,13 @@ COUNTS = ("outlet leaning",)  # tables of the card
 
 
 class Control(Section):
-    """The corpus that an outlet's effect is judged against."""
+    """The corpus with which an outlet's effect is compared."""
 
     topics: list[str] = Field(min_length=1, description="topics that are not political")
 
 
 class Params(SnapshotParams):
-    """The snapshot to build from, and which articles are taken."""
+    """The snapshot, and the selection of articles."""
 
     languages: list[str] = Field(min_length=1, description="one config for each")
     outlets: dict[
@@ -56,7 +56,7 @@ class Params(SnapshotParams):
     control: Control = Field(description="the control corpus")
     articles: int = Field(4354, ge=1, description="articles of each outlet, if it has so many")
     words_min: int = Field(20, ge=1, description="fewest words of an article, boilerplate left out")
-    seed: int = Field(1, description="of the draw")
+    seed: int = Field(1, description="random seed")
 
     @model_validator(mode="after")
     def _told_apart(self) -> Params:
@@ -67,10 +67,10 @@ class Params(SnapshotParams):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per article drawn, sorted by outlet and article.
+    """Yield one row per sampled article, sorted by outlet and article.
 
-    The files are read three times, one article in memory at a time: for paragraphs that repeat, for
-    what is to be drawn, and for the texts drawn.
+    The files are read three times, with one article in memory at a time: for repeated paragraphs,
+    for the sample, and for its texts.
     """
     until = date.fromisoformat(snapshot.manifest["retrieved"])
     for language in params.languages:
@@ -98,16 +98,16 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 def _placed(
     snapshot: Snapshot, language: str, params: Params
 ) -> Iterator[tuple[news.Corpus, news.Article, str | None]]:
-    """Yield all articles of a language with what each counts for."""
+    """Yield all articles of a language, each with its outlet or the control."""
     corpora = news.corpora_of(snapshot, language)
     for corpus, article in news.every(snapshot, corpora, language):
         yield corpus, article, place(article, params)
 
 
 def place(article: news.Article, params: Params) -> str | None:
-    """Return the outlet that an article counts for, the control, or None.
+    """Return the outlet of an article, the control, or None.
 
-    No article of a kept outlet is in the control: what is judged against it must not be in it.
+    The control has no article of a selected outlet, with which it is compared.
     """
     for outlet, names in params.outlets.items():
         if article.outlet in names:
@@ -118,7 +118,7 @@ def place(article: news.Article, params: Params) -> str | None:
 def _repeated(
     articles: Iterator[tuple[news.Corpus, news.Article, str | None]],
 ) -> dict[str, set[int]]:
-    """Return the hashes of the paragraphs that are boilerplate, for each outlet."""
+    """Return the hashes of boilerplate paragraphs, by outlet."""
     counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for _, article, outlet in articles:
         if outlet is not None:
@@ -135,7 +135,7 @@ def _drawn(
     language: str,
     params: Params,
 ) -> Generator[Reject, None, dict[str, str]]:
-    """Return the outlet of each article that is drawn; yield what is left out, by outlet."""
+    """Return the outlet of each sampled article; yield the rejects, by outlet."""
     out: Counter[tuple[str, str]] = Counter()
     seen: set[str] = set()
     texts: defaultdict[int, list[tuple[int, str, str]]] = defaultdict(list)
@@ -170,7 +170,7 @@ def _drawn(
 
 
 def _short(text: list[str], remaining: list[str], words_min: int) -> str:
-    """Return why a text is no article, or nothing."""
+    """Return the reason why a text is not an article, or ""."""
     if not text:
         return "no text"
     if _words(remaining) >= words_min:

@@ -1,4 +1,4 @@
-"""Articles of news outlets, each file from the address or place that the params give."""
+"""Articles of news outlets, from the addresses or paths in the params."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWN = r"\.{0,2}/"  # how a path of the user's begins
 
 
 class Params(Section):
-    """Which corpora, per language."""
+    """Corpora, by language."""
 
     corpora: dict[str, list[Corpus]] = Field(min_length=1, description="per language")
 
@@ -28,14 +28,14 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download or copy the file of every corpus; every record is read before it counts as whole."""
+    """Download or copy the file of every corpus; every record is checked."""
     fetch = Fetch("news", params, politeness, into)
-    every = [(code, c) for code, corpora in sorted(params.corpora.items()) for c in corpora]
+    declared = [(code, c) for code, corpora in sorted(params.corpora.items()) for c in corpora]
     counts = {}
-    for language, corpus in Bar(every, desc="news", unit="corpus"):
+    for language, corpus in Bar(declared, desc="news", unit="corpus"):
         path = fetch.large(corpus.path(language), corpus.address, partial(_wrong, corpus))
         counts[f"{language}/{corpus.name}"] = sum(1 for _ in corpus.articles(path))
-    named = [(corpus.name, corpus) for _, corpus in every]
+    named = [(corpus.name, corpus) for _, corpus in declared]
     fetch.close("each corpus's own, under request", licences(named), citations(named), counts)
 
 

@@ -93,7 +93,7 @@ COUNTS = ("gender", "name_language gender", "gender_qids gender")  # tables of t
 
 
 class Params(SnapshotParams):
-    """The snapshot to build from, and who belongs in."""
+    """The snapshot, and the selection of people."""
 
     languages: list[str] = Field(min_length=1, description="one config for each")
     born_from: date = Field(date(1900, 1, 1), description="first day of birth")
@@ -119,10 +119,10 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield a row per person and language, sorted by item number, or a reject with its reason.
 
-    A person-level reject (config ``*``) stands for that person in every language. From a snapshot
-    with names only people stay whose name in the language and gender are there; of one with
-    mentions those in the Wikipedia of the language are the popularity; one with published names
-    has these in a config of their own, whoever else is in.
+    A person-level reject (config ``*``) applies to that person in every language. If the snapshot
+    has names, only people with a listed name and gender in the language are kept; if it has
+    mentions, those in the language's Wikipedia are the popularity; published names are a separate
+    config, independent of the others.
     """
     request = snapshot.manifest["request"]
     if params.published:
@@ -175,9 +175,9 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
-    """Yield language and item of a person, and how often the language's Wikipedia mentions them.
+    """Yield language, item of a person, and their mentions in the language's Wikipedia.
 
-    A ValueError says what is wrong and where.
+    Raises ValueError with position and problem.
     """
     seen = set()
     for line, (language, qid, number) in csv_table(body, ("language", "qid", "mentions"))[1]:
@@ -192,7 +192,7 @@ def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
 def names(body: bytes) -> Iterator[Entry]:
     """Yield language, name, gender and the word for it of each entry of a table, or of JSON.
 
-    Either may be alone in a zip archive. A ValueError says what is wrong and where.
+    Either may be the only file of a zip archive. Raises ValueError with position and problem.
     """
     if body[:2] == b"PK":
         body = unpacked(body, ".json", ending=True)
@@ -214,7 +214,7 @@ READERS: dict[str, Callable[[bytes], Iterator[Any]]] = {
 
 
 def _released(snapshot: Snapshot) -> Iterator[Row | Reject]:
-    """Yield a row for each name that the authors released, sorted, as their file has it."""
+    """Yield a row for each name in the authors' file, sorted."""
     advice = "name their file under sources.wikidata.published and fetch again"
     counts = Counter(read(snapshot, FILES[PUBLISHED], names, advice))
     for (language, name, gender, stated), number in sorted(counts.items()):
@@ -227,7 +227,7 @@ def _released(snapshot: Snapshot) -> Iterator[Row | Reject]:
 
 
 def _answers(snapshot: Snapshot, prefix: str) -> dict[str, list[Binding]]:
-    """Return the rows of all files of a prefix by item; a batch that was split has several."""
+    """Return the rows of all files with a prefix, by item; a split batch has several files."""
     files = snapshot.names(prefix)
     rows = [row for name in files for row in read(snapshot, name, bindings, AGAIN)]
     with reading(f"{snapshot.folder}/{prefix}", AGAIN):

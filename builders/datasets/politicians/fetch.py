@@ -1,11 +1,11 @@
-"""Politicians from Wikidata, or from any SPARQL 1.1 endpoint that holds the same shapes.
+"""Politicians from Wikidata, or from any SPARQL 1.1 endpoint with the same data model.
 
-Ids come first, by ranges of birth dates that split themselves when an answer does not come whole;
-then facts, birth dates with their precision, and labels, in batches of ids. No label service, no
-engine hints, no OFFSET: the queries run alike on the Wikidata Query Service, QLever and Oxigraph.
+Ids are fetched first, by ranges of birth dates that are split if a response is incomplete; then
+facts, birth dates with precision, and labels, in batches of ids. Without label service, engine
+hints and OFFSET, the queries run on the Wikidata Query Service, QLever and Oxigraph.
 
-A snapshot holds the answers byte for byte (gzip), and ``ids.txt.gz``, the sorted list of ids: the
-one file that is made here, so that it is the same however the ranges had to be split.
+A snapshot holds the responses byte for byte (gzip), and ``ids.txt.gz``, the sorted list of ids, the
+only derived file, which does not depend on how the ranges were split.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ COUNTRIES = (
 )
 
 
-FEW, LOST = 10, 0.01  # people, or share of them, who may lack facts and dates for good
+FEW, LOST = 10, 0.01  # number, or share, of people who may permanently lack facts and dates
 
 
 class Brought(Section):
-    """A table of the user's, at an address or a place in the checkout."""
+    """A table of the user's, at an address or a path in the checkout."""
 
     file: str = Field(min_length=1, description="file, see the page of the dataset")
     licence: str = Field(min_length=1, description="as its authors state it")
@@ -73,7 +73,7 @@ class Brought(Section):
 
 
 class Params(Section):
-    """What to ask for, and of whom."""
+    """Endpoint and parameters of the queries."""
 
     endpoint: str = Field(pattern=ADDRESS, description="address of the SPARQL endpoint")
     occupation: str = Field("Q82955", pattern=r"^Q\d+$", description="with all its subclasses")
@@ -103,9 +103,9 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Fetch a whole snapshot into a folder whose name is its date.
+    """Fetch a complete snapshot into a folder named by its date.
 
-    Resumable: killed anywhere, the same call continues and ends with the same bytes.
+    Resumable: after a kill the same call continues, and ends with the same bytes.
     """
     politeness.user_agent()  # without a contact nothing is begun
     brought = {kind: file for kind in READERS if (file := getattr(params, kind))}
@@ -134,7 +134,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
 
 
 def _ask(params: Params, client: sparql.Endpoint) -> dict[str, int]:
-    """Save all answers; return how many people and occupations there are."""
+    """Save all responses; return the numbers of people and occupations."""
     client.save("occupations", OCCUPATIONS % {"occupation": params.occupation})
     occupations = client.items("occupations")
     if params.occupation not in occupations:
@@ -166,10 +166,10 @@ def _ask(params: Params, client: sparql.Endpoint) -> dict[str, int]:
 
 
 def _compare(params: Params, client: sparql.Endpoint, people: Sequence[str]) -> None:
-    """Hold facts, dates and labels against the people and each other; what lacks is asked anew.
+    """Check facts, dates and labels against the people and each other; remove incomplete parts.
 
-    Everybody has facts, but for the few whose item was removed meanwhile. Whose date of birth is
-    known has its precision, unless the endpoint knows none at all. Somebody has a label.
+    Every person has facts, except a few whose item was removed meanwhile. Every known date of birth
+    has a precision, unless the endpoint has none at all. At least one person has a label.
     """
     facts, dated = set(), set()
     for row in client.rows("facts"):
@@ -214,7 +214,7 @@ class _Undated:
 
 
 def _people(params: Params, client: sparql.Endpoint, occupations: Sequence[str]) -> list[str]:
-    """Return the ids of all people, from ``ids.txt.gz`` where it is there already."""
+    """Return the ids of all people, from ``ids.txt.gz`` if it exists."""
     listed = client.into / "ids.txt.gz"
     if not listed.exists():
         dated = sparql.ranges(params.born_from, params.born_to, params.range_days)

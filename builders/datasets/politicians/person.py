@@ -1,4 +1,4 @@
-"""A person as Wikidata states them, and where languages are official."""
+"""A person's facts in Wikidata, and the official languages of countries."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ DATE = re.compile(r"^\+?(\d{4})-(\d\d)-(\d\d)T")
 def person(
     qid: str, facts: list[Binding], dates: list[Binding], born: tuple[date, date]
 ) -> dict[str, Any] | Reject:
-    """Return the facts that hold in all languages, or the reason for rejecting the person.
+    """Return the language-independent facts, or the reason for rejecting the person.
 
-    Of several dates of birth the most exact one counts, of equally exact ones the earliest.
+    Among several dates of birth the most precise one is used, then the earliest.
     """
     values: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
     for row in facts:
@@ -73,7 +73,7 @@ def person(
 
 
 def _birth(text: str, stated: dict[str, int]) -> tuple[int, date] | None:
-    """Return the code of a date's precision, and the date; None if it is none."""
+    """Return the code of a date's precision, and the date; None if it is invalid."""
     if not (match := DATE.match(text)):
         return None
     year, month, day = map(int, match.groups())
@@ -86,8 +86,8 @@ def _birth(text: str, stated: dict[str, int]) -> tuple[int, date] | None:
 def gender_of(qids: list[str]) -> tuple[str | None, str]:
     """Group the values of P21 as the paper does.
 
-    One group: that group. A value of the non-binary group beside a binary one: non-binary, the
-    more specific statement. Male beside female: no group. Values for organisms are left out.
+    One group: that group. Non-binary and a binary group: non-binary, the more specific statement.
+    Male and female: no group. Values for organisms are excluded.
 
     Returned: the group, or None and the reason for rejecting the person.
     """

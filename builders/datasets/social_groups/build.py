@@ -1,4 +1,4 @@
-"""Dataset ``social_groups``: groups of people and countries that prompts are made of.
+"""Dataset ``social_groups``: groups of people and countries for prompts.
 
 The categories and English groups are those of Choenni, Shutova and van Rooij (2021), as their
 released code lists them.
@@ -44,8 +44,8 @@ class Params(SnapshotParams):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
-    """Yield one row per category and group, sorted; nothing is rejected."""
-    advice = "mend it, or add it under sources.social_groups.files, and fetch again"
+    """Yield one row per category and group, sorted, without rejects."""
+    advice = "fix it, or add it under sources.social_groups.files, and fetch again"
     for language in params.languages:
         entries = read(snapshot, f"{language}.csv", groups, advice)
         for entry in sorted(entries, key=lambda g: (g.category, g.group)):

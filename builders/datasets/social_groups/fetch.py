@@ -1,7 +1,7 @@
 """Lists of social groups, a file for each language: the project's own, or yours.
 
-The list of Choenni et al. (2021) is a few hundred names, facts that this project keeps in git and
-spells out itself. So a file may lie beside the params, or at an address.
+The list of Choenni et al. (2021) is a few hundred names, facts that this project stores in git in
+its own spelling. A file may be next to the params, or at an address.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file, byte for byte; what is no list of groups is refused."""
+    """Copy or download every file, byte for byte; a file without a list of groups is refused."""
     fetch = Fetch("social_groups", params, politeness, into)
     numbers = [
-        fetch.read({f"{language}.csv": place}, groups, MISSING)
-        for language, place in sorted(params.files.items())
+        fetch.read({f"{language}.csv": address}, groups, MISSING)
+        for language, address in sorted(params.files.items())
     ]
     counts = {"languages": len(numbers), "groups": sum(numbers)}
     fetch.close(joined(params.files.values()), params.licence, params.citation, counts)

@@ -1,4 +1,4 @@
-"""Files of social groups, and the queries that they make with templates."""
+"""Files of social groups, and queries from groups and templates."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KINDS = ("people", "country")
 
 
 class Group(NamedTuple):
-    """One group: as it is put into prompts, and as it is spelled."""
+    """One group, with its spelling in prompts and its usual spelling."""
 
     category: str
     group: str
@@ -50,11 +50,10 @@ def queries(
 ) -> dict[str, Query]:
     """Fill templates with groups, in the order of both; lower case, single spaces.
 
-    Where two groups make one query (Syria is in the paper's list twice by name), it is the first
-    one's.
+    If two groups give the same query (Syria is in the paper's list twice), it belongs to the first.
 
     ``templates``: for each of :data:`KINDS`, texts with ``{group}``.
-    ``spelling``: ``paper`` puts the groups as the paper spells them, ``usual`` as they are spelled.
+    ``spelling``: ``paper`` for the paper's spelling of groups, ``usual`` for the usual one.
 
     Examples
     --------

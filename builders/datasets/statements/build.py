@@ -1,7 +1,7 @@
-"""Dataset ``statements``: sentences that one may agree with, of every questionnaire in one schema.
+"""Dataset ``statements``: sentences to agree or disagree with, from all questionnaires.
 
-Scales that measure values, or a leaning on two axes or four, and statements about nothing
-political by which a model's habit of agreeing is calibrated (Al Ali and Libovický 2024).
+Scales that measure values, or leanings on two or four axes, and non-political statements to
+calibrate a model's acquiescence (Al Ali and Libovický 2024).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ COUNTS = ("axis reversed polarity",)  # tables of the card
 
 
 class Questionnaire(Shared):
-    """One file of statements, and what is known of all of them."""
+    """One file of statements, and their common facts."""
 
     file: str = Field(min_length=1, description="a file in the checkout, or an http address")
     language: str = Field(pattern=r"^[a-z]{2,3}$", description="language of the texts")
@@ -99,24 +99,24 @@ class Questionnaire(Shared):
     source: str = Field(min_length=1, description="who wrote them; what to cite")
 
     def path(self, config: str) -> str:
-        """Return the file of the snapshot that keeps it."""
+        """Return the questionnaire's file in the snapshot."""
         return f"{config}.{FILES[self.format]}"
 
 
 class Params(SnapshotParams):
-    """The snapshot to build from, and which of its questionnaires."""
+    """The snapshot, and the selected questionnaires."""
 
     configs: list[str] = Field(min_length=1, description="questionnaires, one config for each")
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
-    """Yield one row per statement and axis, sorted; nothing is rejected."""
+    """Yield one row per statement and axis, sorted, without rejects."""
     for config in params.configs:
         reasons = (f"; {why}" for name, why in NOT_SHIPPED.items() if config.startswith(name))
         hint = f"{''.join(reasons)} ({PAGE} has the format)"
         (entry,) = declared(snapshot, Questionnaire, "questionnaires", config, hint=hint)
         reader = partial(scale, form=entry.format, name=entry.scale)
-        entries = read(snapshot, entry.path(config), reader, "mend it and fetch again")
+        entries = read(snapshot, entry.path(config), reader, "fix it and fetch again")
         facts = entry.model_dump(include={"language", "scale", "source", "licence"})
         facts["redistributable"] = entry.redistribute
         for statement in sorted(entries):

@@ -1,7 +1,7 @@
 """Questionnaires, a file for each: the project's own, or those that a user has the right to use.
 
-The items of a published scale may not be ours to pass on: such a file is the user's, in the format
-of docs/datasets/statements.md, and lies beside the params or at an address.
+The items of a published scale may not be redistributable: the user provides such a file, in the
+format of docs/datasets/statements.md, next to the params or at an address.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from plumbline.builders.fetch.http import Politeness
 
 
 class Params(Section):
-    """Which questionnaires."""
+    """Questionnaires, by name."""
 
     questionnaires: dict[Name, Questionnaire] = Field(
         min_length=1, description="by name: the config of `statements` that each becomes"
@@ -28,20 +28,20 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file, byte for byte; what is no list of statements is refused."""
+    """Copy or download every file, byte for byte; a file without statements is refused."""
     fetch = Fetch("statements", params, politeness, into, PAGE)
     number = 0
-    for name, own in sorted(params.questionnaires.items()):
+    for name, entry in sorted(params.questionnaires.items()):
         missing = (
-            f"no such file of statements for the scale {own.scale}; the project ships its own "
+            f"no such file of statements for the scale {entry.scale}; the project ships its own "
             "questionnaires alone"
         )
-        number += fetch.read({own.path(name): own.file}, partial(_ids, own), missing)
-    every = params.questionnaires.values()
+        number += fetch.read({entry.path(name): entry.file}, partial(_ids, entry), missing)
+    scales = params.questionnaires.values()
     fetch.close(
-        joined(each.file for each in every),
-        licences((each.scale, each) for each in every),
-        joined(f"{each.scale}: {each.source}" for each in every),
+        joined(entry.file for entry in scales),
+        licences((entry.scale, entry) for entry in scales),
+        joined(f"{entry.scale}: {entry.source}" for entry in scales),
         {"questionnaires": len(params.questionnaires), "statements": number},
     )
 

@@ -1,8 +1,8 @@
-"""Published questionnaires in the formats of their authors, beside the project's own.
+"""Published questionnaires in their authors' formats, and the project's own.
 
-The file of the political compass has its propositions, and what each answer adds to each axis, as
-they were recovered from the site's answers; that of 8values is a line of JavaScript with a list in
-it, which is read as text and never executed.
+The file of the political compass has its propositions and the score of each response on each axis,
+as recovered from the site's results; that of 8values is a line of JavaScript with a list, which is
+read as text and never executed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ASSIGNED = re.compile(r"\s*(?:(?:var|let|const)\s+)?questions\s*=\s*(\[.*\])\s*;
 def scale(body: bytes, form: Format, name: str = "") -> list[Statement]:
     """Return the statements of a file.
 
-    ``name``: of the scale: a published one in the format csv is held to what is known of it.
+    ``name``: name of the scale; a published one in the format csv is checked for completeness.
     """
     if form == "csv":
         return statements(body, name)
@@ -99,7 +99,7 @@ def eight_values(text: str) -> list[Statement]:
 
 
 def framed(sentence: str) -> str:
-    """Return a sentence without its final stop and capital, so that it fits behind "that".
+    """Return a sentence without its final stop and capital, so that it fits after "that".
 
     Examples
     --------
@@ -117,7 +117,7 @@ def framed(sentence: str) -> str:
 def _rows(
     name: str, sentence: str, moved: dict[str, float], points: dict[str, tuple[float, ...]]
 ) -> Iterator[Statement]:
-    """Yield a row for each axis that the answers move, and how much, or one of no axis."""
+    """Yield a row for each axis on which responses score, or one without an axis."""
     for axis, weight in (moved or {"": 0.0}).items():
         text, numbers = framed(sentence), points.get(axis, ())
         yield Statement(name, text, axis, abs(weight), weight < 0, "", "", sentence, numbers)

@@ -1,4 +1,4 @@
-"""Files of statements that one may agree or disagree with, and what each says about whom."""
+"""Files of statements to agree or disagree with, and their scoring."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plumbline.builders.readers.table import table
 COLUMNS = ["id", "text", "axis", "weight", "reversed", "polarity", "opposite"]
 POLARITIES = ("likely", "unlikely")
 VALUES = ("anti-authoritarianism", "cultural liberalism", "economic equity", "tribalism")
-ITEMS = {"PI34": 34}  # how many statements a published scale has
+ITEMS = {"PI34": 34}  # number of statements of a published scale
 ENDINGS = (".", "!", "?", "…", "。")
 
 

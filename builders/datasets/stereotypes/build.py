@@ -1,8 +1,8 @@
-"""Dataset ``stereotypes``: how search engines complete queries about social groups, by waves.
+"""Dataset ``stereotypes``: completions by search engines of queries about social groups, in waves.
 
 The method of Choenni, Shutova and van Rooij (2021, section 3): templates such as "why are {group}
 so", the suggestions of three engines, and their cleaning; here each rule of the cleaning is code
-and leaves a flag. Their own published suggestions are a config beside the waves.
+and sets a flag. Their published suggestions are a separate config.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ COUNTS = ("category", "engines", "flags")  # tables of the card
 
 
 class Params(SnapshotParams):
-    """The snapshot to build from, its configs, and the rules of the cleaning."""
+    """The snapshot, its configs, and the rules of the cleaning."""
 
     languages: list[str] = Field(
         min_length=1, description="one config for each: names of the wave's locales"
@@ -84,8 +84,8 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per completed query and attribute, sorted; engines that agree share it.
 
-    Rejected are suggestions that rewrote the query, that added nothing to it, that are no
-    searches, and what an engine suggests a second time.
+    Rejects are suggestions that rewrite the query, add nothing to it, are not searches, or repeat
+    one of the same engine.
     """
     for name in params.languages:
         yield from _wave(snapshot, params, name)
@@ -144,9 +144,9 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
 
 
 def _completion(suggestion: engines.Suggestion, query: Query) -> tuple[str, str]:
-    """Return why a suggestion does not complete the query, or how it goes on behind it.
+    """Return the reason why a suggestion does not complete the query, or the completion.
 
-    It completes the query if it has group and template somewhere, as the authors take it, but as
+    It completes the query if it contains group and template anywhere, as in the paper, but as
     whole words.
     """
     text = unicodedata.normalize("NFC", suggestion.text).lower()
@@ -222,7 +222,7 @@ class Published(NamedTuple):
 
     @property
     def template(self) -> str:
-        """Return the query with a place where the group was."""
+        """Return the query with a placeholder for the group."""
         return re.sub(rf"(?<!\w){re.escape(self.group)}(?!\w)", PLACE, self.query, count=1)
 
 

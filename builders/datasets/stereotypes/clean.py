@@ -1,4 +1,4 @@
-"""Rules that tell which completions are no stereotypes, and why: a flag for each, no row lost."""
+"""Rules that flag completions that are not stereotypes; no row is removed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Cleaning(Params):
 
 
 def key_term(attribute: str, rules: Cleaning) -> tuple[str, str]:
-    """Split a completion into a key term, or nothing, and what follows it.
+    """Split a completion into a key term, or "", and the rest.
 
     Examples
     --------
@@ -47,9 +47,9 @@ def key_term(attribute: str, rules: Cleaning) -> tuple[str, str]:
 
 
 def flags(attribute: str, rules: Cleaning, term: str = "") -> list[str]:
-    """Return why a completion is no stereotype in one adjective; nothing if it is.
+    """Return the reasons why a completion is not a stereotype in one adjective.
 
-    ``term``: the key term before it, or nothing. What follows one may be a noun.
+    ``term``: the key term before it, or "". After a key term the attribute may be a noun.
     """
     low = attribute.casefold()
     words = low.split()
@@ -67,9 +67,9 @@ def flags(attribute: str, rules: Cleaning, term: str = "") -> list[str]:
 
 
 def adjective(word: str, rules: Cleaning) -> bool:
-    """Tell an adjective: nothing speaks against the word being one.
+    """Return True if no rule excludes that a word is an adjective.
 
-    The rule knows words and endings only, no context: a noun without an ending of nouns passes.
+    The rules use words and endings without context: a noun without a typical ending passes.
     """
     if word in rules.adjectives:
         return True

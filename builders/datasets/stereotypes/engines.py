@@ -1,7 +1,7 @@
 """The suggestions of search engines: one reader for each format.
 
-Reading tells suggestions from everything else: whatever is not the expected JSON (a captcha, a
-page that asks for consent, half an answer) is a ``ValueError``, and to a client throttling.
+Content other than the expected JSON (a captcha, a consent page, a truncated response) is a
+``ValueError``, which a client treats as throttling.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ QUERY = "QUERY"  # Chrome's type of a suggestion that is a search, not an addres
 
 
 class Suggestion(NamedTuple):
-    """One suggestion, its place in the answer (from 1), and of which type the engine says it is."""
+    """One suggestion, its rank in the response (from 1), and the engine's type."""
 
     text: str
     rank: int
@@ -27,7 +27,7 @@ class Suggestion(NamedTuple):
 
 
 def url(address: str, query: str, hl: str, gl: str, kl: str) -> str:
-    """Return an address whose places ``{query}``, ``{hl}``, ``{gl}`` and ``{kl}`` are filled."""
+    """Fill ``{query}``, ``{hl}``, ``{gl}`` and ``{kl}`` in an address."""
     filled = {"query": query, "hl": hl, "gl": gl, "kl": kl}
     return address.format(**{name: quote_plus(value) for name, value in filled.items()})
 
@@ -61,7 +61,7 @@ def read(form: str, text: str, query: str | None = None) -> list[Suggestion]:
     try:
         tree = parsed(text.removeprefix(GUARD))
     except ValueError as error:
-        raise ValueError("not whole JSON") from error
+        raise ValueError("incomplete JSON") from error
     try:
         suggestions = FORMATS[form](tree)
     except (KeyError, IndexError, TypeError) as error:
@@ -75,7 +75,7 @@ def read(form: str, text: str, query: str | None = None) -> list[Suggestion]:
 
 
 def _echo(form: str, tree: Any) -> str | None:
-    """Return the query that an answer repeats, if it does."""
+    """Return the query that a response repeats, if any."""
     echo = tree["gossip"].get("qry") if form == "gossip" else tree[0] if form != "phrases" else None
     return echo if isinstance(echo, str) else None
 

@@ -1,7 +1,7 @@
-"""Suggestions of search engines: how people's queries about social groups go on.
+"""Suggestions of search engines: completions of queries about social groups.
 
-One fetch is one wave: every query (groups by templates) put to every engine in every locale, one
-request at a time. A snapshot has
+One fetch is one wave: every query (groups by templates) is sent to every engine in every locale,
+one request at a time. A snapshot has
 
 - ``answers/ENGINE/LOCALE.jsonl.gz``: a line for each query with the body as sent, when it came,
   its media type, and the encoding that gives its bytes back;
@@ -69,9 +69,9 @@ class Engine(Section):
 
 
 class Locale(Section):
-    """A language and a country, as each engine writes them."""
+    """A language and a country, in the notation of each engine."""
 
-    language: str = Field(pattern=NAME, description="of the templates and groups")
+    language: str = Field(pattern=NAME, description="language of templates and groups")
     hl: str = Field("", description="Google's language of the interface, e.g. en")
     gl: str = Field("", description="Google's country, e.g. us")
     kl: str = Field("", description="DuckDuckGo's region, e.g. us-en")
@@ -86,7 +86,7 @@ class Others(Section):
         pattern=rf"^$|{ADDRESS}",
         description="address of the same with the rows that they kept as single words, or empty",
     )
-    language: str = Field(pattern=NAME, description="of the suggestions")
+    language: str = Field(pattern=NAME, description="language of the suggestions")
     wave: str = Field(description="when they were collected, e.g. the year")
     licence: str = Field(description="licence of the files")
     citation: str = Field(description="whom to cite for them")
@@ -143,12 +143,12 @@ def fetch(
     into: Path,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
-    """Fetch a wave into a folder whose name is its date.
+    """Fetch a wave into a folder named by its date.
 
-    Resumable: what was answered is not requested again, and the manifest comes last. An engine that
-    throttles is put aside for the others, and continued by the next call.
+    Resumable: saved responses are not requested again, and the manifest is written last. An engine
+    that throttles is skipped, and continued by the next call.
 
-    ``now``: the clock by which answers are dated.
+    ``now``: the clock that dates responses.
     """
     try:
         date.fromisoformat(into.name)
@@ -176,7 +176,7 @@ def fetch(
             stopped.append(f"{engine}/{locale}, {done}: {problem}")
     if stopped:
         raise UserError(
-            f"{into}: not whole yet ({'; '.join(stopped)}); run the same again, or give an engine "
+            f"{into}: incomplete ({'; '.join(stopped)}); run the same again, or give an engine "
             "up with sources.autocomplete.absent"
         )
     times = sorted(_times(wave, present, into))
@@ -194,7 +194,7 @@ def fetch(
 
 
 def _read_files(fetch: Fetch, params: Params) -> None:
-    """Fetch the groups, and what others published."""
+    """Fetch the groups, and published suggestions."""
     for language, source in sorted(params.groups.items()):
         fetch.read({f"groups/{language}.csv": source}, groups, MISSING)
     for name, others in sorted(params.published.items()):

@@ -107,7 +107,7 @@ def _row(language: str, lemma: str, name: str, weight: float, *senses_and_best: 
 
 def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
     """Yield the lines of a file of adjectives: lemma, its class, all probabilities (as JSON)."""
-    for number, line in enumerate(lines(body, whole=True), start=1):
+    for number, line in enumerate(lines(body, complete=True), start=1):
         fields = line.split("\t")
         if len(fields) != 3:
             raise ValueError(f"line {number} has {len(fields)} columns, not three")
@@ -132,7 +132,7 @@ def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
 
 def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
     """Yield the synsets of a lexicographer file of verbs: identifier and members."""
-    text = decoded(body, whole=True)
+    text = decoded(body, complete=True)
     try:
         tree = yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
     except (yaml.YAMLError, RecursionError, TypeError) as error:

@@ -24,7 +24,7 @@ CITATION = (
 class Adjectives(Section):
     """The file of the adjectives."""
 
-    address: str = Field(pattern=ADDRESS, description="of the classifier's answers for lemmas")
+    address: str = Field(pattern=ADDRESS, description="classifier's predictions for lemmas")
     licence: str = Field(description="as the authors state it")
 
 
@@ -32,7 +32,7 @@ class Verbs(Section):
     """The lexicographer files of the verbs."""
 
     address: Annotated[str, AfterValidator(fillable("tag", "file"))] = Field(
-        pattern=ADDRESS, description="of one file, with {tag} and {file}"
+        pattern=ADDRESS, description="address of one file, with {tag} and {file}"
     )
     tag: str = Field(description="edition, a tag of the repository")
     licence: str = Field(description="as the authors state it")
@@ -46,18 +46,18 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download the adjectives and all 15 files of verbs; what cannot be read is refused."""
+    """Download the adjectives and all 15 files of verbs; unreadable files are refused."""
     fetch = Fetch("supersenses", params, politeness, into)
-    wanted = [("adjectives/adjective_words.predicted", params.adjectives.address, adjectives)]
+    files = [("adjectives/adjective_words.predicted", params.adjectives.address, adjectives)]
     for name in VERBS:
         file = f"verb.{name}.yaml"
         url = params.verbs.address.format(tag=params.verbs.tag, file=file)
-        wanted.append((f"verbs/{file}", url, synsets))  # type: ignore[arg-type]
-    for name, url, reader in Bar(wanted, desc="supersenses", unit="file"):
+        files.append((f"verbs/{file}", url, synsets))  # type: ignore[arg-type]
+    for name, url, reader in Bar(files, desc="supersenses", unit="file"):
         fetch.read({name: url}, reader)
     fetch.close(
         f"{params.adjectives.address} and {params.verbs.address}",
         " AND ".join(sorted({params.adjectives.licence, params.verbs.licence})),
         CITATION,
-        {"files": len(wanted)},
+        {"files": len(files)},
     )

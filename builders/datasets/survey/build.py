@@ -1,7 +1,7 @@
 """Dataset ``survey``: people's answers to the statements of a scale, by gender and infection.
 
-Al Ali and Libovický (2024) hold models against the respondents of Kopecky et al. (2022), whose
-answers are read from a file of the user's. What the project ships is simulated.
+Al Ali and Libovický (2024) compare models with the respondents of Kopecky et al. (2022), whose
+answers are read from a file of the user's. The project ships simulated answers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COUNTS = ("simulated gender infected",)  # tables of the card
 
 
 class Survey(Shared):
-    """One file of answers, and what is known of it."""
+    """One file of answers, and its facts."""
 
     file: str = Field(min_length=1, description="a file in the checkout, or an http address")
     scale: str = Field(min_length=1, description="scale in `statements` that was answered")
@@ -62,18 +62,18 @@ class Survey(Shared):
 
 
 class Params(SnapshotParams):
-    """The snapshot to build from, and which of its surveys."""
+    """The snapshot, and the selected surveys."""
 
     configs: list[str] = Field(min_length=1, description="surveys, one config for each")
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per respondent and item, sorted; rejects are items without an answer."""
+    """Yield one row per respondent and item, sorted; items without an answer are rejects."""
     for config in params.configs:
         hint = f"; only a simulated one is shipped ({PAGE} has the format)"
         (entry,) = declared(snapshot, Survey, "surveys", config, hint=hint)
         facts = entry.model_dump(include={"scale", "simulated", "source", "licence"})
-        people = read(snapshot, f"{config}.csv", responses.respondents, "mend it and fetch again")
+        people = read(snapshot, f"{config}.csv", responses.respondents, "fix it and fetch again")
         for person in sorted(people, key=lambda r: r.name):
             codes = (
                 responses.GENDERS.index(person.gender),

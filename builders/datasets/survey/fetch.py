@@ -1,6 +1,6 @@
-"""Answers of a survey, a file for each: the simulated one, or those that a user was given.
+"""Answers of surveys, a file for each: the simulated one, or those that a user provides.
 
-Of these no respondent's own id is kept, and not the order of lines either: both may tell who it is.
+Ids of real respondents and the order of lines are not stored, since both may identify them.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file; what is not one of answers is refused."""
+    """Copy or download every file; a file without answers is refused."""
     fetch = Fetch("survey", params, politeness, into, PAGE)
     number = sum(
         fetch.read(
-            {f"{name}.csv": own.file},
-            partial(respondents, simulated=own.simulated),
+            {f"{name}.csv": survey.file},
+            partial(respondents, simulated=survey.simulated),
             "no such file of answers",
-            bytes if own.simulated else unnamed,
+            bytes if survey.simulated else unnamed,
         )
-        for name, own in sorted(params.surveys.items())
+        for name, survey in sorted(params.surveys.items())
     )
-    every = params.surveys.values()
+    surveys = params.surveys.values()
     fetch.close(
-        joined(each.file for each in every),
-        joined(each.stated for each in every),
-        joined(each.source for each in every),
+        joined(entry.file for entry in surveys),
+        joined(entry.stated for entry in surveys),
+        joined(entry.source for entry in surveys),
         {"surveys": len(params.surveys), "respondents": number},
     )

@@ -1,4 +1,4 @@
-"""Files of a survey's answers: a line a respondent, a column an item."""
+"""Files of a survey's answers: one line per respondent, one column per item."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Respondent(NamedTuple):
 def respondents(body: bytes, *, simulated: bool = False) -> list[Respondent]:
     """Return the respondents of a CSV file: :data:`FIRST`, then a column for each item.
 
-    What a cell holds is told of nobody. Those that are simulated are named so: of nobody else is a
-    name kept.
+    Messages never contain the content of a cell. Simulated respondents have names that say so; the
+    names of others are not stored.
     """
     head, rows = table(body, FIRST, more=True)
     items = head[len(FIRST) :]

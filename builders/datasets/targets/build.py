@@ -1,4 +1,4 @@
-"""Dataset ``targets``: texts of the domain that a classifier is used on, with their gold class."""
+"""Dataset ``targets``: texts from the domain of a classifier, with gold class."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COUNTS = ("split label",)  # tables of the card
 
 
 class Params(SnapshotParams):
-    """The snapshot to build from, and which of its texts."""
+    """The snapshot, and the selection of texts."""
 
     configs: list[str] = Field(
         min_length=1, description="task and language, e.g. sentiment-en; one config for each"
@@ -37,7 +37,7 @@ class Params(SnapshotParams):
 
 
 class Corpus(Terms):
-    """Texts of one source for one task and language, and on what terms they may be used."""
+    """Texts of one source for one task and language, and their terms of use."""
 
     name: Name = Field(description="name of the corpus")
     task: Name = Field(description="what the texts are classified for")
@@ -62,7 +62,7 @@ class Corpus(Terms):
     @model_validator(mode="after")
     def _told(self) -> Corpus:
         if self.format == "tweeteval":
-            wrong = [part for part, place in self.parts.items() if "{what}" not in place]
+            wrong = [part for part, pattern in self.parts.items() if "{what}" not in pattern]
             if wrong or not self.mapping:
                 raise ValueError(f"{self.name}: needs a mapping, and {{what}} in every part")
         elif "text" not in self.columns:
@@ -87,7 +87,7 @@ class Corpus(Terms):
 
 
 class Tagged(NamedTuple):
-    """A text, made normal, and its class; ``split`` is empty where the file has none."""
+    """A normalised text, and its class; ``split`` is empty if the file has none."""
 
     id: str
     text: str
@@ -119,7 +119,7 @@ def texts(corpus: Corpus, part: str, *bodies: bytes) -> Iterator[Tagged]:
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per text, in the order of its corpus; a text is there once in a config."""
+    """Yield one row per text, in the order of its corpus; texts of a config are unique."""
     declared_corpora = declared(snapshot, Corpus, "corpora")
     for config in params.configs:
         seen: dict[str, str] = {}
@@ -134,7 +134,7 @@ def _rows(
     where = f"{snapshot.folder}: {corpus.config}/{corpus.name}/{part}"
     facts: dict[str, object] = {"task": corpus.task, "language": corpus.language}
     facts["redistributable"] = corpus.redistribute
-    with reading(where, "mend it, or how it is declared under sources.targets, and fetch again"):
+    with reading(where, "fix it, or how it is declared under sources.targets, and fetch again"):
         for text in texts(corpus, part, *(snapshot.read(path) for path in corpus.files(part))):
             split, reason = text.split or part, ""
             key = f"{corpus.name}/{split}/{text.id}"

@@ -1,4 +1,4 @@
-"""Texts of the target domain, each file from where the params say: the checkout or an address."""
+"""Texts of the target domain, from the checkout or an address in the params."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file of every corpus; what is not of its format is refused."""
+    """Copy or download every file of every corpus; files not in their format are refused."""
     fetch = Fetch("targets", params, politeness, into)
     counts = {
         f"{corpus.config}/{corpus.name}/{part}": fetch.read(
@@ -37,6 +37,6 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         for corpus in Bar(params.corpora, desc="targets", unit="corpus")
         for part in sorted(corpus.parts)
     }
-    every = [(corpus.name, corpus) for corpus in params.corpora]
-    places = dict.fromkeys(place for _, corpus in every for place in corpus.parts.values())
-    fetch.close("; ".join(places), licences(every), citations(every), counts)
+    corpora = [(corpus.name, corpus) for corpus in params.corpora]
+    places = dict.fromkeys(address for _, corpus in corpora for address in corpus.parts.values())
+    fetch.close("; ".join(places), licences(corpora), citations(corpora), counts)

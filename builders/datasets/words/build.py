@@ -53,17 +53,17 @@ COUNTS = ("pos place",)  # tables of the card
 class Order(Section):
     """Word order of a language."""
 
-    adjective: Literal["Adj-N", "N-Adj"] = Field(description="of adjective and noun")
-    clause: Literal["SVO", "SOV", "VSO"] = Field(description="of subject, verb and object")
+    adjective: Literal["Adj-N", "N-Adj"] = Field(description="order of adjective and noun")
+    clause: Literal["SVO", "SOV", "VSO"] = Field(description="order of subject, verb and object")
 
     def place(self, pos: str) -> str:
-        """Return the place of a word of this part of speech: before or after the name."""
+        """Return the position of a word of this part of speech: before or after the name."""
         first = self.adjective == "Adj-N" if pos == "ADJ" else self.clause == "VSO"
         return "before" if first else "after"
 
 
 class Params(SnapshotParams):
-    """The snapshot to build from, and what counts as a word."""
+    """The snapshot, and the definition of a word."""
 
     languages: list[str] = Field(min_length=1, description="one config for each")
     word_order: dict[str, Order] = Field(description="for each language, S2 of the paper")
@@ -130,11 +130,11 @@ def words(body: bytes) -> Iterator[tuple[str, str, str]]:
 
 
 def normalise(form: str, lemma: str) -> tuple[str, str]:
-    """Bring a word to the shape in which it is counted.
+    """Normalise a word for counting.
 
-    NFC; and a capital that only the place in the sentence explains is lowered: a form is
-    lower-cased unless its lemma begins with a capital (as in German nouns or English
-    "American"). A missing lemma is the form.
+    NFC, without capitals due to the position in the sentence: a form is lower-cased unless its
+    lemma begins with a capital (as in German nouns or English "American"). A missing lemma is
+    replaced by the form.
     """
     form = unicodedata.normalize("NFC", form)
     lemma = form.lower() if lemma == "_" else unicodedata.normalize("NFC", lemma)

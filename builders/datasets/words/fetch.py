@@ -20,7 +20,7 @@ CITATION = (
 
 
 class Treebank(Section):
-    """Some files of one treebank at one release."""
+    """Files of one treebank at one release."""
 
     name: str = Field(description="repository of the treebank, e.g. UD_English-EWT")
     tag: str = Field(description="release tag, e.g. r2.17")
@@ -29,7 +29,7 @@ class Treebank(Section):
 
 
 class Params(Section):
-    """Where the treebanks are, and which ones."""
+    """Address and selection of treebanks."""
 
     address: Annotated[str, AfterValidator(fillable("treebank", "tag", "file"))] = Field(
         pattern=ADDRESS, description="address of one file, with {treebank}, {tag} and {file}"
@@ -38,17 +38,17 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download every file named in the params; a body that is no whole CoNLL-U is refused."""
+    """Download every file in the params; a body that is not complete CoNLL-U is refused."""
     fetch = Fetch("ud", params, politeness, into)
-    wanted = [
+    files = [
         (language, bank, file)
         for language, banks in sorted(params.treebanks.items())
         for bank in banks
         for file in bank.files
     ]
-    for language, bank, file in Bar(wanted, desc="treebanks", unit="file"):
+    for language, bank, file in Bar(files, desc="treebanks", unit="file"):
         url = params.address.format(treebank=bank.name, tag=bank.tag, file=file)
         fetch.read({f"{language}/{file}": url}, words)
-    licence = " AND ".join(sorted({bank.licence for _, bank, _ in wanted}))
-    counts = {"files": len(wanted), "languages": len(params.treebanks)}
+    licence = " AND ".join(sorted({bank.licence for _, bank, _ in files}))
+    counts = {"files": len(files), "languages": len(params.treebanks)}
     fetch.close(params.address, licence, CITATION, counts)
