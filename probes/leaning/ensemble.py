@@ -169,8 +169,8 @@ def all_runs(trained: Trained) -> Iterator[Voters]:
     chosen = _choices(len(shared), size, draws, f"{seed} {PARTISAN}")
     mixed = np.array(  # a run of each corpus, their seeds as different as those of one
         [
-            [runs[at[(i + number) % len(at)]] for i, runs in enumerate(probability)]
-            for number, at in enumerate(chosen)
+            [runs[rows[(i + number) % len(rows)]] for i, runs in enumerate(probability)]
+            for number, rows in enumerate(chosen)
         ]
     )
     yield Voters(PARTISAN, size, vote(mixed))
@@ -179,14 +179,14 @@ def all_runs(trained: Trained) -> Iterator[Voters]:
     # the member that is the best on one half of the texts, on the other half
     half = np.array([hashlib.sha256(name.encode()).digest()[0] % 2 == 0 for name in case.units])
     on, off = (
-        predicted[_best(case.true[at], [x[:, at] for x in predicted])] for at in (~half, half)
+        predicted[_best(case.true[rows], [x[:, rows] for x in predicted])] for rows in (~half, half)
     )
     number = min(map(len, predicted))
     yield Voters(BLIND, 1, np.where(half, on[:number], off[:number]))
 
     def of_one(name: str, corpus: str, runs: Runs) -> Voters:
-        at = np.array(_choices(len(runs.seeds), size, draws, f"{seed} {corpus}"))
-        return Voters(name, at.shape[1], vote(runs.probability[at]))
+        rows = np.array(_choices(len(runs.seeds), size, draws, f"{seed} {corpus}"))
+        return Voters(name, rows.shape[1], vote(runs.probability[rows]))
 
     ones = [of_one(ONE.format(corpus), corpus, runs) for corpus, runs in members.items()]
     yield from ones

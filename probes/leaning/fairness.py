@@ -124,14 +124,14 @@ def _disagreements(case: Case, params: Params) -> Tables:
         ]
         if not all(sides):
             continue
-        left, right = (np.mean(side, axis=0) for side in sides)
-        texts = {"id": case.ids, "positive": case.true, "left": left, "right": right}
+        left_share, right_share = (np.mean(side, axis=0) for side in sides)
+        texts = {"id": case.ids, "positive": case.true, "left": left_share, "right": right_share}
         table = pl.DataFrame(texts).with_columns(
             period=pl.lit(period),
             share=pl.lit(share),
             base_model=pl.lit(None, pl.Float64) if itself is None else pl.Series(itself),
         )
-        yield "disagreements", table.filter((left - HALF) * (right - HALF) < 0)
+        yield "disagreements", table.filter((left_share - HALF) * (right_share - HALF) < 0)
 
 
 def _differences(case: Case, weights: Floats, params: Params) -> Tables:
@@ -163,8 +163,8 @@ def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
     for state in case.states:
         if not state.itself:
             sides = zip(params.left, params.right, strict=True)
-            right = (right for left, right in sides if left == state.corpus)
-            corpora = dict.fromkeys([params.against(state.corpus), *right])
+            partners = (right for corpus, right in sides if corpus == state.corpus)
+            corpora = dict.fromkeys([params.against(state.corpus), *partners])
             others = [s for s in case.states if s.itself]
             others += [state._replace(corpus=corpus) for corpus in corpora]
             pairs += [

@@ -50,8 +50,8 @@ def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
     axes = sorted(axes, key=lambda axis: (axis != east, axis not in ("social", "govt")))[:2]
     if len(axes) < 2:
         return ""
-    at = {"questionnaire": table["questionnaire"][0], "constants": "corrected"}
-    lines = kept(tables.read("compass/baselines"), at)
+    shown = {"questionnaire": table["questionnaire"][0], "constants": "corrected"}
+    lines = kept(tables.read("compass/baselines"), shown)
     spots = {
         baseline: [row for axis in axes for row in kept(part, {"axis": axis}).to_dicts()]
         for (baseline,), part in parts(lines, "baseline")
@@ -103,8 +103,8 @@ def _states(table: pl.DataFrame, axes: list[str]) -> list[figures.Points]:
             x, y = (by_axis[axis] for axis in axes)
             spans = [[None if r["low"] is None else (r["low"], r["high"])] for r in (x, y)]
             label = (corpus or ITSELF) + (f", {period}" if corpus and period != "all" else "")
-            at = [(x["value"], y["value"])]
-            points.append(figures.Points(label, at, style(corpus), spans[0], spans[1], 5))
+            spot = [(x["value"], y["value"])]
+            points.append(figures.Points(label, spot, style(corpus), spans[0], spans[1], 5))
     return points
 
 

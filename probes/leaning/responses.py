@@ -180,9 +180,9 @@ def readings(
             answers, single = _stances(name, mean, params), _stances(name, table, params)
         for questionnaire in sorted(set(rows["questionnaire"]) - {""}):
             scale = questionnaires[questionnaire]
-            each, mean = (t.filter(questionnaire=questionnaire) for t in (single, answers))
+            samples, mean = (t.filter(questionnaire=questionnaire) for t in (single, answers))
             prompts, states = _states(mean.filter(form=PLAIN, variant=""), scale)
-            yield Reading(response_format, name, scale, mean, each, prompts, states)
+            yield Reading(response_format, name, scale, mean, samples, prompts, states)
 
 
 def wordings(reading: Reading) -> Iterator[tuple[str, Reading]]:
@@ -195,8 +195,8 @@ def wordings(reading: Reading) -> Iterator[tuple[str, Reading]]:
     prompts = pl.col("prompt").is_in(paraphrases["prompt"].unique().to_list())
     plain = reading.answers.filter(prompts, form=PLAIN, variant="")
     for (variant,), rows in paraphrases.group_by("variant", maintain_order=True):
-        rest = plain.join(rows, on=[*CHECKPOINT, "prompt", "id"], how="anti")
-        names, states = _states(pl.concat([rows, rest]), reading.scale)
+        plain_only = plain.join(rows, on=[*CHECKPOINT, "prompt", "id"], how="anti")
+        names, states = _states(pl.concat([rows, plain_only]), reading.scale)
         yield str(variant), reading._replace(prompts=names, states=states)
 
 
@@ -314,8 +314,8 @@ def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
 def _generation(rows: pl.DataFrame, params: Params) -> Tables:
     """Yield readings of responses in words."""
 
-    def judged(some: pl.DataFrame, names: tuple[str, str]) -> tuple[Array, Array, NDArray[np.str_]]:
-        up, down = (np.exp(some[name].to_numpy().astype(np.float64)) for name in names)
+    def judged(part: pl.DataFrame, names: tuple[str, str]) -> tuple[Array, Array, NDArray[np.str_]]:
+        up, down = (np.exp(part[name].to_numpy().astype(np.float64)) for name in names)
         sure = np.maximum(up, down) >= params.min_confidence
         return up, down, np.where(sure, ANSWERED, NOT_CLEAR)
 

@@ -175,8 +175,8 @@ def _config(
                 continue
             key = {"reading": reading, "attributes": kind}
             # complete lists have the same words in another reading: they are tested once
-            length = max(lists.lengths["length"]) if lists.whole in tested else np.inf
-            tested.add(lists.whole)
+            length = max(lists.lengths["length"]) if lists.whole_words in tested else np.inf
+            tested.add(lists.whole_words)
             parts = _reading(lists, *lists.find(attributes), params, length)
             categories.append(with_constants(parts[0], key))
             groups.append(with_constants(parts[1], key))
@@ -255,7 +255,7 @@ def _reading(
 class Lists(NamedTuple):
     """All lists of a model in one language and reading."""
 
-    whole: bool  # without pieces of longer words
+    whole_words: bool  # without pieces of longer words
     table: pl.DataFrame  # as typicality.rank_words returns it, each query once
     best: pl.DataFrame  # category, group, template, query, key: the best place; tokens listed
     lengths: pl.DataFrame  # category, group, template, query, rewritten: tokens in the list
@@ -387,8 +387,8 @@ def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float6
     for i in range(int(listed.max(initial=0))):
         share = np.clip(lengths[:, None] - first - i, 0, None) / (lengths[:, None] - i).clip(1)
         missed *= np.where(listed[:, None] > i, share, 1.0)
-    found: NDArray[np.float64] = 1 - missed
-    return found
+    chances: NDArray[np.float64] = 1 - missed
+    return chances
 
 
 def exchange_lists(

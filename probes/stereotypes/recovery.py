@@ -47,8 +47,8 @@ class World(NamedTuple):
     def read(self, analysis: str, name: str) -> pl.DataFrame:
         """Return the model's rows of a table; none where there is no such table."""
         table = read_table(self.inputs.tables(analysis) / f"{name}.parquet")
-        own = pl.any_horizontal(pl.col("^(model|first|second)$") == self.model)
-        return table.filter(own) if len(table) else table
+        in_row = pl.any_horizontal(pl.col("^(model|first|second)$") == self.model)
+        return table.filter(in_row) if len(table) else table
 
     def lexicon(self, language: str) -> pl.DataFrame:
         """Return words as they are compared, and the affects that they carry."""
@@ -224,15 +224,15 @@ def _profiles(lists: pl.DataFrame, lexicon: pl.DataFrame, affects: list[str]) ->
     return {row[0]: np.array(row[1:]) for row in shares.select("group", *affects).iter_rows()}
 
 
-def similarity(one: Profiles, other: Profiles, groups: Sequence[str], *, diagonal: bool) -> float:
+def similarity(a: Profiles, b: Profiles, groups: Sequence[str], *, diagonal: bool) -> float:
     """Return the mean Spearman correlation of the groups' rows of cosines, in two worlds.
 
     It is nan where a group is as similar to all others.
     Written down once more for what was planted: the code that is controlled has no part in it.
     """
-    shared = [group for group in groups if group in one and group in other]
+    shared = [group for group in groups if group in a and group in b]
     ranks = []
-    for world in (one, other):
+    for world in (a, b):
         profiles = np.stack([world[group] for group in shared])
         profiles /= np.linalg.norm(profiles, axis=1, keepdims=True)
         cosines = np.round(profiles @ profiles.T, 10)

@@ -93,9 +93,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     for (language, ranking, top_k), part in parts:
         models = {str(model): profiles(rows) for (model,), rows in part.group_by(["model"])}
         for first, second in combinations(sorted(models), 2):
-            both = models[first].join(models[second], on=GROUP, maintain_order="left")
-            for category in [*both["category"].unique().sort(), EVERY]:
-                groups = both.filter((pl.col("category") == category) | (category == EVERY))
+            joined = models[first].join(models[second], on=GROUP, maintain_order="left")
+            for category in [*joined["category"].unique().sort(), EVERY]:
+                groups = joined.filter((pl.col("category") == category) | (category == EVERY))
                 strata = groups["category"].rank("dense").cast(pl.Int64).to_list()
                 for reading, affects in AFFECTS_OF.items():
                     result = compare(

@@ -336,8 +336,8 @@ def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
 
 
 def _compare(
-    one: dict[int, Array],
-    other: dict[int, Array],
+    first: dict[int, Array],
+    second: dict[int, Array],
     groups: Bools,
     affects: list[int],
     diagonal: bool,
@@ -346,8 +346,8 @@ def _compare(
 
     (seeds, 1 + groups), see :func:`plumbline.probes.stereotypes.rsa.jackknife`.
     """
-    seeds = sorted(one.keys() & other.keys())
-    pairs = [[side[seed][groups][:, affects] for side in (one, other)] for seed in seeds]
+    seeds = sorted(first.keys() & second.keys())
+    pairs = [[side[seed][groups][:, affects] for side in (first, second)] for seed in seeds]
     values = [[rsa.similarity(*pair, diagonal=diagonal)] for pair in pairs]
     return np.hstack([values, [rsa.jackknife(*pair, diagonal=diagonal) for pair in pairs]])
 

@@ -169,8 +169,8 @@ def short(table: pl.DataFrame) -> Iterator[str]:
             yield f"{where}: no suggestion in either wave"
             continue
         interval = "" if row["low"] is None else f" ({row['low']:.2f} to {row['high']:.2f})"
-        other, counts = row["other_groups"], ", ".join(f"{row[x]:,} {x}" for x in CHANGES)
-        others = "" if other is None else f", of other groups {other:.2f}"
+        similarity, counts = row["other_groups"], ", ".join(f"{row[x]:,} {x}" for x in CHANGES)
+        others = "" if similarity is None else f", of other groups {similarity:.2f}"
         yield f"{where}: {counts}; Jaccard {row['value']:.2f}{interval}{others}"
 
 

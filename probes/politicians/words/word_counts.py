@@ -284,11 +284,11 @@ def frames(folder: Path) -> list[str]:
     return []
 
 
-def read_people(path: Path, only: pl.Series | None = None) -> People:
-    """Read the people of one language, all or those whose items are in ``only``."""
+def read_people(path: Path, items: pl.Series | None = None) -> People:
+    """Read the people of one language, all or those whose items are in ``items``."""
     frame = pl.read_parquet(path, columns=["qid", "name", "gender"])
-    if only is not None:
-        frame = frame.filter(pl.col("qid").is_in(only.implode()))
+    if items is not None:
+        frame = frame.filter(pl.col("qid").is_in(items.implode()))
     frame = frame.with_columns(item=pl.col("qid").str.slice(1).cast(pl.Int64)).sort("item")
     return People(
         frame["item"].to_numpy(),
