@@ -127,8 +127,9 @@ def cases(
     Raises UserError if a task does not have two classes, one of them the positive, or trainings
     have predictions for different texts.
 
-    ``positive``: the positive class, by task or prefix of its name. ``texts_min``: least number of
-    texts of a group. ``analysis``: section of the params, for messages.
+    ``positive``: the positive class, by task or prefix of its name.
+    ``texts_min``: least number of texts of a group.
+    ``analysis``: section of the params, for messages.
     """
     for model in inputs.models:
         for path in sorted(inputs.outputs("finetuned_classifiers", model).iterdir()):

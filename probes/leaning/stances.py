@@ -305,8 +305,8 @@ def choose(
 
     An open prompt offers no options and is used once.
 
-    ``name``: template and, after a slash, suffix. ``scored``: whether the model returns
-    log-probabilities.
+    ``name``: template and, after a slash, suffix.
+    ``scored``: whether the model returns log-probabilities.
     """
     assert isinstance(scorer, Generates)
     sampling = Sampling(params.max_new_tokens, params.temperature)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Bools = NDArray[np.bool_]
 
-APART = 0.05  # largest relative difference in articles of compared corpora
+ARTICLES_DIFFERENCE_MAX = 0.05  # largest relative difference in articles of compared corpora
 WORD = (*GROUP, "query", "key")
 EMOTION, RECALL, RETAINED = MEASURES = ("emotion", "recall", "retained")
 OUTCOMES = ADDED, KEPT, REMOVED = ("added", "retained", "removed")
@@ -183,7 +183,7 @@ class Corpus(NamedTuple):
         False
         """
         larger = max(self.articles, control.articles)
-        return abs(self.articles - control.articles) <= APART * larger
+        return abs(self.articles - control.articles) <= ARTICLES_DIFFERENCE_MAX * larger
 
 
 def matching(seeds: Sequence[int], chosen: Sequence[int]) -> list[int]:
