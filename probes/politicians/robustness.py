@@ -2,8 +2,8 @@
 
 The differences of ``sentiment`` between men and women, and the shares of non-binary people, are
 recomputed with other settings and names: hyper-parameters, truncated lists, names matched on length
-and popularity, names in the native script, other frames, halves of the names. Not part of Stańczak
-et al. (2023).
+and popularity, names in the native script, other frames, halves of the names. The paper has no such
+analysis.
 """
 
 from __future__ import annotations
@@ -73,9 +73,7 @@ class Params(sentiment_shares.Lexicon, Resampling):
     top_share: list[float] = Field(
         min_length=1, description="largest shares of candidates; the first is the default"
     )
-    smoothing: list[float] = Field(
-        min_length=1, description="values of smoothing; the first is the default"
-    )
+    smoothing: list[float] = Field(min_length=1, description="the first is the default")
     min_count: list[int] = Field(
         min_length=1,
         description="least numbers of names whose list has a word; the first is the default",

@@ -228,9 +228,7 @@ def _compare_classes(rows: Comparison, table: pl.DataFrame, deviation: str, *, n
     if deviation == "pmi":  # the contrast has no intervals over names
         rows.coverage(table, "class", item=deviation)
     rows.discoveries(table["p"], "discoveries", "class", item=deviation)
-    if (
-        null
-    ):  # with usual effects only one class in thirty is significant, so that power is uninformative
+    if null:  # with usual effects one class in thirty is significant
         any_significant = any(table["p_bonferroni"] <= LEVEL)
         rows.share("any_discovery", [any_significant], "world", item=deviation)
     else:

@@ -95,7 +95,7 @@ def table_of(
     Parameters
     ----------
     confidence
-        Of the intervals, see :func:`typed`.
+        Level of the intervals, see :func:`typed`.
     over, least
         Columns of a family of tests, and the smallest p, see :func:`adjusted`; None: nothing is
         adjusted.
@@ -431,7 +431,7 @@ def permute_counts(
     Returns
     -------
     (words, groups, permutations) array
-        Of the chosen words and, if there are others, all others together in a last row.
+        The chosen words and, if there are others, all others together in a last row.
     """
     people = counts.persons
     names = np.flatnonzero(people.first)
