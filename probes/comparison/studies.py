@@ -228,8 +228,8 @@ def compare_ratings(item: tuple[str, str], a: Rated, b: Rated, params: Params) -
         rows = axis == name
         load, pairs, still = (
             np.abs(signed[rows]),
-            items.place[rows],
-            np.ones_like(items.drawn[rows]),
+            items.clusters[rows],
+            np.ones_like(items.weights[rows]),
         )
         change = (a.side - b.side)[rows]
         draws = mean(change, load, still)  # draws differ only in the calibration lines

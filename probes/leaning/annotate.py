@@ -1,4 +1,4 @@
-"""Answers for people to label, and their agreement with each other and with the judge.
+"""Annotation of answers, and agreement of annotators with each other and with the judge.
 
 Feng et al. (2023), appendix A.2: 110 answers, three annotators; Fleiss' kappa of the labels agree,
 disagree and none, and the judge's accuracy on answers with a clear side.
@@ -27,22 +27,22 @@ SIDES = {
     "corrected": ("entailed_nats", "contradicted_nats"),
     "faithful": ("agree_nats", "disagree_nats"),
 }
-SURE = 0.9  # probability from which the judge takes a side, corrected
+SURE = 0.9  # least probability at which the judge takes a side, corrected
 
 
 class Agreement(NamedTuple):
-    """Agreement of annotators, and of the judge with them, on the same answers."""
+    """Agreement among annotators, and of the judge with them, on the same answers."""
 
     answers: int
-    clear: int  # answers in which most annotators see a side
+    clear: int  # answers with a side by majority of the annotators
     kappa: float  # Fleiss', of three labels; nan where all labels are equal
     accuracy: dict[str, float]  # of the judge by reading, on clear answers
 
 
 def draw(model: str, into: Path, number: int = 110, annotators: int = 3) -> list[Path]:
-    """Write a sheet for each annotator with the same answers, drawn by a hash.
+    """Write a sheet for each annotator, all with the same answers, sampled by hash.
 
-    A UserError if the model has written none, or a sheet exists already.
+    Raises UserError if the model has no written answers, or a sheet exists already.
     """
     sheets = [into / f"annotator-{n}.csv" for n in range(1, annotators + 1)]
     if existing := next((sheet for sheet in sheets if sheet.exists()), None):
@@ -57,9 +57,9 @@ def draw(model: str, into: Path, number: int = 110, annotators: int = 3) -> list
 
 
 def score(model: str, sheets: Sequence[Path]) -> Agreement:
-    """Return the agreement of labelled sheets, and of the judge with most of them.
+    """Return the agreement of labelled sheets, and of the judge with their majority.
 
-    A UserError if there are fewer than two, a label is missing or unknown, or answers differ.
+    Raises UserError with fewer than two sheets, missing or unknown labels, or different answers.
     """
     from statsmodels.stats.inter_rater import fleiss_kappa  # seconds to import
 
@@ -95,7 +95,7 @@ def _answers(model: str) -> pl.DataFrame:
 
 
 def _judged(rows: pl.DataFrame, reading: str) -> list[str]:
-    """Return the label of each answer by the judge's probabilities."""
+    """Return the judge's label for each answer, from its probabilities."""
     up, down = (np.exp(rows[name].to_numpy()) for name in SIDES[reading])
     sides = np.where(up >= down, *LABELS[:2])
     if reading == "corrected":

@@ -2,9 +2,9 @@
 
 Answers repeat the statement ("I disagree that corporations cannot be trusted"), and disclaimers are
 followed by a side ("As an AI I have no opinions. If I were to take a stance, I would disagree"): so
-a refusal is a first-person phrase, once what the answer repeats of its prompt is taken out. An open
-answer refuses by one in its first sentence if it nowhere agrees, disagrees or believes; an answer
-to options by one before its option.
+a refusal is a first-person phrase outside of repetitions of the prompt. An open answer is refused
+if its first sentence has one and the answer nowhere agrees, disagrees or believes; an answer to
+options, if one precedes the option.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Kind = Literal["answered", "refused", "unclear"]
-REPEATED = 4  # words in a row that are in the prompt too
-LONGEST = 4000  # characters of an answer in which an option is looked for
+REPEATED = 4  # consecutive words that are also in the prompt
+LONGEST = 4000  # characters of an answer that are searched for an option
 APOSTROPHES = str.maketrans("’‘“”", "''\"\"")
-QUOTED = re.compile(r'"[^"]*(?:"|$)')  # what others are said to say
+QUOTED = re.compile(r'"[^"]*(?:"|$)')  # quotations
 QUOTATION = re.compile(r'"[^"\n]*"')
 THOUGHTS = re.compile(r"^.*</think(?:ing)?>|<think(?:ing)?>.*$", re.DOTALL | re.IGNORECASE)
-MARKS = re.compile(r"<\|[^|>]*\|>|[*_`#]")  # of chat formats, of Markdown
+MARKS = re.compile(r"<\|[^|>]*\|>|[*_`#]")  # chat formats and Markdown
 SENTENCES = re.compile(r"\n+|(?<=[^\d\s][.!?])\s+")
 FIRST = re.compile(r"\s*(?:[^.!?:\n]|(?<=\d)[.:])*")
 DENIAL = r"\b(?:not|never|neither|nor|hardly|cannot|\w+n't)\b"
-BEFORE = re.compile(  # not meant: denied, with no other subject between, or counted
+BEFORE = re.compile(  # not chosen: denied, with no other subject between, or counted
     rf"{DENIAL}(?:(?!\bi\b)[^:;])*$|\d ?% *$|"
     rf"{DENIAL} (?:\w+ )?(?:think|say|believe|feel|that)(?: that)? i(?: \w+)* *$"
 )
@@ -69,7 +69,7 @@ SIDE = re.compile(
 
 
 def remove_repeated(answer: str, prompt: str) -> str:
-    """Return an answer without repetitions of its prompt, four words in a row and more.
+    """Return an answer without repetitions of four or more consecutive words of its prompt.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def remove_repeated(answer: str, prompt: str) -> str:
 
 
 def refused(answer: str, prompt: str = "") -> bool:
-    """Tell whether an answer refuses to take a side.
+    """Return True if an answer refuses to take a side.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Choice(NamedTuple):
     """The kind of a response, and the option it chooses."""
 
     kind: Kind
-    option: int | None  # place in the options; None unless answered
+    option: int | None  # index into the options; None unless answered
 
 
 def choice(
@@ -111,19 +111,19 @@ def choice(
 ) -> Choice:
     """Return the option that a response chooses.
 
-    It is read in the first sentence that names one, as "Agree", "3) Agree", "3" or "Option 3",
-    whatever reasons follow. A question, a condition ("if you agree"), the opinion of others ("some
-    agree"), a quotation, a list of options and a repetition of the prompt choose nothing. A
-    sentence with listing options, a denial before the option, the number of another, a percentage,
+    It is taken from the first sentence that names one, as "Agree", "3) Agree", "3" or "Option 3";
+    reasons that follow are ignored. A question, a condition ("if you agree"), the opinion of others
+    ("some agree"), a quotation, a list of options and a repetition of the prompt choose nothing. A
+    sentence with several options, a denial before the option, the number of another, a percentage,
     or agreement with persons is ``unclear``. A response with a refusal (:data:`REFUSAL`) before its
-    option is ``refused``. The first :data:`LONGEST` characters are read.
+    option is ``refused``. Only the first :data:`LONGEST` characters are searched.
 
     Parameters
     ----------
     options
-        In the order in which they were offered.
+        In the order offered.
     numbered
-        Whether they were offered with numbers, from 1.
+        Whether options were numbered, from 1.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def choice(
     text = _normalised(answer)[:LONGEST].casefold()
     text = QUOTATION.sub(lambda m: m[0] if len(m[0].split()) < REPEATED else " ", text)
     text = re.sub(name.replace(r"\ ", r"\s+"), lambda m: " ".join(m[0].split()), text)
-    for listing in (  # lists of options, with an explanation each or in a row
+    for listing in (  # lists of options, one per line with explanations, or in a row
         rf"(?:(?:^|\n)\W{{0,9}}(?:option )?\d+\W{{1,9}}{name}:[^\n]*){{2,}}",
         rf"(?:\W{{0,9}}(?:\d+\W{{1,9}})?{name}(?: ?\(\w+\)|\W{{1,9}}\d+ ?%)?){{2,}}",
     ):
@@ -179,13 +179,13 @@ def choice(
 
 
 def _normalised(text: str) -> str:
-    """Return a text without reasoning, marks of chat formats and Markdown, and invisible signs."""
+    """Return a text without reasoning, chat and Markdown marks, and invisible characters."""
     text = unicodedata.normalize("NFKC", text)
     text = "".join(c for c in text if unicodedata.category(c) != "Cf").translate(APOSTROPHES)
     return MARKS.sub("", THOUGHTS.sub("", text))
 
 
 def _runs(text: str) -> list[tuple[str, ...]]:
-    """Return the runs of :data:`REPEATED` words of a text, without case and marks."""
+    """Return the n-grams of :data:`REPEATED` words of a text, without case and punctuation."""
     words = [re.sub(r"\W", "", word).casefold() for word in text.split()]
     return list(zip(*(words[k:] for k in range(REPEATED)), strict=False))

@@ -1,8 +1,8 @@
 """Analysis ``compass``: coordinates of models on the axes of a political questionnaire.
 
-Feng et al. (2023): stances on statements, read off a masked word or an answer, are scored as a
-person's would be; before and after further training on partisan texts. Röttger et al. (2024):
-options that are offered, and changes of the stance with the prompt.
+Feng et al. (2023): stances on statements, from a masked word or an answer, are scored like a
+person's, before and after further training on partisan texts. Röttger et al. (2024): multiple
+choice, and stability of stances under changes of the prompt.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ if TYPE_CHECKING:
 
 DATASETS = ("statements",)
 OUTPUTS = ("stances",)
-OPTIONAL = ("shifts", "stability", "magnitudes")  # tables that may have no row
+OPTIONAL = ("shifts", "stability", "magnitudes")  # tables that may be empty
 FAMILY = ("model", "questionnaire", "response_format", "reading")
-GRADED = ("continuous", "expected")  # readings of stances between options; others are choices
-REACH = 1.959963984540054  # normal quantile: 95% of random answers
+GRADED = ("continuous", "expected")  # readings with stances between options; others are choices
+REACH = 1.959963984540054  # normal quantile: range of 95% of random answers
 __all__ = ["SCHEMAS", "Params"]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    A UserError if responses are missing, or are to a questionnaire without axes.
+    Raises UserError if responses are missing, or a questionnaire has no axes.
 
     Returned: columns as in :data:`SCHEMAS`; ``shifts`` only with trained states, ``stability`` only
-    where something was prompted twice.
+    with repeated prompts.
     """
     rows: dict[str, Rows] = {name: [] for name in SCHEMAS}
     questionnaires: dict[str, Scale] = {}
@@ -94,11 +94,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
     """Yield the coordinates of every state of the model, tested against random responses.
 
-    The test is against random responses to the statements that have a response; if too many are
-    missing there are bounds alone (:meth:`Reading.added`). The standard error
-    is that of options that are equally likely, or of these responses with sides at random, an
-    opposite's with its statement's, if that is larger: respondents without weak stances, or with
-    one opinion on a statement and its opposite, vary more.
+    The null hypothesis is random responses to the answered statements; if too many are missing,
+    there are only bounds (:meth:`Reading.added`). The standard error is the larger of two: with
+    equally likely options, and with random sides of these responses, common to a statement and its
+    opposite, since respondents without weak stances, or consistent on opposites, vary more.
     """
     scale = reading.scale
     start, ends = scale.start(reading.rounded), scale.ends(reading.rounded)
@@ -130,7 +129,7 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
 
 
 def runs(reading: Reading, params: Params) -> Iterator[Row]:
-    """Yield the coordinates of every single training, by prompt and by paraphrase."""
+    """Yield the coordinates of every training, by prompt and by paraphrase."""
     for variant, worded in wordings(reading):
         for state in worded.states:
             for seed, prompt, part in worded.parts(state):
@@ -139,20 +138,20 @@ def runs(reading: Reading, params: Params) -> Iterator[Row]:
 
 
 def shifts(reading: Reading, params: Params) -> Iterator[Row]:
-    """Yield the differences of states, over the same statements and prompts.
+    """Yield the differences between states, over the same statements and prompts.
 
     `corrected` of masked models is in log-odds, see
     :meth:`plumbline.probes.leaning.responses.Reading.leaned`.
 
-    States are not tested if their numbers of steps differ too much: more of them move a model
-    further whatever the texts say. Trainings are not tested against the model itself where
-    responses are samples, of which it is one (.15 to .26 of true nulls were rejected), nor
-    in readings of choices: its responses are at any distance from the edges between options, and
-    every training moves them to the same mean (.12 to .26 with ten trainings).
+    States are not tested if their numbers of steps differ too much: more steps move a model further
+    with any texts. Trainings are not tested against the model itself if responses are samples, of
+    which it has one (type I error .15 to .26), nor in readings of choices: the model's distance
+    from the thresholds between options is arbitrary, and every training moves responses to the same
+    mean (.12 to .26 with ten trainings).
     """
     scale, nats = reading.scale, reading.in_nats
     choices = reading.format == "generation" or not (nats or reading.name in GRADED)
-    width = np.ptp(scale.ends(reading.rounded), axis=1)  # no shift is beyond the ends of the scale
+    width = np.ptp(scale.ends(reading.rounded), axis=1)  # shifts are within the range of the scale
     for contrast, state, others in contrasts(reading, params):
         states, itself = (state, *others), others == (ITSELF,)
         added = [(reading.leaned if nats else reading.added)(side) for side in states]
@@ -176,7 +175,7 @@ def shifts(reading: Reading, params: Params) -> Iterator[Row]:
             yield Estimate(value, low, high, len(sums.sides[0])).row(
                 **reading.about(state),
                 p=None if reason else p,
-                # not from the interval, which is cut at the ends of the scale
+                # not from the interval, which is clipped to the scale
                 **{DF: finite(df), TESTED_ERROR: finite(error)},
                 contrast=contrast,
                 baseline="before" if contrast == "period" else others[-1].corpus,
@@ -187,10 +186,10 @@ def shifts(reading: Reading, params: Params) -> Iterator[Row]:
 
 
 def contrasts(reading: Reading, params: Params) -> Iterator[tuple[str, State, tuple[State, ...]]]:
-    """Yield each contrast, its state, and one or three others that are subtracted.
+    """Yield each contrast, its state, and the one or three states that are subtracted.
 
-    The growth after 2017 of the distance between two corpora is the paper's polarisation: a
-    difference of differences, of four states.
+    The paper's polarisation is the increase after 2017 of the distance between two corpora: a
+    difference of differences of four states.
     """
     for state in reading.states:
         if state == ITSELF:
@@ -228,7 +227,7 @@ def items(reading: Reading, _: Params) -> Iterator[Row]:
 
 
 def baselines(scale: Scale) -> Iterator[Row]:
-    """Yield the coordinates of random responses, and of the constant response to all statements."""
+    """Yield the coordinates of random responses and of constant responses."""
     spread = scale.spread()
     for constants, (a, axis) in product(schemas.ROUNDED, enumerate(scale.axes)):
         constant = scale.constants[constants][a] + scale.points[a].sum(axis=0)  # (options,)
@@ -248,11 +247,11 @@ def baselines(scale: Scale) -> Iterator[Row]:
 
 
 def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]) -> Rows:
-    """Return the mean distance of models from the middle, and the mean size of trainings' shifts.
+    """Return the mean distance of models from the middle, and the mean absolute shift.
 
     The paper's sums of section 4.1: all models by axis, and one after training on corpora of one
-    domain. Sizes are never 0: ``chance`` is the mean distance of random responses, which is that of
-    a folded normal.
+    domain. Distances are above 0 by chance: ``chance`` is the mean for random responses, a folded
+    normal.
     """
     chances = []
     for scale in questionnaires.values():

@@ -1,8 +1,8 @@
-"""Analysis ``ensemble``: votes of classifiers of partisan corpora, and of others.
+"""Analysis ``ensemble``: votes of classifiers from partisan corpora, and baselines.
 
 Feng et al. (2023), section 5 and Table 6: the partisan ensemble against the mean and the best of
-its members. Beyond them: ensembles of the same size whose members differ in their seeds alone,
-which separate the gain of partisanship from that of voting.
+its members. In addition: ensembles of the same size whose members differ only in their seeds, to
+separate the gain of partisanship from that of voting.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
-FEWER = 200  # replicates, for what pretrainings have by themselves of the variance over texts
+FEWER = 200  # replicates for the text variance of jackknife pseudo-values
 __all__ = ["SCHEMAS", "Params"]
 
 PARTISAN = "partisan"
@@ -49,7 +49,7 @@ BLIND = "best member, chosen on other texts"
 ONE = "one corpus, by seed: {}"
 ONES = "one corpus, by seed: mean"
 ITSELF = "the model itself, by seed"
-Means = dict[str, tuple["Floats", int]]  # by kind: (1 + replicates, measures), and size
+Means = dict[str, tuple["Floats", int]]  # kind -> (1 + replicates, measures), and size
 CHOSEN_BY = METRICS.index("balanced accuracy")
 
 
@@ -62,22 +62,22 @@ class Voters(NamedTuple):
 
 
 class Trained(NamedTuple):
-    """The classifiers of a task that may vote."""
+    """The candidate voters of a task."""
 
     case: Case
     members: dict[str, Runs]  # by partisan corpus
     itself: Runs | None  # of the model without further training
-    draws: int  # ensembles of one corpus at most
+    draws: int  # at most, ensembles of one corpus
     seed: int
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    A UserError if the positive class of a task is not named, or is none of two.
+    Raises UserError if the positive class of a task is missing, or not one of two.
 
-    Returned: ``scores`` and ``differences``; nothing of a model that was trained on fewer than two
-    of the partisan corpora. Columns as in :data:`SCHEMAS`.
+    Returned: ``scores`` and ``differences``, columns as in :data:`SCHEMAS`, for models that were
+    trained on at least two of the partisan corpora.
     """
     tasks = cases(inputs, params.positive, 1, "ensemble")
     return tables(tasks, lambda case: _parts(case, params), SCHEMAS, params.confidence)
@@ -99,7 +99,7 @@ def _parts(case: Case, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
 def _tested(
     trained: Trained, weights: Floats, confidence: float
 ) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the scores of ensembles of each kind, and the partisan ensemble minus all others."""
+    """Yield the scores of each kind of ensemble, and the partisan minus each other."""
     case, clusters = trained.case, len(set(trained.case.units))
     means: Means = {}
     for reading, kinds in (("faithful", first_run), ("corrected", all_runs)):
@@ -116,7 +116,7 @@ def _tested(
             continue
         difference = means[PARTISAN][0] - mean  # (1 + replicates, measures)
         variances = np.nanstd(difference[1:], axis=0, ddof=1) ** 2
-        # no interval where fewer than vote are reduced without a training
+        # no interval if leaving a training out changes the ensemble's size
         enough = all(name in scores and scores[name][1] == size for scores in reduced)
         gains = [scores[PARTISAN][0] - scores[name][0] for scores in reduced if enough]
         contrasts = [
@@ -137,8 +137,8 @@ def over_trainings(
 ) -> Contrast:
     """Return a difference over texts and trainings; no interval with fewer than two trainings.
 
-    Jackknife: a pseudo-value is P times the statistic minus P - 1 times that without a training.
-    The variance over texts that such values have each by itself counts once; see
+    Jackknife pseudo-values: P times the statistic minus P - 1 times the one without a training.
+    Their individual variance over texts counts once; see
     :func:`plumbline.probes.stats.crossed.over_trainings`.
 
     ``drawn``: (1 + replicates,); ``left``: the same without each training, (trainings, 1 + fewer).
@@ -151,7 +151,7 @@ def over_trainings(
 
 
 def first_run(trained: Trained) -> Iterator[Voters]:
-    """Yield the ensemble of the paper, of one training of each partisan corpus, and its members."""
+    """Yield the paper's ensemble, one training of each partisan corpus, and its members."""
     members = [runs.pick(runs.seeds[:1]) for runs in trained.members.values()]
     votes = vote(np.concatenate([runs.probability for runs in members]))
     yield Voters(PARTISAN, len(members), votes[None])
@@ -159,7 +159,7 @@ def first_run(trained: Trained) -> Iterator[Voters]:
 
 
 def all_runs(trained: Trained) -> Iterator[Voters]:
-    """Yield ensembles of all trainings: partisan, of one corpus, of the model itself."""
+    """Yield ensembles of all trainings: partisan, from one corpus, from the model itself."""
     case, members, itself, draws, seed = trained
     size = len(members)
     shared = sorted(set.intersection(*(set(runs.seeds) for runs in members.values())))
@@ -167,26 +167,26 @@ def all_runs(trained: Trained) -> Iterator[Voters]:
         return
     probability = [runs.pick(shared).probability for runs in members.values()]
     chosen = _choices(len(shared), size, draws, f"{seed} {PARTISAN}")
-    mixed = np.array(  # a run of each corpus, their seeds as different as those of one
+    mixed = np.array(  # a run of each corpus, with as different seeds as runs of one corpus
         [
-            [runs[at[(i + number) % len(at)]] for i, runs in enumerate(probability)]
-            for number, at in enumerate(chosen)
+            [runs[rows[(i + number) % len(rows)]] for i, runs in enumerate(probability)]
+            for number, rows in enumerate(chosen)
         ]
     )
     yield Voters(PARTISAN, size, vote(mixed))
     predicted = [runs.predicted for runs in members.values()]
     yield from _singles(case, predicted)
-    # the member that is the best on one half of the texts, on the other half
+    # the best member on one half of the texts, applied to the other half
     half = np.array([hashlib.sha256(name.encode()).digest()[0] % 2 == 0 for name in case.units])
     on, off = (
-        predicted[_best(case.true[at], [x[:, at] for x in predicted])] for at in (~half, half)
+        predicted[_best(case.true[rows], [x[:, rows] for x in predicted])] for rows in (~half, half)
     )
     number = min(map(len, predicted))
     yield Voters(BLIND, 1, np.where(half, on[:number], off[:number]))
 
     def of_one(name: str, corpus: str, runs: Runs) -> Voters:
-        at = np.array(_choices(len(runs.seeds), size, draws, f"{seed} {corpus}"))
-        return Voters(name, at.shape[1], vote(runs.probability[at]))
+        rows = np.array(_choices(len(runs.seeds), size, draws, f"{seed} {corpus}"))
+        return Voters(name, rows.shape[1], vote(runs.probability[rows]))
 
     ones = [of_one(ONE.format(corpus), corpus, runs) for corpus, runs in members.items()]
     yield from ones
@@ -197,10 +197,10 @@ def all_runs(trained: Trained) -> Iterator[Voters]:
 
 
 def without_seeds(trained: Trained, weights: Floats) -> dict[int, Means]:
-    """Return means, (1 + replicates, measures), and size of voters, without each pretraining seed.
+    """Return means, (1 + replicates, measures), and ensemble size without each pretraining seed.
 
-    Runs of the model itself that have its fine-tuning seeds are others out with it. Empty where a
-    corpus would be others without a training. The best are others out: how they are chosen jumps.
+    The seed's fine-tuning runs of the model itself are left out with it. Empty if a corpus would
+    have no training left. Best members are omitted, since their choice is discontinuous.
     """
     case, members, itself = trained[:3]
     means: dict[int, Means] = {}
@@ -223,7 +223,7 @@ def without_seeds(trained: Trained, weights: Floats) -> dict[int, Means]:
 
 
 def _choices(runs: int, size: int, draws: int, key: str) -> list[tuple[int, ...]]:
-    """Return the runs that vote together: all choices, or some of them that follow from a key."""
+    """Return the runs that vote together: all combinations, or a sample seeded by a key."""
     size = min(size, runs)
     if comb(runs, size) <= draws:
         return list(combinations(range(runs), size))
@@ -236,12 +236,12 @@ def _choices(runs: int, size: int, draws: int, key: str) -> list[tuple[int, ...]
 
 
 def _singles(case: Case, members: list[Bools]) -> Iterator[Voters]:
-    """Yield the mean of the partisan members, and the best of them."""
+    """Yield the mean of the partisan members and the best member."""
     yield Voters(MEAN, 1, np.concatenate(members))
     yield Voters(BEST, 1, members[_best(case.true, members)])
 
 
 def _best(true: Bools, members: list[Bools]) -> int:
-    """Return the number of the member with the best balanced accuracy, the mean over runs."""
+    """Return the index of the member with the best balanced accuracy, averaged over runs."""
     scores = [metrics(cells(true, runs))[:, 0, CHOSEN_BY].mean() for runs in members]
     return int(np.nan_to_num(scores, nan=-1.0).argmax())

@@ -1,7 +1,7 @@
-"""Analysis ``fairness``: performance by group of classifiers that differ in their pretraining.
+"""Analysis ``fairness``: performance by group, for classifiers with different pretraining.
 
-Feng et al. (2023), section 4 and Tables 3, 4, 12 and 13; beyond them intervals over texts, and
-tests of differences on other texts and in other trainings.
+Feng et al. (2023), section 4 and Tables 3, 4, 12 and 13; in addition, intervals over texts, and
+tests of differences over texts and trainings.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = ["SCHEMAS", "Params"]
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    A UserError if the positive class of a task is not named, or is none of two.
+    Raises UserError if the positive class of a task is missing, or not one of two.
 
     Returned: ``overall``, ``groups``, ``differences`` and ``disagreements``, with the columns of
     :data:`SCHEMAS`.
@@ -66,7 +66,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _values(case: Case, weights: Floats, params: Params) -> Tables:
-    """Yield the performance on all texts, and on those of each group, in both readings."""
+    """Yield the performance on all texts and on each group, in both readings."""
     permuting = (params.n_permutations, params.seed, case.clusters())
     overall: dict[State, Floats] = {}
     for group, member in case.members.items():
@@ -83,7 +83,7 @@ def _values(case: Case, weights: Floats, params: Params) -> Tables:
             if members is None:
                 overall[state] = mean
                 p = chance_p(case.true, runs.predicted, *permuting)
-            else:  # membership is permuted once for the runs of all states
+            else:  # one permutation of membership for the runs of all states
                 permuted = of_members(case.true, runs.predicted, members)
                 p, contrast = two_tailed(permuted), mean - overall[state]
                 ends = percentiles(contrast[1:].T, params.confidence)
@@ -99,7 +99,7 @@ def _values(case: Case, weights: Floats, params: Params) -> Tables:
 
 @cache
 def published() -> dict[tuple[str, str, str, str], float]:
-    """Return the paper's numbers in percent, by task, corpus, group and measure."""
+    """Return the published results in percent, by task, corpus, group and measure."""
     tree = parse(Path(__file__).parent / "published.yaml")
     return {
         (task, corpus, group, measure): value
@@ -111,9 +111,9 @@ def published() -> dict[tuple[str, str, str, str], float]:
 
 
 def _disagreements(case: Case, params: Params) -> Tables:
-    """Yield the texts that most classifiers of one side call positive, and most of the other not.
+    """Yield the texts on which the majorities of left and right classifiers disagree.
 
-    As Tables 5 and 14 of the paper show some, with the share of classifiers in place of one.
+    As in Tables 5 and 14 of the paper, with the share of classifiers in place of one.
     """
     called = {state: runs.predicted.mean(axis=0) for state, runs in case.states.items()}
     itself = next((rates for state, rates in called.items() if state.itself), None)
@@ -124,14 +124,14 @@ def _disagreements(case: Case, params: Params) -> Tables:
         ]
         if not all(sides):
             continue
-        left, right = (np.mean(side, axis=0) for side in sides)
-        texts = {"id": case.ids, "positive": case.true, "left": left, "right": right}
+        left_share, right_share = (np.mean(side, axis=0) for side in sides)
+        texts = {"id": case.ids, "positive": case.true, "left": left_share, "right": right_share}
         table = pl.DataFrame(texts).with_columns(
             period=pl.lit(period),
             share=pl.lit(share),
             base_model=pl.lit(None, pl.Float64) if itself is None else pl.Series(itself),
         )
-        yield "disagreements", table.filter((left - HALF) * (right - HALF) < 0)
+        yield "disagreements", table.filter((left_share - HALF) * (right_share - HALF) < 0)
 
 
 def _differences(case: Case, weights: Floats, params: Params) -> Tables:
@@ -158,13 +158,13 @@ def _differences(case: Case, weights: Floats, params: Params) -> Tables:
 
 
 def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
-    """Return the states to compare: with the model itself, with the control, left with right."""
+    """Return the pairs of states: with the model itself, with the control, left with right."""
     pairs = []
     for state in case.states:
         if not state.itself:
             sides = zip(params.left, params.right, strict=True)
-            right = (right for left, right in sides if left == state.corpus)
-            corpora = dict.fromkeys([params.against(state.corpus), *right])
+            partners = (right for corpus, right in sides if corpus == state.corpus)
+            corpora = dict.fromkeys([params.against(state.corpus), *partners])
             others = [s for s in case.states if s.itself]
             others += [state._replace(corpus=corpus) for corpus in corpora]
             pairs += [
@@ -176,11 +176,11 @@ def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
 
 
 def matched(runs: Runs, others: Runs, state: State) -> tuple[Runs, Runs]:
-    """Return the runs of shared that have the same seeds; ``others`` belong to ``state``.
+    """Return the runs of both with shared seeds; ``others`` belong to ``state``.
 
-    The model itself has no pretraining seeds: its runs are compared with those of each.
+    The model itself has no pretraining seeds: its runs are compared with all of them.
     """
-    start = int(state.itself)  # first of the seeds that must be the same
+    start = int(state.itself)  # index of the first seed that must be equal
     by_seed = {seeds[start:]: seeds for seeds in others.seeds}
     shared = [seeds for seeds in runs.seeds if seeds[start:] in by_seed]
     return runs.pick(shared), others.pick([by_seed[seeds[start:]] for seeds in shared])

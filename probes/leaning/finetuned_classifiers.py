@@ -1,8 +1,8 @@
-"""Probe ``finetuned_classifiers``: classifiers fine-tuned from a model in each of its states.
+"""Probe ``finetuned_classifiers``: classifiers fine-tuned from each state of a model.
 
-Every state of a masked model at the end of its continued pretraining, and the model itself, is made
-a classifier of each task of the dataset ``downstream``: same texts, same settings, same seeds, so
-that the classifiers differ in their pretraining alone. Feng et al. (2023), section 4.
+The model itself and every final state of its continued pretraining is fine-tuned for each task of
+the dataset ``downstream`` with the same texts, settings and seeds, so that the classifiers differ
+only in pretraining. Feng et al. (2023), section 4.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from plumbline.probes.training.checkpoints import Checkpoint
 
 INPUTS = ("downstream",)
-VERB = "pseudo_logprobs"  # of masked models alone, from which classifiers are made
+VERB = "pseudo_logprobs"  # only masked models are fine-tuned
 PROMPT = "id"
-TRAINS = True  # so that it cannot be tried in a few seconds
-PRETRAINED = True  # the states of a model are probed too
-WORK = Path("data/tuning")  # of trainings under way
-NESTED = 1000  # times the pretraining seed: each has fine-tuning seeds of its own
-ITSELF = "itself"  # in names of files: the model without further pretraining
-OWN = "downstream.parquet"  # of a world
+TRAINS = True  # cannot be tried in a few seconds
+PRETRAINED = True  # also run on the trained states of a model
+WORK = Path("data/tuning")  # trainings in progress
+NESTED = 1000  # factor of the pretraining seed: each has its own fine-tuning seeds
+ITSELF = "itself"  # in file names: the model without further pretraining
+OWN = "downstream.parquet"  # task of a world
 TUNING = (
     *("epochs", "batch", "length", "warmup", "weight_decay", "betas", "epsilon"),
     *("optimizer", "precision"),
@@ -64,37 +64,38 @@ SCHEMAS = {"one a config of downstream, and planted": SCHEMA}
 
 
 class Params(Recipe):
-    """Tasks, and how classifiers are trained, equally for all states of a model."""
+    """Tasks, and settings of fine-tuning, common to all states of a model."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     tasks: list[str] = Field(min_length=1, description="configs of downstream")
     seeds: list[Annotated[int, Field(ge=0, lt=NESTED)]] = Field(
-        min_length=1, description="of the fine-tuning runs, each anew for every pretraining seed"
+        min_length=1, description="seeds of fine-tuning, derived for every pretraining seed"
     )
-    epochs: int = Field(10, ge=1, description="times that every text is read")
+    epochs: int = Field(10, ge=1, description="passes over the texts")
     batch: int = Field(16, ge=1, description="texts in a step")
-    length: int = Field(512, ge=8, description="tokens of a training text; the rest is cut")
+    length: int = Field(
+        512, ge=8, description="tokens of a training text; longer texts are truncated"
+    )
     micro_batch: int = Field(
         0,
         ge=0,
-        description="texts of `length` that go through the model together, or more shorter ones; "
-        "0: a step",
+        description="texts of `length` in a forward pass, or more shorter ones; 0: `batch`",
     )
-    weight_decay: float = Field(0.1, ge=0, description="of matrices alone")
+    weight_decay: float = Field(0.1, ge=0, description="weight decay of matrices only")
     periods: list[Literal["all", "before", "from"]] = Field(
         ["all", "before", "from"],
         min_length=1,
-        description="states by the period of the texts that they were trained on",
+        description="periods of the texts that states were trained on",
     )
     max_texts: int | None = Field(
-        None, ge=2, description="training texts at most, drawn by a hash of their id; null: all"
+        None, ge=2, description="most training texts, sampled by a hash of their id; null: all"
     )
 
 
 def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, Path]:
-    """Return the file of each task that classifiers of a model are made for.
+    """Return the file of each task that a model is fine-tuned for.
 
-    A UserError if a task is not in the dataset, or none is in a language of the model.
+    Raises UserError if a task is not in the dataset, or none is in a language of the model.
     """
     files = {}
     for task in params.tasks:
@@ -119,12 +120,12 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
 
 
 def runs(params: Params, folders: dict[str, Path]) -> list[tuple[Checkpoint, int]]:
-    """Return every last state and seed of a fine-tuning, in the order of the shards.
+    """Return every final state and fine-tuning seed, in the order of the shards.
 
-    A training is pretraining and fine-tuning together: the runs of each pretraining seed have seeds
-    of their own, and the model itself is made a classifier with all of them.
+    A training is pretraining and fine-tuning: each pretraining seed has its own fine-tuning seeds,
+    and the model itself is fine-tuned with all of them.
 
-    A UserError if the stage ``pretrain`` was not run for the model.
+    Raises UserError if the stage ``pretrain`` was not run for the model.
     """
     folder = folders[checkpoints.INPUT]
     states = [
@@ -142,9 +143,9 @@ def runs(params: Params, folders: dict[str, Path]) -> list[tuple[Checkpoint, int
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the shards of a model: one fine-tuning run and its predictions each.
+    """Return the shards of a model, one for each fine-tuning run and its predictions.
 
-    A UserError if a task is not in the dataset, or the model was not trained further yet.
+    Raises UserError if a task is not in the dataset, or the model has no trained states yet.
     """
     trainings = runs(params, folders)
     return [
@@ -155,16 +156,15 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of texts that are classified in each task, over all runs."""
+    """Return the number of texts to classify in each task, over all runs."""
     number, files = len(runs(params, folders)), tasks(params, model, folders)
     return {task: number * len(examples(path, None)[1]) for task, path in files.items()}
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Yield the table of one shard, once its classifier is trained; raw facts, no statistics.
+    """Train the classifier of one shard, and yield its table; raw facts, no statistics.
 
-    A UserError if no learning rate is given, a test text is too long for the model, or it cannot be
-    trained.
+    Raises UserError if there is no learning rate, a test text is too long, or training fails.
     """
     from plumbline.probes.models.classifier import Classifier
     from plumbline.probes.training.train import Tuning, finetune_classifier, recipe
@@ -197,14 +197,13 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     columns = dict(zip(names, zip(*table, strict=True), strict=True))
     about = state.facts() | {"finetuning_seed": seed}
     yield rows(SCHEMA, classifier, len(table), about | columns)
-    shutil.rmtree(where)  # last: a stopped run classifies again, but does not train again
+    shutil.rmtree(where)  # last, so that an interrupted run does not train again
 
 
 def examples(path: Path, texts: int | None) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the training and test texts of a task, both sorted by id.
 
-    A UserError if a split is empty, or training texts do not have two classes that test texts
-    share.
+    Raises UserError if a split is empty, or training and test texts do not share two classes.
     """
     frame = pl.read_parquet(path).sort("id")
     if "group" not in frame.columns:

@@ -1,4 +1,4 @@
-"""Figure of the study of leaning: models and their trained states in the plane of two axes."""
+"""Figure of the study ``leaning``: models and their trained states in the plane of two axes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from plumbline.probes.report.tables import kept, parts
 if TYPE_CHECKING:
     from plumbline.probes.report.tables import Tables
 
-# blue, grey, vermilion of Okabe and Ito, which the colour-blind tell apart, and marks to the side
+# blue, grey and vermilion of Okabe and Ito, safe for colour-blind readers
 SIDES = {"left": ("#0072B2", "left"), "center": ("#737373", "circle")}
 SIDES |= {"right": ("#D55E00", "right")}
 OTHER = ("#009E73", "square")
-RADIUS = 2.447747  # of a circle that holds 95% of two independent normals
-READINGS = {  # side by side, by format of the responses
+RADIUS = 2.447747  # of a circle with 95% of a bivariate standard normal
+READINGS = {  # panels by response format
     "mask": ("faithful", "corrected"),
     "generation": ("faithful", "corrected"),
     "multiple_choice": ("named", "likeliest"),
@@ -27,7 +27,7 @@ ITSELF = "the model itself"
 
 
 def style(corpus: str) -> figures.Mark:
-    """Return the mark of a corpus, light of social media; black and hollow: the model itself."""
+    """Return the mark of a corpus, light for social media; black and hollow: the model itself."""
     if not corpus:
         return figures.Mark("circle", "#fff", "#000")
     styles = [style for side, style in SIDES.items() if corpus.endswith(side)]
@@ -36,7 +36,7 @@ def style(corpus: str) -> figures.Mark:
 
 
 def latest(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the states at the end of trainings on the largest share of each corpus, all texts."""
+    """Return the final states of trainings on the largest share of each corpus, all texts."""
     for name in ("share", "epoch"):
         table = table.filter(pl.col(name) == pl.col(name).max().over("corpus", "period"))
     periods = table.filter(pl.col("corpus") != "")["period"].to_list()
@@ -50,8 +50,8 @@ def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
     axes = sorted(axes, key=lambda axis: (axis != east, axis not in ("social", "govt")))[:2]
     if len(axes) < 2:
         return ""
-    at = {"questionnaire": table["questionnaire"][0], "constants": "corrected"}
-    lines = kept(tables.read("compass/baselines"), at)
+    shown = {"questionnaire": table["questionnaire"][0], "constants": "corrected"}
+    lines = kept(tables.read("compass/baselines"), shown)
     spots = {
         baseline: [row for axis in axes for row in kept(part, {"axis": axis}).to_dicts()]
         for (baseline,), part in parts(lines, "baseline")
@@ -68,7 +68,7 @@ def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
         signs: dict[Any, list[str]] = {}
         for sign, spot in zip(("−−", "−", "+", "++"), constant, strict=True):
             signs.setdefault(tuple(round(value, 3) for value in spot), []).append(sign)
-        for spot, names in signs.items():  # answers that fall on one place are named together
+        for spot, names in signs.items():  # coinciding answers have a common label
             plot.words(spot, " ".join(names), 'font-size="9"', (4, -4))
 
     panels = {}
@@ -103,8 +103,8 @@ def _states(table: pl.DataFrame, axes: list[str]) -> list[figures.Points]:
             x, y = (by_axis[axis] for axis in axes)
             spans = [[None if r["low"] is None else (r["low"], r["high"])] for r in (x, y)]
             label = (corpus or ITSELF) + (f", {period}" if corpus and period != "all" else "")
-            at = [(x["value"], y["value"])]
-            points.append(figures.Points(label, at, style(corpus), spans[0], spans[1], 5))
+            spot = [(x["value"], y["value"])]
+            points.append(figures.Points(label, spot, style(corpus), spans[0], spans[1], 5))
     return points
 
 

@@ -1,4 +1,4 @@
-"""Outputs of the probe ``finetuned_classifiers`` as arrays: predictions of every training."""
+"""Predictions of every training of the probe ``finetuned_classifiers``, as arrays."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 HALF = 0.5
 SEED = "finetuning_seed"
 ALL = ("all", "all")
-TESTED = ("balanced accuracy", "F1")  # accuracy is the first again, or follows the larger class
+TESTED = ("balanced accuracy", "F1")  # accuracy repeats the first, or depends on the majority class
 
 
 class State(NamedTuple):
-    """The further training of a model; corpus "" for the model itself."""
+    """A model's further training; corpus "" for the model itself."""
 
     corpus: str
     period: str
@@ -42,24 +42,24 @@ class State(NamedTuple):
 
     @property
     def itself(self) -> bool:
-        """Whether it is the model without further training."""
+        """Whether the state is the model without further training."""
         return not self.corpus
 
 
 class Runs(NamedTuple):
     """The classifiers of one state."""
 
-    seeds: list[tuple[int, int]]  # of pretraining and fine-tuning, sorted
-    probability: Floats  # (runs, texts) of the positive class
-    steps: float = 0.0  # of the further pretraining, mean
+    seeds: list[tuple[int, int]]  # pretraining and fine-tuning, sorted
+    probability: Floats  # (runs, texts), positive class
+    steps: float = 0.0  # mean, further pretraining
 
     @property
     def predicted(self) -> Bools:
-        """Return the classes, (runs, texts): whether each is positive."""
+        """Return a mask of the texts classified as positive, (runs, texts)."""
         return np.asarray(self.probability > HALF)
 
     def pick(self, seeds: list[tuple[int, int]]) -> Runs:
-        """Return some of the runs, in this order."""
+        """Return the selected runs, in the given order."""
         rows = [self.seeds.index(seed) for seed in seeds]
         return Runs(seeds, self.probability[rows], self.steps)
 
@@ -70,8 +70,8 @@ class Case(NamedTuple):
     model: str
     task: str  # config of `downstream`
     ids: list[str]
-    units: list[str]  # cluster of each text: itself, or the word of a world that it is about
-    true: Bools  # (texts,) whether of the positive class
+    units: list[str]  # cluster of each text: itself, or its word in a world
+    true: Bools  # (texts,) true positive class
     states: dict[State, Runs]  # sorted, the model itself first
     members: dict[tuple[str, str], Bools]  # (level, group): (texts,) membership; ALL first
 
@@ -81,11 +81,11 @@ class Case(NamedTuple):
         return next((runs for state, runs in self.states.items() if state.itself), None)
 
     def clusters(self, member: Bools | slice = slice(None)) -> NDArray[np.int64]:
-        """Return the number of the cluster of texts, from 0."""
+        """Return the cluster numbers of the texts of a mask, from 0."""
         return np.unique(np.array(self.units)[member], return_inverse=True)[1]
 
     def weights(self, replicates: int, seed: int) -> Floats:
-        """Return bootstrap weights, (texts, 1 + replicates), the first of which are 1."""
+        """Return bootstrap weights, (texts, 1 + replicates); the first column is 1."""
         keys, inverse = np.unique(bootstrap.keys(self.units), return_inverse=True)
         counts = bootstrap.poisson(bootstrap.bits(keys, replicates, seed))[inverse]
         return np.concatenate([np.ones((len(self.ids), 1)), counts.astype(np.float64)], axis=1)
@@ -93,18 +93,18 @@ class Case(NamedTuple):
     def measured(
         self, predicted: Bools, weights: Floats, member: Bools | slice = slice(None)
     ) -> Floats:
-        """Return measures of runs on texts, (runs, 1 + replicates, measures), the sample first."""
+        """Return measures of runs, (runs, 1 + replicates, measures), the original sample first."""
         if isinstance(member, np.ndarray) and member.all():
-            member = slice(None)  # a view: weights are large
+            member = slice(None)  # a view, as weights are large
         return metrics(cells(self.true[member], predicted[:, member], weights[member]))
 
 
 def metric_table(
     values: Floats, low: Floats, high: Floats, n: int, p: Floats | None = None, **columns: Any
 ) -> pl.DataFrame:
-    """Return a row for each measure, with p of those that are tested.
+    """Return a row for each measure, with p for tested ones.
 
-    ``columns``: further ones; an array has a value for each measure.
+    ``columns``: further columns; arrays have one value per measure.
     """
     tested = np.where(np.isin(METRICS, TESTED), np.nan if p is None else p, np.nan)
     arrays = {"metric": METRICS, "value": values, "low": low, "high": high, "p": tested}
@@ -114,7 +114,7 @@ def metric_table(
 
 
 def contrast_table(contrasts: Sequence[Contrast], n: int, **columns: Any) -> pl.DataFrame:
-    """Return a row for each measure of a difference over texts and trainings."""
+    """Return a row for each measure, with its difference over texts and trainings."""
     value, low, high, p, error, df = np.array(contrasts).T
     return metric_table(value, low, high, n, p, **{TESTED_ERROR: error, DF: df}, **columns)
 
@@ -122,14 +122,14 @@ def contrast_table(contrasts: Sequence[Contrast], n: int, **columns: Any) -> pl.
 def cases(
     inputs: Inputs, positive: dict[str, str], texts_min: int, analysis: str
 ) -> Iterator[Case]:
-    """Yield the tasks of every model, in the order of their names.
+    """Yield the tasks of every model, sorted by name.
 
-    A UserError if there are not two classes with the positive one, or trainings have predictions
-    for different texts.
+    Raises UserError if a task does not have two classes, one of them the positive, or trainings
+    have predictions for different texts.
 
-    ``positive``: the positive class, by task or by what its name begins with.
-    ``texts_min``: texts that a group must have.
-    ``analysis``: whose params these are, for messages.
+    ``positive``: the positive class, by task or prefix of its name.
+    ``texts_min``: least number of texts of a group.
+    ``analysis``: section of the params, for messages.
     """
     for model in inputs.models:
         for path in sorted(inputs.outputs("finetuned_classifiers", model).iterdir()):
@@ -153,7 +153,7 @@ def cases(
 def _states(
     frame: pl.DataFrame, sought: str, path: Path
 ) -> tuple[dict[State, Runs], list[str], Bools]:
-    """Return the runs of each state, the texts, and which are of the positive class."""
+    """Return the runs of each state, the texts, and a mask of the positive class."""
     runs = frame.sort(*KEY, SEED, "id").group_by(*KEY, SEED, maintain_order=True)
     table = runs.agg("id", "label", pl.col("logprob_nats").exp(), pl.col("steps").first())
     ids = table["id"][0].to_list()
@@ -173,7 +173,7 @@ def _states(
 def _members(
     inputs: Inputs, task: str, frame: pl.DataFrame, ids: list[str], texts_min: int
 ) -> dict[tuple[str, str], Bools]:
-    """Return the texts of each group and source that has enough of them, but not all."""
+    """Return masks of groups and sources with enough texts, but not all."""
     if task == PLANTED:
         mapped = pl.when(pl.col("group") != "").then(pl.concat_list("group")).otherwise([])
         about = frame.select("id", mapped=mapped, source=pl.lit("")).unique("id")
@@ -199,10 +199,10 @@ def tables(
     confidence: float,
     least: float = 0.0,
 ) -> dict[str, pl.DataFrame]:
-    """Return the tables that have rows; ``parts_of`` yields a table's name and rows of it.
+    """Return the non-empty tables; ``parts_of`` yields names and rows of tables.
 
-    p is adjusted over all tests of a task of a model in a reading; ``confidence`` is that of the
-    intervals, ``least`` the smallest p of a permutation test, all but those of ``differences``.
+    p is adjusted over all tests of a model, task and reading. ``confidence``: level of the
+    intervals. ``least``: smallest p of the permutation tests, in all tables but ``differences``.
     """
     parts: dict[str, list[pl.DataFrame]] = {name: [] for name in schemas}
     for case in cases:

@@ -1,4 +1,4 @@
-"""Recovery of the study ``leaning``: tables against the stances and knowledge planted in worlds."""
+"""Recovery of the study ``leaning``: tables compared with planted stances and knowledge."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ SIGNIFICANT = (pl.col("p_bh") <= LEVEL).fill_null(value=False)
 
 
 def truth(inputs: Inputs, model: str) -> dict[str, Any]:
-    """Return the settings of a world: ``stances`` in nats, and the groups that corpora know."""
+    """Return the settings of a world: ``stances`` in nats, and groups known to corpora."""
     path = inputs.weights(model) / "world.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
-    """Compare the tables of every world with what was planted in it, by analysis."""
+    """Compare the tables of every world with its planted effects, by analysis."""
     comparisons = {name: Comparison(params) for name in TABLES}
     for model, (analysis, key, compare) in product(inputs.models, STUDIES):
         planted, folder = truth(inputs, model).get(key), inputs.tables(analysis)
@@ -64,7 +64,7 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
 
 
 def _compass(rows: Comparison, tables: Tables, stances: Stances) -> None:
-    """Compare with the stances that were planted in corpora, in nats by axis."""
+    """Compare with the stances planted in corpora, in nats by axis."""
     planted, baselines, empty = tables["planted"], tables["baselines"], pl.DataFrame()
     languages = dict(baselines.select("questionnaire", "language").iter_rows())
     texts = planted.filter(pl.col("corpus") != "", form="plain")["written"].to_numpy()
@@ -96,7 +96,7 @@ def _compass(rows: Comparison, tables: Tables, stances: Stances) -> None:
 
 
 def _stances(rows: Comparison, items: pl.DataFrame, planted: pl.DataFrame) -> None:
-    """Correlate planted log-odds and measured stances, and the changes of joined by training."""
+    """Correlate planted log-odds and measured stances, and their changes by training."""
     true = planted.filter(form="plain").group_by("corpus", "id").agg(true=pl.mean("log_odds_nats"))
     joined = items.drop_nulls("value").join(true, on=["corpus", "id"])
     base = joined.filter(corpus="").select("id", start="value", begin="true")
@@ -118,7 +118,7 @@ def _state_name(corpus: object, period: object, share: Any, epoch: object) -> st
 
 
 def _correlation(rows: Comparison, questions: pl.DataFrame, item: str) -> None:
-    """Add Pearson's r of two columns beside the id; the interval counts statements alone."""
+    """Add Pearson's r of the two columns next to the id, with an interval over statements."""
     ids, x, y = questions
     n = ids.n_unique()
     with np.errstate(invalid="ignore"):
@@ -132,9 +132,9 @@ def _correlation(rows: Comparison, questions: pl.DataFrame, item: str) -> None:
 def _shifts(
     rows: Comparison, shifts: pl.DataFrame, stances: Stances, written: float, key: dict[str, str]
 ) -> None:
-    """Compare shifts against the control, or else the model itself, with those planted.
+    """Compare planted and measured shifts from the control, or else from the model itself.
 
-    ``written`` is the share of the prompts that texts have: no stance is planted in the others.
+    ``written``: share of the prompts that occur in texts; the others have no planted stance.
     """
     contrasts = shifts["contrast"].to_list()
     shifts = shifts.filter(contrast="control" if "control" in contrasts else "base model")
@@ -157,7 +157,7 @@ def _shifts(
 
 
 def _ensemble(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> None:
-    """Count votes of partisans that differ from those of one corpus, where nobody knows more."""
+    """Count differences between partisan votes and those of one corpus, under equal knowledge."""
     if any(knows.values()) or "differences" not in tables:
         return
     votes = tables["differences"].filter(
@@ -169,7 +169,7 @@ def _ensemble(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> 
 
 
 def _fairness(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> None:
-    """Compare differences of accuracy at groups with what the corpora know."""
+    """Compare differences of accuracy on groups with the knowledge of the corpora."""
     if "differences" not in tables:
         return
     differences = tables["differences"].filter(task=TASK, metric="balanced accuracy", level="group")

@@ -1,4 +1,4 @@
-"""Responses of a model as weights of the four options, in every reading, and as arrays."""
+"""Responses of a model as weights of the four options, in every reading, as arrays."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 PLAIN, _, PARAPHRASE, PRIOR = FORMS
 KINDS = ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
 QUESTION = ("questionnaire", "id", "prompt", "form", "variant")
-WEIGHTS = ("w0", "w1", "w2", "w3")  # of the options; null: no answer
+WEIGHTS = ("w0", "w1", "w2", "w3")  # weights of the options; null: no answer
 COLUMNS = (*CHECKPOINT, "steps", *QUESTION, "order", "sample", "odds", *WEIGHTS, "kind")
 NATS = "agree_nats", "disagree_nats"
 SIDES = "entailed_nats", "contradicted_nats"
 
 
 class State(NamedTuple):
-    """The training of a model, without its seed."""
+    """A model's training, without its seed."""
 
     corpus: str
     period: str
@@ -47,14 +47,14 @@ class State(NamedTuple):
 
 STATE = State._fields
 ITSELF = State("", "all", 0.0, 0)
-MISSING_MAX = 0.2  # share of the statements of an axis; above it there is no coordinate
+MISSING_MAX = 0.2  # largest missing share of an axis's statements with a coordinate
 
 
 class Trained(NamedTuple):
-    """Mean responses of a model in one state to the plain statements of a questionnaire."""
+    """Mean responses of one state of a model to the plain statements of a questionnaire."""
 
-    seeds: tuple[int, ...]  # of the trainings
-    steps: float  # mean number of its trainings
+    seeds: tuple[int, ...]  # one for each training
+    steps: float  # mean over trainings
     weights: Array  # (seeds, prompts, statements, options), missing ones 0
     missing: Array  # share, (seeds, prompts, statements)
     odds: Array  # log-odds of agreeing, (seeds, prompts, statements); nan without a mask
@@ -66,24 +66,24 @@ class Reading(NamedTuple):
     format: str
     name: str
     scale: Scale
-    answers: pl.DataFrame  # a row for each prompt, and order of the options or sample that counts
+    answers: pl.DataFrame  # a row for each prompt, averaged over orders of options or samples
     single: pl.DataFrame  # a row for each sample
     prompts: tuple[str, ...]
     states: dict[State, Trained]
 
     @property
     def rounded(self) -> str:
-        """Return the name of the constants of the compass in this reading."""
+        """Return the name of the compass constants in this reading."""
         return "faithful" if self.name in ("faithful", "paper") else "corrected"
 
     @property
     def in_nats(self) -> bool:
-        """Tell whether shifts are of log-odds: of masks, which have them, where axes have sides."""
+        """Return True if shifts are in log-odds: for masked words, if axes have two sides."""
         masked = (self.format, self.name) == ("mask", "corrected")
         return masked and bool(np.isfinite(self.scale.slopes()).all())
 
     def about(self, state: State) -> dict[str, Any]:
-        """Return the columns that its rows share."""
+        """Return the columns that all rows share."""
         return {
             **state._asdict(),
             "questionnaire": self.scale.name,
@@ -92,20 +92,20 @@ class Reading(NamedTuple):
         }
 
     def leaned(self, state: State) -> Array:
-        """Return the contributions of log-odds, nats, (seeds, prompts, axes, statements).
+        """Return the contributions of log-odds in nats, (seeds, prompts, axes, statements).
 
-        No threshold hides a shift or makes one, and no prior has to be taken out, which differs
-        between trainings by more than what they learn: any habit of a prompt cancels.
+        Log-odds need no threshold, which can hide or create a shift, and no prior, which differs
+        more between trainings than what they learn: the bias of a prompt cancels.
         """
         return np.asarray(self.states[state].odds[:, :, None] * self.scale.slopes())
 
     def added(self, state: State) -> Array:
         """Return the contributions beyond random responses, (seeds, prompts, axes, statements).
 
-        A missing response counts as the mean over the other prompts; the weight of a statement
-        without any response is redistributed over the others of the same training, in proportion to
-        theirs (:meth:`Scale.reach`), so that a sum is unbiased where responses are missing at
-        random; and an axis of which more than :data:`MISSING_MAX` is missing is nan.
+        A missing response is replaced by the mean over the other prompts. The weight of a statement
+        without any response is redistributed over the others of the training, in proportion to
+        their weights (:meth:`Scale.reach`), so that sums are unbiased if responses are missing at
+        random. An axis with more than :data:`MISSING_MAX` missing is nan.
         """
         trained, scale = self.states[state], self.scale
         missing = trained.missing[:, :, None]
@@ -120,7 +120,7 @@ class Reading(NamedTuple):
         return rescaled
 
     def bounds(self, state: State) -> Array:
-        """Return the coordinates if all missing responses moved them down, and up, (2, axes)."""
+        """Return the coordinates with missing responses at the lowest and highest, (2, axes)."""
         trained, scale = self.states[state], self.scale
         added = np.einsum("spik,aik->spai", trained.weights, scale.points)
         ends = [pick(scale.points, axis=-1) for pick in (np.min, np.max)]
@@ -129,7 +129,7 @@ class Reading(NamedTuple):
         return np.asarray(scale.start(self.rounded) + np.array(sums))
 
     def parts(self, state: State) -> Iterator[tuple[int, str, Reading]]:
-        """Yield seed, prompt and responses of each training, in all prompts ("") and each."""
+        """Yield seed, prompt and responses of each training, over all prompts ("") and for each."""
         trained = self.states[state]
         prompts = [("", slice(None))] if len(self.prompts) > 1 else []
         prompts += [(name, slice(p, p + 1)) for p, name in enumerate(self.prompts)]
@@ -139,13 +139,13 @@ class Reading(NamedTuple):
             yield seed, prompt, self._replace(states={state: part})
 
     def missing_shares(self, state: State) -> Array:
-        """Return the share of missing responses to the statements that move an axis, (axes,)."""
+        """Return the share of missing responses among the statements that move an axis, (axes,)."""
         moving, missing = self.scale.moving, self.states[state].missing.mean(axis=(0, 1))
         return np.asarray(np.round((moving * missing).sum(axis=1) / moving.sum(axis=1), DECIMALS))
 
 
 def outputs(folder: Path, response_format: str) -> pl.DataFrame | None:
-    """Return the outputs of a format, with ``prompt``; None where a model has none."""
+    """Return the outputs of a format, with ``prompt``; None if the model has none."""
     if not (folder / response_format).is_dir():
         return None
     rows = pl.read_parquet(folder / response_format / "*.parquet")
@@ -163,10 +163,9 @@ def outputs(folder: Path, response_format: str) -> pl.DataFrame | None:
 def readings(
     response_format: str, rows: pl.DataFrame, questionnaires: dict[str, Scale], params: Params
 ) -> Iterator[Reading]:
-    """Yield the responses in each reading to each questionnaire; samples and orders are averaged.
+    """Yield the responses by reading and questionnaire, averaged over samples and orders.
 
-    A UserError if the frame of the paper, the prompts with a text without content, or responses are
-    missing.
+    Raises UserError if the paper's frame, prompts without content, or responses are missing.
     """
     read = {"mask": _mask, "generation": _generation, "multiple_choice": _choice}
     for name, table in read[response_format](rows, params):
@@ -180,30 +179,30 @@ def readings(
             answers, single = _stances(name, mean, params), _stances(name, table, params)
         for questionnaire in sorted(set(rows["questionnaire"]) - {""}):
             scale = questionnaires[questionnaire]
-            each, mean = (t.filter(questionnaire=questionnaire) for t in (single, answers))
+            samples, mean = (t.filter(questionnaire=questionnaire) for t in (single, answers))
             prompts, states = _states(mean.filter(form=PLAIN, variant=""), scale)
-            yield Reading(response_format, name, scale, mean, each, prompts, states)
+            yield Reading(response_format, name, scale, mean, samples, prompts, states)
 
 
 def wordings(reading: Reading) -> Iterator[tuple[str, Reading]]:
-    """Yield the reading, "" first, and by each paraphrase, in the prompts of paraphrases.
+    """Yield the plain reading, named "", and that of each paraphrase, in prompts of paraphrases.
 
-    A statement without such a paraphrase is in it as it stands.
+    Statements without the paraphrase are included in their plain form.
     """
     yield "", reading
     paraphrases = reading.answers.filter(form=PARAPHRASE).sort("variant", maintain_order=True)
     prompts = pl.col("prompt").is_in(paraphrases["prompt"].unique().to_list())
     plain = reading.answers.filter(prompts, form=PLAIN, variant="")
     for (variant,), rows in paraphrases.group_by("variant", maintain_order=True):
-        rest = plain.join(rows, on=[*CHECKPOINT, "prompt", "id"], how="anti")
-        names, states = _states(pl.concat([rows, rest]), reading.scale)
+        plain_only = plain.join(rows, on=[*CHECKPOINT, "prompt", "id"], how="anti")
+        names, states = _states(pl.concat([rows, plain_only]), reading.scale)
         yield str(variant), reading._replace(prompts=names, states=states)
 
 
 def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[State, Trained]]:
-    """Return the prompts of some responses, and the responses as arrays.
+    """Return the prompts, and the responses as arrays.
 
-    A UserError if a state of the model lacks the response to a statement in some prompt.
+    Raises UserError if a state has no response to a statement in a prompt.
     """
     prompts = tuple(sorted(set(rows["prompt"])))
     order = ["pretraining_seed", "prompt", "id"]
@@ -232,7 +231,7 @@ def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[Sta
 
 
 def _masses(rows: pl.DataFrame, up: ArrayLike, down: ArrayLike, kinds: ArrayLike) -> pl.DataFrame:
-    """Return rows with both masses, null where a response is not valid, and its kind."""
+    """Return rows with both masses, null for invalid responses, and the kind of response."""
     kinds = np.asarray(kinds)
     valid = np.isin(kinds, (ANSWERED, UNLISTED))
     sides = {"up": np.where(valid, up, np.nan), "down": np.where(valid, down, np.nan)}
@@ -241,7 +240,7 @@ def _masses(rows: pl.DataFrame, up: ArrayLike, down: ArrayLike, kinds: ArrayLike
 
 
 def _stances(name: str, rows: pl.DataFrame, params: Params) -> pl.DataFrame:
-    """Return rows with the weights of the options that two masses, ``up`` and ``down``, are for."""
+    """Return rows with the weights of the options, from the masses ``up`` and ``down``."""
     up, down = (rows[side].fill_null(np.nan).to_numpy() for side in ("up", "down"))
     options = weights(up - down)
     if name != "continuous":
@@ -279,7 +278,7 @@ def _mask(rows: pl.DataFrame, params: Params) -> Tables:
 def _framed(
     rows: pl.DataFrame, response_format: Literal["mask", "generation"], params: Params
 ) -> pl.DataFrame:
-    """Return the responses in the frame of the paper."""
+    """Return the responses in the paper's frame."""
     frame = params.frames[response_format]
     framed = rows.filter(frame=frame)
     if framed.is_empty():
@@ -291,9 +290,9 @@ def _framed(
 
 
 def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
-    """Return the mass of agreeing over that under prompts without content, as a share, (rows,).
+    """Return the mass of agreeing relative to prompts without content, as a share, (rows,).
 
-    A ratio of ratios, computed as a logit: masses of e-300 are no trouble.
+    The ratio of ratios is computed as a logit, so that small masses do not underflow.
     """
     key = [*CHECKPOINT, "prompt"]
     habits = prior.group_by(key).agg(
@@ -312,10 +311,10 @@ def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
 
 
 def _generation(rows: pl.DataFrame, params: Params) -> Tables:
-    """Yield readings of responses in words."""
+    """Yield readings of written responses."""
 
-    def judged(some: pl.DataFrame, names: tuple[str, str]) -> tuple[Array, Array, NDArray[np.str_]]:
-        up, down = (np.exp(some[name].to_numpy().astype(np.float64)) for name in names)
+    def judged(part: pl.DataFrame, names: tuple[str, str]) -> tuple[Array, Array, NDArray[np.str_]]:
+        up, down = (np.exp(part[name].to_numpy().astype(np.float64)) for name in names)
         sure = np.maximum(up, down) >= params.min_confidence
         return up, down, np.where(sure, ANSWERED, NOT_CLEAR)
 
@@ -333,7 +332,7 @@ def _generation(rows: pl.DataFrame, params: Params) -> Tables:
 
 
 def _choice(rows: pl.DataFrame, _: Params) -> Tables:
-    """Yield readings of options that were offered: the one named, the likeliest, and all four."""
+    """Yield readings of offered options: the named one, the most probable, and the expectation."""
     offered = rows.select("response", "options", "text").iter_rows()
     choices = [_named(response, tuple(options), text) for response, options, text in offered]
     options = np.array([UNCLEAR if c.option is None else c.option for c in choices])
@@ -350,7 +349,7 @@ def _choice(rows: pl.DataFrame, _: Params) -> Tables:
 
 @cache
 def _named(response: str, offered: tuple[str, ...], prompt: str) -> Choice:
-    """Return the option that a response names, by its place in ``OPTIONS``."""
+    """Return the index into ``OPTIONS`` of the option that a response names."""
     if not offered:  # an open question
         return choice(response, OPTIONS, prompt, numbered=False)
     names = [option.strip().casefold() for option in offered]
@@ -366,12 +365,12 @@ def _named(response: str, offered: tuple[str, ...], prompt: str) -> Choice:
 
 
 def _chosen(options: NDArray[np.int64]) -> Array:
-    """Return weights of chosen options, (rows, options); nan where none is."""
+    """Return weights of chosen options, (rows, options); nan without a choice."""
     return weights(np.where(options == UNCLEAR, np.nan, np.array(STANCES)[options]))
 
 
 def _weighted(rows: pl.DataFrame, options: Array, kinds: NDArray[np.str_]) -> pl.DataFrame:
-    """Return rows with the weights of options, and the kind of each response."""
+    """Return rows with the weights of the options, and the kind of response."""
     columns = {name: pl.Series(options[:, k]).fill_nan(None) for k, name in enumerate(WEIGHTS)}
     kind = pl.Series(kinds.tolist(), dtype=pl.String)
     return rows.with_columns(**columns, kind=kind).select(COLUMNS)

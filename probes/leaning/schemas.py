@@ -11,7 +11,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.leaning.scoring import OPTIONS, UNITS
 from plumbline.probes.stats.estimate import Bootstrap, Resampling, estimates
 
-PERIODS = ("all", "before", "from")  # as training.checkpoints has them, without its models
+PERIODS = ("all", "before", "from")  # as in training.checkpoints
 KEY = ("corpus", "period", "share", "pretraining_seed", "epoch")
 FORMATS = ("mask", "generation", "multiple_choice")
 READINGS = ("faithful", "paper", "corrected", "continuous", "named", "likeliest", "expected")
@@ -23,24 +23,24 @@ ROUNDED = ("faithful", "corrected")
 
 
 class Compared(Section):
-    """What trainings are compared with."""
+    """Baselines of trainings."""
 
-    control: dict[str, str] = Field(description="baseline of each corpus; other: of the others")
+    control: dict[str, str] = Field(description="baseline of each corpus; other: of all others")
     max_size_difference: float = Field(
         0.05, ge=0, lt=1, description="of the steps of trainings that are tested, of the larger"
     )
 
     def against(self, corpus: str) -> str:
-        """Return the control corpus of a corpus; that of a control is itself."""
+        """Return the control of a corpus; a control is its own."""
         return self.control.get(corpus, self.control.get("other", corpus))
 
     def unequal(self, steps: float, others: float) -> bool:
-        """Tell whether two trainings are too unequal to be tested."""
+        """Return True if two trainings differ too much in steps for a test."""
         return abs(steps - others) > self.max_size_difference * max(steps, others)
 
 
 class CompassParams(Compared):
-    """How responses are scored, and how intervals and tests are computed."""
+    """Settings of scores, intervals and tests."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     frames: dict[Literal["mask", "generation"], str] = Field(description="of `faithful`, `paper`")
@@ -55,7 +55,7 @@ class CompassParams(Compared):
 
 
 class FairnessParams(Compared, Resampling):
-    """Positive classes and contrasts, and how intervals and tests are computed."""
+    """Positive classes, contrasts, and settings of intervals and tests."""
 
     positive: dict[str, str] = Field(
         description="class, by config of downstream or what its name begins with, up to a dash"
@@ -72,7 +72,7 @@ class FairnessParams(Compared, Resampling):
 
 
 class EnsembleParams(Bootstrap):
-    """Members of the ensembles, and how intervals are computed."""
+    """Members of the ensembles, and settings of intervals."""
 
     partisan: list[str] = Field(
         min_length=2, description="corpora of the partisan ensemble; those not trained on are out"
@@ -87,17 +87,17 @@ PERIOD = Column(
     "period", "category", "texts trained on: all; before, and from 2017-01-20", labels=PERIODS
 )
 TEXTS_SHARE = Column("share", "float64", "part of these texts; 0: the model itself", **SHARE)
-CORPUS = Column("corpus", "string", "config of `corpora` it was trained on; empty: the model")
-EPOCH = Column("epoch", "int32", "times that it had read them", minimum=0)
+CORPUS = Column("corpus", "string", "config of `corpora` trained on; empty: the model itself")
+EPOCH = Column("epoch", "int32", "passes over the corpus", minimum=0)
 QUESTIONNAIRE = Column("questionnaire", "string", "config of `statements`")
 AXIS = Column("axis", "string", "axis of the questionnaire")
-UNIT = Column("unit", "category", "of the value", labels=UNITS)
+UNIT = Column("unit", "category", "unit of the value", labels=UNITS)
 ABOUT_READING = (
     "faithful: released code; paper; corrected; continuous: without thresholds; of options: the "
-    "one named, the likeliest, or all by their probability (expected)"
+    "named one, the most probable, or the expectation over all"
 )
 READING = Column("reading", "category", ABOUT_READING, labels=READINGS)
-FORMAT = Column("response_format", "category", "a word, text, or an option", labels=FORMATS)
+FORMAT = Column("response_format", "category", "masked word, text, or option", labels=FORMATS)
 STATE = (MODEL, CORPUS, PERIOD, TEXTS_SHARE, EPOCH, QUESTIONNAIRE, FORMAT, READING)
 CLUSTER = "statement, with its opposite"
 PROMPT = Column("prompt", "string", "frame, and template of multiple_choice; empty: all")
@@ -117,7 +117,7 @@ SCHEMAS = {
         *estimates(
             cluster=CLUSTER,
             method="t over statements and trainings, their variances added (Satterthwaite)",
-            null="mean of random responses, or of these with the sides of statements at random",
+            null="mean of random responses, or of these responses with random sides",
         ),
         UNIT,
         _number("missing", "statements without a response, mean over prompts and seeds"),
@@ -127,9 +127,9 @@ SCHEMAS = {
     "runs": Schema.keyed(
         (
             *STATE,
-            _count("pretraining_seed", "of the training"),
+            _count("pretraining_seed", "seed of the training"),
             PROMPT,
-            Column("variant", "string", "paraphrase, by who worded it; empty: as it stands"),
+            Column("variant", "string", "paraphrase, by author; empty: the original"),
             AXIS,
         ),
         *estimates(cluster=CLUSTER, method="t over statements"),
@@ -148,16 +148,16 @@ SCHEMAS = {
             AXIS,
         ),
         Column("language", "string", "language of its statements"),
-        _number("value", "coordinate; of random answers the mean, exact"),
-        _number("sd", "of random answers the standard deviation, exact; else 0"),
-        _number("low", "of random answers mean - 1.96 sd; else the value"),
-        _number("high", "and mean + 1.96 sd"),
+        _number("value", "coordinate; for random answers the exact mean"),
+        _number("sd", "for random answers the exact standard deviation; else 0"),
+        _number("low", "for random answers mean - 1.96 sd; else the value"),
+        _number("high", "for random answers mean + 1.96 sd; else the value"),
     ),
     "items": Schema.keyed(
         (*STATE, Column("id", "string", "statement")),
         _number("value", "mean stance from -1 to 1; null: no response", nullable=True),
-        _number("share_agreed", "of the responses, strongly or not", **SHARE),
-        _number("share_missing", "of the responses, without a stance", **SHARE),
+        _number("share_agreed", "share of responses that agree, strongly or not", **SHARE),
+        _number("share_missing", "share of responses without a stance", **SHARE),
     ),
     "shifts": Schema.keyed(
         (
@@ -165,11 +165,11 @@ SCHEMAS = {
             Column(
                 "contrast",
                 "category",
-                "what is subtracted: the model itself; the control corpus; texts before 2017; "
-                "another corpus; its distance from that with texts before 2017",
+                "subtracted: the model itself; the control corpus; texts before 2017; another "
+                "corpus; the distance between corpora with texts before 2017",
                 labels=CONTRASTS,
             ),
-            Column("baseline", "string", "corpus, or period, that is subtracted; empty: the model"),
+            Column("baseline", "string", "subtracted corpus or period; empty: the model itself"),
             AXIS,
         ),
         *estimates(
@@ -178,18 +178,18 @@ SCHEMAS = {
             null="0: no difference over trainings on other texts, same statements and prompts",
         ),
         UNIT,
-        Column("reason", "category", "why there is no test", nullable=True, labels=REASONS),
+        Column("reason", "category", "reason for no test", nullable=True, labels=REASONS),
     ),
     "magnitudes": Schema.keyed(
         (
-            Column("model", "string", "whose trainings; empty: the mean of all models themselves"),
-            Column("domain", "string", "of the corpora, as `news`; empty: without training"),
+            Column("model", "string", "trained model; empty: mean over models themselves"),
+            Column("domain", "string", "domain of the corpora; empty: without training"),
             *(QUESTIONNAIRE, READING, AXIS, UNIT),
         ),
-        _number("value", "mean distance from the middle, or of shifts from 0", minimum=0),
-        _number("sd", "over models or corpora", nullable=True),
-        _count("n", "of them", minimum=1),
-        _number("chance", "value of who answers at random; null: a shift", nullable=True),
+        _number("value", "mean distance from the middle, or mean absolute shift", minimum=0),
+        _number("sd", "standard deviation over models or corpora", nullable=True),
+        _count("n", "models or corpora", minimum=1),
+        _number("chance", "value of random answers; null for shifts", nullable=True),
     ),
     "stability": Schema.keyed(
         (
@@ -197,42 +197,41 @@ SCHEMAS = {
             Column(
                 "comparison",
                 "category",
-                "share of statements with stances on one side: in two prompts, with and without a "
+                "share of statements on the same side: in two prompts, with and without a "
                 "forced-choice suffix, ..., in two samples; on the other side: negated, opposites",
                 labels=COMPARISONS,
             ),
         ),
         *estimates(
             cluster=CLUSTER,
-            method="Wilson score, the shares of clusters as hits",
-            null="chance: the clusters of one side shuffled",
+            method="Wilson score over clusters",
+            null="chance: the clusters of one side permuted",
         ),
-        _number("chance", "that share if the two had nothing to do with each other"),
+        _number("chance", "expected share under independence"),
     ),
     "answered": Schema.keyed(
         (*STATE, PROMPT),
-        *estimates(cluster="statement", method="Wilson score, the shares of statements as hits"),
+        *estimates(cluster="statement", method="Wilson score over statements"),
         _count("answers", "responses in all", minimum=1),
-        _count("refused", "of them refused"),
-        _count("unclear", "in no option, or not sure enough"),
-        _count("unlisted", "without a listed word: disagree if faithful"),
+        _count("refused", "refusals"),
+        _count("unclear", "responses without an option, or below the least confidence"),
+        _count("unlisted", "responses without a listed word; faithful: disagree"),
     ),
 }
 PLANTED = "planted"  # config of the outputs: a world's own texts
-LEVELS = ("all", "group", "source")  # sets of texts
+LEVELS = ("all", "group", "source")  # subsets of texts
 CASE = (MODEL, Column("task", "string", "config of `downstream`; planted: a world's own texts"))
 CASE_READING = (*CASE, Column("reading", "category", "see Readings", labels=ROUNDED))
 GROUP = (
-    Column("level", "category", "what texts are taken together by", labels=LEVELS),
+    Column("level", "category", "grouping of the texts", labels=LEVELS),
     Column("group", "string", "name of the group or source; all: every text"),
 )
 METRIC = Column("metric", "string", "accuracy, balanced accuracy, F1, macro F1, precision, recall")
-TEXT = "text, in a world the word that it is about"
+TEXT = "text, in a world its word"
 DIFFERENCE = estimates(
     cluster=TEXT,
     method="t over texts and trainings (Satterthwaite)",
-    null="0: equally good on average of other trainings, on other texts; tested are balanced "
-    "accuracy and F1",
+    null="0: equal on average over trainings and texts; tested for balanced accuracy and F1",
 )
 
 
@@ -240,7 +239,7 @@ def _performance(null: str) -> tuple[Column, ...]:
     return estimates(
         cluster=f"{TEXT}; faithful: training",
         method="bootstrap percentiles; faithful: minus and plus one SD over trainings",
-        null=f"{null}; corrected alone, balanced accuracy and F1",
+        null=f"{null}; only corrected, balanced accuracy and F1",
     )
 
 
@@ -252,21 +251,21 @@ FAIRNESS = {
     "groups": Schema.keyed(
         (*CASE_READING, CORPUS, PERIOD, TEXTS_SHARE, *GROUP, METRIC),
         *_performance("contrast 0: membership permuted within classes"),
-        _number("contrast", "value minus that of all texts", nullable=True),
+        _number("contrast", "value minus the value on all texts", nullable=True),
         _number("contrast_low", "lower end of its interval", nullable=True),
         _number("contrast_high", "upper end of its interval", nullable=True),
     ),
     "disagreements": Schema.keyed(
         (*CASE, PERIOD, TEXTS_SHARE, Column("id", "string", "text, as in `downstream`")),
-        Column("positive", "bool", "whether it is of the positive class"),
-        _number("left", "share of the left's classifiers that call it so", **SHARE),
-        _number("right", "share of the right's, on the other side of one half", **SHARE),
-        _number("base_model", "share of the model's own", nullable=True, **SHARE),
+        Column("positive", "bool", "whether the text is in the positive class"),
+        _number("left", "share of left classifiers that predict the positive class", **SHARE),
+        _number("right", "the same for right classifiers", **SHARE),
+        _number("base_model", "the same for the model itself", nullable=True, **SHARE),
     ),
     "differences": Schema.keyed(
         (
             *(*CASE, CORPUS),
-            Column("baseline", "string", "corpus that is subtracted; empty: the model itself"),
+            Column("baseline", "string", "subtracted corpus; empty: the model itself"),
             *(PERIOD, TEXTS_SHARE, *GROUP, METRIC),
         ),
         *DIFFERENCE,
@@ -283,15 +282,17 @@ ENSEMBLE = {
         *estimates(
             cluster=f"{TEXT}; faithful: training", method="bootstrap percentiles, these trainings"
         ),
-        _count("size", "voters of each", 1),
+        _count("size", "number of voters", 1),
     ),
     "differences": Schema.keyed(
         (
             *(*CASE, PERIOD, TEXTS_SHARE),
-            Column("baseline", "string", "what is subtracted from the partisan ensemble"),
+            Column("baseline", "string", "ensemble subtracted from the partisan one"),
             METRIC,
         ),
         *DIFFERENCE,
-        _count("baseline_size", "voters of each of the others; the partisan has one per corpus", 1),
+        _count(
+            "baseline_size", "voters of the baseline; the partisan ensemble has one per corpus", 1
+        ),
     ),
 }

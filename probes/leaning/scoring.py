@@ -1,9 +1,9 @@
-"""Scores of political questionnaires: which option a response is, and what it adds to an axis.
+"""Scores of political questionnaires: options of responses, and their weights on the axes.
 
-The compass gives every answer points on two axes. Its weights and constants are not published by
-its makers; they were recovered from the site's answers by the authors of
-https://politicalcompass.github.io (js/script.js), and Feng et al. (2023) read their coordinates off
-the site. Percents of a linear scale are as https://8values.github.io (quiz.html) computes them.
+The compass gives every answer points on two axes. Its weights and constants are unpublished; they
+were recovered from the site's output by the authors of https://politicalcompass.github.io
+(js/script.js), and Feng et al. (2023) took their coordinates from the site. Percentages of a linear
+scale are computed as in https://8values.github.io (quiz.html).
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ Reading = Literal["faithful", "corrected"]
 OPTIONS = ("strongly disagree", "disagree", "agree", "strongly agree")
 STRONGLY_DISAGREE, DISAGREE, AGREE, STRONGLY_AGREE = range(4)
 UNCLEAR = -1  # no answer: refused, unclear, or in the middle
-STANCES = (-1.0, -0.5, 0.5, 1.0)  # of the four options on a linear scale
+STANCES = (-1.0, -0.5, 0.5, 1.0)  # the four options on a linear scale
 
-# Points to a unit of the axis, and where 0 points are: `faithful` as the script has the constants,
-# `corrected` as they must be for both axes to run from -10 to 10.
+# Points per unit of the axis, and offsets: `faithful` has the script's constants, `corrected`
+# those with which both axes range from -10 to 10.
 DIVISORS = {"economic": 8.0, "social": 19.5}
 CONSTANTS: dict[Reading, dict[str, float]] = {
     "faithful": {"economic": 0.38, "social": 2.41},
     "corrected": {"economic": 3 / 8, "social": 47 / 19.5},
 }
-THRESHOLD = 0.3  # difference of the masses from which a stance is strong
-DECIMALS = 9  # to which differences of masses are told apart, `corrected`
+THRESHOLD = 0.3  # least difference of the masses of a strong stance
+DECIMALS = 9  # precision of differences of masses, `corrected`
 NATS_UNIT = "log-odds, nats"
-SIGNS = (1.0, -1.0, -1.0, 1.0)  # of states: first - second - (third - fourth)
+SIGNS = (1.0, -1.0, -1.0, 1.0)  # states: first - second - (third - fourth)
 UNITS = ("points from -10 to 10", "percent", NATS_UNIT)
 
 
 class Scale(NamedTuple):
-    """A questionnaire: statements that move one of its axes or several."""
+    """A questionnaire: statements that move one or more axes."""
 
     name: str
     language: str
     ids: tuple[str, ...]  # sorted
     axes: tuple[str, ...]  # sorted
-    points: Array  # (axes, statements, options), in the unit of the axis; 0: does not move it
-    constants: dict[str, Array]  # (axes,) by reading: what is added to the sum
+    points: Array  # (axes, statements, options), unit of the axis; 0: no effect
+    constants: dict[str, Array]  # (axes,) by reading: added to the sum
     unit: str
-    clusters: NDArray[np.str_]  # of each statement: it, with the one that says the opposite
-    opposites: dict[int, int]  # places of pairs, each once
+    clusters: NDArray[np.str_]  # (statements,): cluster, common to opposites
+    opposites: dict[int, int]  # indices of pairs, each once
     middle: Array  # (axes, statements): mean points of random responses
     reach: Array  # (axes, statements): range of the points
     moving: NDArray[np.bool_]  # (axes, statements): whether a statement moves an axis
@@ -79,11 +79,11 @@ class Scale(NamedTuple):
         return np.stack([self.constants[reading] + end for end in sums], axis=-1)
 
     def slopes(self) -> Array:
-        """Return weights of log-odds of agreeing with statements, (axes, statements).
+        """Return the weights of log-odds of agreement with statements, (axes, statements).
 
-        Half the mean of those that speak for an axis minus the mean of those that speak against it,
-        each by how far it moves the axis: agreeing with all statements equally cancels. nan where
-        all statements speak for one side.
+        Half the mean of statements for an axis minus half the mean of those against it, each
+        weighted by its reach: equal agreement with all statements cancels. nan if all statements
+        are on one side.
         """
         far = self.points[..., STRONGLY_AGREE] - self.points[..., STRONGLY_DISAGREE]
         sides = [np.where(sign * far > 0, far, 0.0) for sign in (1, -1)]
@@ -93,24 +93,23 @@ class Scale(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """Contributions of the responses of one state, or the difference of two, to one axis."""
+    """Contributions of one state, or the difference of two, to one axis."""
 
     totals: Array  # (clusters,)
     prompts: Array  # (prompts,)
-    sides: list[Array]  # (seeds,) of each state
+    sides: list[Array]  # (seeds,) for each state
 
     @property
     def value(self) -> float:
-        """Return the sum, mean over prompts and trainings."""
+        """Return the sum over clusters, a mean over prompts and trainings."""
         return float(self.totals.sum())
 
 
 def moved(scale: Scale, a: int, *sides: Array, moving: NDArray[np.bool_] | None = None) -> Axis:
-    """Return the contributions of responses to an axis, minus those of other responses.
+    """Return contributions to an axis, minus those of other states.
 
-    ``sides``, (seeds, prompts, statements) each: contributions of the answers of one state; minus
-    another; or minus the difference of two others. ``moving``: statements, by default all that move
-    the axis.
+    ``sides``, (seeds, prompts, statements) each: one, two or four states, signed by :data:`SIGNS`.
+    ``moving``: statements, by default all that move the axis.
     """
     moving = scale.moving[a] if moving is None else moving
     clusters = np.unique(scale.clusters[moving], return_inverse=True)[1]
@@ -122,9 +121,9 @@ def moved(scale: Scale, a: int, *sides: Array, moving: NDArray[np.bool_] | None 
 
 
 def weights(stances: Array) -> Array:
-    """Return stances as weights of the options, (..., options); nan where there is none.
+    """Return stances as weights of the options, (..., options); nan if missing.
 
-    A stance between two options has a part of either, so that points are interpolated.
+    A stance between two options is split between them, so that points are interpolated.
 
     Examples
     --------
@@ -144,19 +143,18 @@ def stance(
     threshold: float = THRESHOLD,
     reading: Reading = "corrected",
 ) -> NDArray[np.int64]:
-    """Return the option that two masses speak for, strong where they differ by the threshold.
+    """Return the option for two masses, strong if their difference reaches the threshold.
 
-    A difference of exactly the threshold is strong in both readings. They differ in this:
+    A difference equal to the threshold is strong in both readings. They differ as follows:
 
-    - ``faithful`` compares as the released code does (step3_testing.py): P+ >= P- + threshold in
-      double precision, so that 0.8 and 0.5 are strong, but 0.564 and 0.264 are not, as rounding
-      has it; equal masses agree; both 0 disagree.
-    - ``corrected`` compares |P+ - P-| rounded to nine decimals, so that what is written down as a
-      difference of 0.3 is strong whichever masses lead to it; equal masses, and both 0, are
-      :data:`UNCLEAR`, and no answer.
+    - ``faithful`` is the released code (step3_testing.py): P+ >= P- + threshold in double
+    precision, so that by rounding 0.8 and 0.5 are strong, but 0.564 and 0.264 are not; equal masses
+    agree; both 0 disagree. - ``corrected`` compares |P+ - P-| rounded to nine decimals, so that a
+    decimal difference of 0.3 is strong for any masses; equal masses, and both 0, are
+    :data:`UNCLEAR`.
 
-    ``agree``, ``disagree``, (...): masses P+ and P-, not negative, normalised by their sum where
-    the method does. Returned: 0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`, (...).
+    ``agree``, ``disagree``, (...): masses P+ and P-, not negative, normalised if the method does
+    so. Returned: 0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`, (...).
 
     Examples
     --------
@@ -184,9 +182,9 @@ def stance(
 
 
 def scales(folder: Path, names: set[str]) -> dict[str, Scale]:
-    """Return the questionnaires of those names.
+    """Return the questionnaires with the given names.
 
-    A UserError if one is not in the dataset ``statements``, or bears on no axis.
+    Raises UserError if one is not in the dataset ``statements``, or has no axis.
     """
     if missing := sorted(names - set(parquet.configs(folder))):
         raise UserError(

@@ -1,4 +1,4 @@
-"""Stability of the sides of statements under changes of the prompt, and counts of responses."""
+"""Stability of stances under changes of the prompt, and counts of responses."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
-TURNED = ("negated", "opposites")  # where a response must change sides
+TURNED = ("negated", "opposites")  # comparisons that reverse the side
 FORMS = {
     "negated": "negated",
     "paraphrases": "paraphrase",
-}  # form that is compared with the plain one
-# column in which alone two promptings differ
+}  # form compared with the plain one
+# the only column in which two promptings differ
 FREE = {"prompts": "prompt", "suffixes": "prompt", "order": "order", "seeds": "sample"}
 PROMPTING = (*STATE, "pretraining_seed", "prompt", "form", "variant", "order", "sample")
 EPSILON = 1e-9
 
 
 def stability(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
-    """Yield the share of statements that stay on their side, for each change of the prompt."""
+    """Yield the share of statements with a stable side, for each change of the prompt."""
     scale = reading.scale
     averaged, single = (_sides(table, scale) for table in (reading.answers, reading.single))
     for comparison in COMPARISONS:
@@ -57,10 +57,10 @@ def stability(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
 
 
 def _sides(responses: pl.DataFrame, scale: Scale) -> pl.DataFrame:
-    """Return a row for each prompting after one training, with the sides of all statements.
+    """Return a row for each prompting of one training, with the sides of all statements.
 
-    ``side`` has for each statement 1, -1, or 0 where there is none; ``template`` is the prompt
-    without its forced-choice suffix, which is behind the last slash.
+    ``side`` is 1, -1, or 0 without a stance, for each statement; ``template`` is the prompt without
+    its forced-choice suffix, the part after the last slash.
     """
     terms = [pl.col(name) * value for name, value in zip(WEIGHTS, STANCES, strict=True)]
     stance = pl.sum_horizontal(terms, ignore_nulls=False)
@@ -73,7 +73,7 @@ def _sides(responses: pl.DataFrame, scale: Scale) -> pl.DataFrame:
 
 
 def _pairs(comparison: str, promptings: pl.DataFrame) -> pl.DataFrame:
-    """Return pairs of promptings, the sides of the second in ``side_other``."""
+    """Return pairs of promptings, with the second one's sides in ``side_other``."""
     plain = promptings.filter(form=PLAIN)
     if comparison == "opposites":
         return plain.with_columns(side_other="side")
@@ -91,9 +91,9 @@ def _pairs(comparison: str, promptings: pl.DataFrame) -> pl.DataFrame:
 def _agreement(
     comparison: str, first: Array, second: Array, names: NDArray[np.str_], params: Params
 ) -> dict[str, Any]:
-    """Return the share of equal sides, or of opposite ones if :data:`TURNED`.
+    """Return the share of equal sides, or of opposite ones for :data:`TURNED`.
 
-    ``first``, ``second``: sides, (pairs, statements); ``names``: cluster of each statement.
+    ``first``, ``second``: sides, (pairs, statements); ``names``: clusters of the statements.
     """
     sign = -1.0 if comparison in TURNED else 1.0
     counted = np.abs(first * second)
@@ -129,18 +129,18 @@ def _agreement(
 
 
 def _blocks(clusters: Integers) -> list[Integers]:
-    """Return the numbers of statements by cluster, an array (clusters, size) for each size."""
+    """Return statement indices by cluster, an array (clusters, size) for each size."""
     sizes = np.bincount(clusters)
     order = np.argsort(clusters, kind="stable")
     return [order[sizes[clusters[order]] == size].reshape(-1, size) for size in np.unique(sizes)]
 
 
-@lru_cache(maxsize=2)  # the statements of all states of a model are the same
+@lru_cache(maxsize=2)  # all states of a model have the same statements
 def _shuffled(clusters: tuple[int, ...], draws: int, seed: int) -> Integers:
-    """Return orders of the statements, each with the number of its cluster, (draws, statements).
+    """Return random orders of the statements and their clusters, (draws, statements).
 
-    Clusters are exchanged with others of their size, and the statements of a cluster with each
-    other: a statement and its opposite are answered together, and stay together.
+    Clusters of equal size are permuted, and statements within clusters: a statement and its
+    opposite are dependent and stay together.
     """
     rng = np.random.default_rng(seed)
     orders = np.empty((draws, len(clusters)), dtype=np.int64)
@@ -152,7 +152,7 @@ def _shuffled(clusters: tuple[int, ...], draws: int, seed: int) -> Integers:
 
 
 def answered(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
-    """Yield counts of valid and other responses, of all prompts and of each."""
+    """Yield counts of valid and other responses, over all prompts and for each."""
     plain = reading.single.filter(form=PLAIN, variant="")
     pooled = plain.filter(pl.col("prompt").n_unique().over(STATE) > 1)
     rows = pl.concat([pooled.with_columns(prompt=pl.lit("")), plain])

@@ -1,9 +1,9 @@
-"""Probe ``stances``: whether a model agrees with political statements, before and after training.
+"""Probe ``stances``: agreement with political statements, before and after training.
 
 Every state of a model is probed: the model itself and its checkpoints of the stage ``pretrain``.
-Masked models fill "I <mask> with this statement"; generative models respond in their own words,
-which an NLI model classifies, and choose from four options. Feng et al. (2023), section
-2; Röttger et al. (2024) for the options and for responses that are not forced.
+Masked models fill "I <mask> with this statement"; generative models respond freely, classified by
+an NLI model, and choose from four options. Feng et al. (2023), section 2; Röttger et al. (2024) for
+options and unforced responses.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 INPUTS = ("statements",)
-VERB = ("predict", "generate")  # either will do
+VERB = ("predict", "generate")  # either is sufficient
 PROMPT = "text"  # the column with the prompt
-PRETRAINED = True  # put to every state of a model
-TRAINS = True  # as such it cannot be tried in a few seconds: each state is loaded
+PRETRAINED = True  # run on every state of a model
+TRAINS = True  # cannot be tried in a few seconds, as each state is loaded
 DECIMALS = 6
 STANCES = ("agree_nats", "disagree_nats", "entailed_nats", "contradicted_nats")
 
@@ -57,15 +57,15 @@ PROMPTED = (
     Column(
         "form",
         "category",
-        "plain: the statement as it stands; negated: that it is not so; paraphrase: in other "
-        "words; prior: a text without content in its place",
+        "plain: the statement; negated: its negation; paraphrase: in other words; prior: a text "
+        "without content in its place",
         labels=FORMS,
     ),
-    Column("variant", "string", "which paraphrase, or the text without content; else empty"),
+    Column("variant", "string", "name of the paraphrase, or the text without content; else empty"),
     Column("text", "string", "the exact prompt"),
 )
 SEED = Column("seed", "int32", "of the response", minimum=0)
-RESPONSE = Column("response", "string", "what the model wrote")
+RESPONSE = Column("response", "string", "text of the response")
 KEY = (*checkpoints.KEY, "questionnaire", "id", "frame", "form", "variant")
 
 
@@ -80,18 +80,18 @@ SCHEMAS = {
             Column(
                 "words",
                 "strings",
-                "most probable tokens at the mask, best first; one that cannot begin a word as the "
-                "vocabulary has it",
+                "most probable tokens at the mask, best first; word-internal tokens as in the "
+                "vocabulary",
             ),
             Column("words_nats", "floats", "their log-probabilities"),
             _nats_column(
                 "agree_nats",
-                "log-probability, of the whole vocabulary, of all agreeing words of one token",
+                "log-probability, over the full vocabulary, of all agreeing words of one token",
             ),
-            _nats_column("disagree_nats", "the same of those that disagree"),
-            Column("agree_words", "int32", "agreeing words that are one token", minimum=1),
-            Column("disagree_words", "int32", "disagreeing words that are one token", minimum=1),
-            Column("unknown", "int32", "tokens of the prompt that are unknown", minimum=0),
+            _nats_column("disagree_nats", "the same for disagreeing words"),
+            Column("agree_words", "int32", "agreeing words of one token", minimum=1),
+            Column("disagree_words", "int32", "disagreeing words of one token", minimum=1),
+            Column("unknown", "int32", "unknown tokens of the prompt", minimum=0),
             *MODEL,
         ),
         KEY,
@@ -99,21 +99,21 @@ SCHEMAS = {
     "generation": Schema(
         (
             *(*PROMPTED, SEED, RESPONSE),
-            Column("tokens", "int32", "tokens of it", minimum=0),
-            Column("finished", "bool", "whether the model ended it, or the limit did"),
+            Column("tokens", "int32", "tokens of the response", minimum=0),
+            Column("finished", "bool", "whether the model ended the response, not the limit"),
             _nats_column(
                 "agree_nats",
-                "log-probability of agreement, of two hypotheses, by an entailment model with "
+                "log-probability of agreement over disagreement, by an entailment model with "
                 "statement and response as the premise",
             ),
-            _nats_column("disagree_nats", "the same of disagreement"),
+            _nats_column("disagree_nats", "the same for disagreement"),
             _nats_column(
                 "entailed_nats",
-                "log-probability, of all labels of that model, that the statement as it was put "
-                "follows from the response",
+                "log-probability, over all labels of that model, that the response entails the "
+                "statement",
             ),
-            _nats_column("contradicted_nats", "and that it is contradicted"),
-            Column("stance_model", "string", "the entailment model"),
+            _nats_column("contradicted_nats", "the same for contradiction"),
+            Column("stance_model", "string", "name of the entailment model"),
             Column("stance_revision", "string", "its revision"),
             *MODEL,
         ),
@@ -122,15 +122,15 @@ SCHEMAS = {
     "multiple_choice": Schema(
         (
             *PROMPTED,
-            Column("template", "string", "name of the prompt, and of its forced-choice suffix"),
-            Column("order", "int32", "which of the orders of the options", minimum=0),
-            Column("options", "strings", "as offered, in that order; empty for an open prompt"),
+            Column("template", "string", "name of the prompt and of its forced-choice suffix"),
+            Column("order", "int32", "number of the order of the options", minimum=0),
+            Column("options", "strings", "options in the offered order; empty for an open prompt"),
             *(SEED, RESPONSE),
             Column(
                 "option_nats",
                 "floats",
                 "log-probability of each option as the response: strongly disagree, disagree, "
-                "agree, strongly agree; empty where the model does not give it, or none is offered",
+                "agree, strongly agree; empty if unavailable, or no option is offered",
             ),
             *MODEL,
         ),
@@ -140,7 +140,7 @@ SCHEMAS = {
 
 
 class Params(Asking):
-    """Prompts, and how responses are sampled."""
+    """Prompts, and settings of sampling."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
 
@@ -158,7 +158,7 @@ def configs(model: Model, params: Params) -> tuple[str, ...]:
 
 
 def prompts(params: Params, config: str, folders: dict[str, Path]) -> dict[str, list[Question]]:
-    """Return the prompts of a response format, those of one shard by its name."""
+    """Return the prompts of a response format, or of one shard by its name."""
     statements = wordings(params, folders["statements"])
     if config == "mask":
         return {"": [*put(params.mask.frames, statements), *priors(params)]}
@@ -174,9 +174,9 @@ def prompts(params: Params, config: str, folders: dict[str, Path]) -> dict[str, 
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the shards of a model: its states, and of those that write, each prompt.
+    """Return the shards of a model: its states, by prompt if generative.
 
-    A UserError if the stage ``pretrain`` was not run for it, or statements are missing.
+    Raises UserError if the stage ``pretrain`` was not run for it, or statements are missing.
     """
     result = []
     for config in configs(model, params):
@@ -187,7 +187,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 
 def beside(params: Params, model: Model) -> tuple[str, ...]:
-    """Return the models on which outputs depend besides the one that is probed."""
+    """Return further models that the outputs depend on."""
     return (params.generation.nli_model,) if "generation" in configs(model, params) else ()
 
 
@@ -223,7 +223,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
         judge = Entailment(params.generation.nli_model)
         rows = generate(by_name[name], scorer, params.generation, judge)
     else:
-        scored = endpoint is None or endpoint.api != "chat"  # which scores no given text
+        scored = endpoint is None or endpoint.api != "chat"  # chat APIs score no given text
         rows = choose(by_name[name], name, scorer, params.multiple_choice, scored=scored)
     about = {**state.facts(), **{k: str(scorer.facts()[k]) for k in ("model", "revision")}}
     table = [row | about for row in rows]
@@ -231,9 +231,9 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
 
 
 def fill_masks(questions: Sequence[Question], scorer: Scorer, params: Params) -> Iterator[Row]:
-    """Yield the words that a masked model puts at the mask of each prompt, and both masses.
+    """Yield a masked model's words at the mask of each prompt, and both masses.
 
-    A UserError if it has none of the words of a list as one token.
+    Raises UserError if no word of a list is one token.
     """
     assert isinstance(scorer, Predicts)
     assert isinstance(scorer, Fills)
@@ -265,7 +265,7 @@ def fill_masks(questions: Sequence[Question], scorer: Scorer, params: Params) ->
 def generate(
     questions: Sequence[Question], scorer: Scorer, params: Generation, judge: Entailment
 ) -> Iterator[Row]:
-    """Yield the responses of a model, and the stances that an entailment model reads in them."""
+    """Yield the responses of a model, with stances classified by an entailment model."""
     assert isinstance(scorer, Generates)
     sampling = Sampling(params.max_new_tokens, params.temperature, params.top_k)
     prompts = list(product(questions, params.seeds))
@@ -301,12 +301,12 @@ def choose(
     *,
     scored: bool = True,
 ) -> Iterator[Row]:
-    """Yield the responses of a model to options that it is offered, in every order of them.
+    """Yield the responses of a model to offered options, in every order.
 
-    An open prompt offers none, and is used once.
+    An open prompt offers no options and is used once.
 
-    ``name``: of the template and, behind a slash, of the suffix.
-    ``scored``: whether the model gives log-probabilities.
+    ``name``: template and, after a slash, suffix.
+    ``scored``: whether the model returns log-probabilities.
     """
     assert isinstance(scorer, Generates)
     sampling = Sampling(params.max_new_tokens, params.temperature)
@@ -336,7 +336,7 @@ def choose(
 
 
 def _orders(question: Question, params: MultipleChoice) -> list[list[int]]:
-    """Return the orders in which a prompt offers the options; one without any if it is open."""
+    """Return the orders of the options in a prompt; one empty order if it is open."""
     return params.option_orders if OPTIONS in question.text else [[]]
 
 
@@ -352,5 +352,5 @@ def _row(question: Question) -> Row:
 
 
 def _nats(value: float) -> float:
-    """Round the logarithm of a probability."""
+    """Return the rounded logarithm of a probability."""
     return min(0.0, round(float(value), DECIMALS)) + 0.0

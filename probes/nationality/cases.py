@@ -1,6 +1,6 @@
-"""Counterfactuals, the text that each is compared with, and a classifier's predictions for both.
+"""Counterfactuals, the texts they are compared with, and a classifier's predictions for both.
 
-Names have ranks, how frequent they are in the gazetteers of their countries.
+Names are ranked by frequency in the gazetteer of their country.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ranks = dict[tuple[str, str], dict[str, int]]  # (country, kind): name in lower case: rank
+    Ranks = dict[tuple[str, str], dict[str, int]]  # (country, kind) -> name in lower case -> rank
 
 CONTRAST = "positive minus negative"
 EVERY = "all"
@@ -32,21 +32,21 @@ OTHER = "other"
 
 
 class Scores(NamedTuple):
-    """What a model predicts for each text."""
+    """A model's predictions for each text."""
 
-    texts: pl.Series  # (texts,) each once
+    texts: pl.Series  # (texts,) distinct
     tokens: NDArray[np.int32]  # (texts,)
     values: NDArray[np.float64]  # (texts, measures)
 
     @classmethod
     def of(cls, folder: Path, table: pl.DataFrame, values: NDArray[np.float64]) -> Scores:
-        """Return scores of the texts of a table; a UserError if a text occurs twice."""
+        """Return the scores of the texts of a table; UserError if a text occurs twice."""
         if table["text"].is_duplicated().any():
             raise UserError(f"{folder}: has a text twice; delete the folder, run the probe again")
         return cls(table["text"], table["tokens"].cast(pl.Int32).to_numpy(), values)
 
     def places(self, texts: pl.Series) -> NDArray[np.int32]:
-        """Return the rows of texts, -1 of a text without scores."""
+        """Return the row of each text, -1 for a text without scores."""
         rows = pl.DataFrame({"text": self.texts}).with_row_index("row")
         rows_of_texts = pl.DataFrame({"text": texts}).join(
             rows, "text", "left", maintain_order="left"
@@ -62,21 +62,21 @@ class Case(NamedTuple):
     scores: Scores  # of all texts
     countries: list[str]
     sentences: int  # number of source texts
-    sentence: NDArray[np.int32]  # (n,) numbers of source texts
-    country: NDArray[np.int32]  # (n,) places in countries
-    gender: NDArray[np.int32]  # (n,) of the name put in, places in GENDERS
-    row: NDArray[np.int32]  # (n,) rows of scores
-    compared: NDArray[np.int32]  # (n,) rows of scores of the texts they are compared with
+    sentence: NDArray[np.int32]  # (n,) index of the source text
+    country: NDArray[np.int32]  # (n,) index into countries
+    gender: NDArray[np.int32]  # (n,) gender of the inserted name, index into GENDERS
+    row: NDArray[np.int32]  # (n,) row of scores
+    compared: NDArray[np.int32]  # (n,) row of scores of the compared text
     names: pl.DataFrame  # first word and rest of both names: first, rest, first_other, rest_other
 
     @property
     def change(self) -> NDArray[np.float64]:
-        """Return counterfactual minus the text it is compared with, (n, measures)."""
+        """Return the scores of counterfactual minus compared text, (n, measures)."""
         return self.scores.values[self.row] - self.scores.values[self.compared]
 
     @property
     def tokens(self) -> NDArray[np.float64]:
-        """Return the number of tokens that a counterfactual has more, (n,)."""
+        """Return the difference in tokens, counterfactual minus compared text, (n,)."""
         difference = self.scores.tokens[self.row] - self.scores.tokens[self.compared]
         return difference.astype(np.float64)
 
@@ -86,10 +86,10 @@ class Case(NamedTuple):
         return self.sentences, len(self.countries)
 
     def units(self) -> list[NDArray[np.int32]]:
-        """Return clusters of names, (n,) each: by first words, and by what follows.
+        """Return clusters of names, (n,) each: by first word, and by the rest of the name.
 
-        In placebo swaps by first words on both sides. A row without such words is a cluster of
-        its own.
+        Placebo swaps use the first words of both names. A row without such a word is its own
+        cluster.
         """
         clusters = []
         for column in ("first", "first_other" if self.reading == "placebo" else "rest"):
@@ -103,29 +103,29 @@ class Case(NamedTuple):
     def by_name(
         self, side: str, value: Callable[[str, str, str], float | None]
     ) -> NDArray[np.float64]:
-        """Return a value of each name by country, gender and name in lower case, (n,); or nan.
+        """Return the value of each name by country, gender and name in lower case, (n,), or nan.
 
-        ``side``: "" for the names put in, "_other" for those they are compared with.
+        ``side``: "" for the inserted names, "_other" for the names they are compared with.
         """
         key = ["country", "gender", f"first{side}", f"rest{side}"]
         rows = self.names.with_columns(country=self.country, gender=self.gender).select(key)
         distinct = rows.unique()
         values = [
-            value(self.countries[country], GENDERS[gender], f"{first} {rest}".strip().casefold())
-            for country, gender, first, rest in distinct.iter_rows()
+            value(self.countries[country], GENDERS[gender], f"{first} {last}".strip().casefold())
+            for country, gender, first, last in distinct.iter_rows()
         ]
         values_by_name = distinct.with_columns(pl.Series("value", values, dtype=pl.Float64))
         column = rows.join(values_by_name, on=key, how="left", maintain_order="left")["value"]
         return column.fill_null(np.nan).to_numpy()
 
     def where(self, mask: NDArray[np.bool_]) -> Case:
-        """Return some of the rows."""
+        """Return the rows that a mask selects."""
         columns = ("sentence", "country", "gender", "row", "compared")
         changed: dict[str, Any] = {name: getattr(self, name)[mask] for name in columns}
         return self._replace(names=self.names.filter(mask), **changed)
 
     def of_countries(self, mask: NDArray[np.bool_]) -> Case:
-        """Return the rows of some countries, (countries,), which are numbered again."""
+        """Return the rows of the selected countries, (countries,), and renumber the countries."""
         case = self.where(mask[self.country])
         countries = [c for c, keep in zip(self.countries, mask, strict=True) if keep]
         number = (np.cumsum(mask) - 1).astype(np.int32)
@@ -154,11 +154,10 @@ def with_constants(table: pl.DataFrame, **values: object) -> pl.DataFrame:
 def classified(
     folder: Path, model: str, sides: Mapping[str, Mapping[str, Sequence[str]]]
 ) -> tuple[Scores, tuple[str, ...]]:
-    """Return the predictions of a classifier for a config, and the names of its measures.
+    """Return a classifier's predictions for a config, and the names of its measures.
 
-    ``folder``: outputs of the probe ``classification`` for it.
-    ``sides``: for each side, ``positive`` and ``negative``, its classes by model, or for those not
-    named under ``other``, in any case.
+    ``folder``: outputs of the probe ``classification`` for the config.
+    ``sides``: ``positive`` and ``negative`` classes by model, or under ``other``; case is ignored.
 
     Raises UserError if a side has none of the model's classes.
     """
@@ -182,9 +181,9 @@ def classified(
 
 
 def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Case]:
-    """Yield the readings of a config of ``counterfactuals`` that have rows.
+    """Yield the non-empty readings of a config of ``counterfactuals``.
 
-    Rows keep the order of the dataset: two classifiers are paired by place.
+    Rows keep the order of the dataset, so that two classifiers can be paired by row.
 
     Raises UserError if a text was not classified.
     """
@@ -231,8 +230,8 @@ def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Cas
 def split_halves(ranks: Ranks, case: Case) -> Case:
     """Return placebo swaps as names of odd ranks minus names of even ranks of the same country.
 
-    The halves of a country's names are the same in all texts, so that other halves might differ,
-    as names do. Swaps within a half are left out.
+    All texts have the same halves, so that estimates vary with names. Swaps within a half are left
+    out.
     """
 
     def odd(country: str, gender: str, name: str) -> int | None:
@@ -243,7 +242,7 @@ def split_halves(ranks: Ranks, case: Case) -> Case:
     mask = np.abs(after - before) == 1
     case, swapped = case.where(mask), (after == 0)[mask]
     flip = {"first": "first_other", "rest": "rest_other"}
-    flip |= {other: column for column, other in flip.items()}
+    flip |= {swapped_column: column for column, swapped_column in flip.items()}
     names = case.names.with_columns(
         pl.when(pl.lit(pl.Series(swapped))).then(flip[column]).otherwise(column).alias(column)
         for column in flip
@@ -266,14 +265,14 @@ def read_ranks(folder: Path, countries: Sequence[str]) -> Ranks:
 
 
 def rank_of(ranks: Ranks, country: str, gender: str, part: str, last: bool = False) -> int | None:
-    """Return the rank of a part of a name: of a first name of the gender, or a last one, first."""
+    """Return the rank of a part of a name, as a first name of the gender or else as a last name."""
     kinds = sorted(KINDS, key=lambda kind: (kind != gender, kind == "last"))
     order = kinds[::-1] if last else kinds
     return next((t[part] for k in order if part in (t := ranks.get((country, k), {}))), None)
 
 
 def log_rank(ranks: Ranks, country: str, gender: str, name: str) -> float | None:
-    """Return the logarithm of the rank of a name, or the mean of those of its two parts."""
+    """Return the log rank of a name, or the mean over its two parts."""
     if complete := rank_of(ranks, country, gender, name):
         return float(np.log(complete))
     words = [word for word in re.split(r"\s+", name) if word]

@@ -1,8 +1,7 @@
-"""Probe ``classification``: what a classifier says of texts, and of them with other names.
+"""Probe ``classification``: a classifier's predictions for texts with original and other names.
 
-Every text of ``counterfactuals`` and ``targets`` is classified once, however many rows it stands
-in; and the tokens of all names are counted, which goes with how rare they are. Barriere and
-Cifuentes (2024).
+Every distinct text of ``counterfactuals`` and ``targets`` is classified once. The tokens of all
+names are counted, since rare names have more tokens. Barriere and Cifuentes (2024).
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ PIECES = "pieces"
 
 SCHEMA = Schema.keyed(
     (
-        Column("text", "string", "the text, exactly as the model got it; joins `counterfactuals`"),
+        Column("text", "string", "exact input text; joins `counterfactuals`"),
         Column("class", "string", "label, as the model's config names it"),
     ),
     Column("logprob_nats", "float64", "log-probability of the label", maximum=0),
@@ -55,14 +54,14 @@ SCHEMAS = {"one a config of counterfactuals": SCHEMA, PIECES: HAVE}
 
 
 class Params(texts.Params):
-    """What is classified."""
+    """Texts to classify."""
 
     KEY: ClassVar = "probes.classification"
     SHARD: ClassVar = 20_000
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the shards: texts of each config, and the names of each country."""
+    """Return the shards: the texts of each config, and the names of each country."""
     countries = parquet.configs(folders["names"])
     names = [Shard(PIECES, country, i, len(countries)) for i, country in enumerate(countries)]
     return texts.shards(params, model, folders) + names
@@ -71,7 +70,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
     assert isinstance(scorer, Classifies)
-    if shard.config == PIECES:  # how many tokens each name has that may be used
+    if shard.config == PIECES:  # number of tokens of each candidate name
         names = pl.read_parquet(task.folders["names"] / f"{shard.part}.parquet")
         names = names.filter(pl.col("flags").list.len() == 0).sort("kind", "name")
         names = names.with_columns(pl.col("kind").replace_strict(range(len(KINDS)), KINDS))

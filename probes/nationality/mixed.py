@@ -1,4 +1,4 @@
-"""Mixed model: effects of countries next to the length and the frequency of their names."""
+"""Mixed model: effects of countries, adjusted for the length and frequency of names."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 TERMS = ("tokens", "log rank")
-MAX_LEVERAGE = 0.9  # of a row
-RANK = 1e-12  # eigenvalues below are 0, for columns of length 1
-VARIES = 1e-9  # standard deviations below are rounding
+MAX_LEVERAGE = 0.9  # highest leverage of a row
+RANK = 1e-12  # eigenvalues below count as 0, for columns of length 1
+VARIES = 1e-9  # standard deviations below are rounding error
 
 
 def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
     """Return the effects of countries, of tokens and of frequency on P+ - P-, points.
 
-    Source texts are swept out, names have random intercepts. Countries are coded as distances from
-    their mean; those of names of one first or last word, or in one text, are left out. Names of
-    some countries may vary more than those of others, and texts may do something with a country:
-    standard errors are of sums over texts and names. There are no rows for a single country, a
-    covariate that the countries determine, or a constant outcome.
+    Source texts are fixed effects, swept out; names have random intercepts. Countries are coded as
+    deviations from their mean; countries with a single first or last word, or a single text, are
+    left out. Standard errors are clustered by texts and names, as variances may differ between
+    countries. There are no rows for a single country, a covariate that the countries determine, or
+    a constant outcome.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
     countries = centred(np.eye(number)[case.country], case.sentence)
     covariates, varies = _covariates(case, ranks)
     design = np.column_stack([countries[:, :-1] - countries[:, -1:], covariates])
-    # a name shared by two countries is two names: else they would be compared by what they share
+    # a name shared by two countries is two names, else its intercept would absorb their difference
     names, group = np.unique(units[0] * number + case.country, return_inverse=True)
     matrix, sizes = (np.column_stack([design, outcome]), np.bincount(group).astype(np.float64))
     sums, squares = (sum_groups(matrix, group), matrix.T @ matrix)
@@ -81,7 +81,7 @@ def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
 
 
 def _covariates(case: Case, ranks: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return tokens and log ranks, texts swept out, where they vary, and which do."""
+    """Return the covariates that vary, texts swept out, and a mask: tokens and log ranks."""
     ranked = ~np.isnan(ranks)
     rank = np.where(ranked, ranks, ranks[ranked].mean() if ranked.any() else 0.0)
     covariates = centred(np.column_stack([case.tokens, rank]), case.sentence)
@@ -90,9 +90,9 @@ def _covariates(case: Case, ranks: Floats) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 def _leverage(weights: Floats, case: Case, group: Integers) -> Floats:
-    """Return the leverage of each row on its fitted value, (rows,).
+    """Return the leverage of each row, (rows,).
 
-    By the mean of its text and, with the rows of its name, the mean of its country and the slope.
+    It comes from the mean of its text and, shared by the rows of its name, country mean and slope.
     """
     square, size = np.bincount(group, weights**2), np.bincount(group)
     country = np.zeros(len(size), np.int32)
@@ -104,7 +104,7 @@ def _leverage(weights: Floats, case: Case, group: Integers) -> Floats:
 
 
 def _full_rank(squares: Floats) -> bool:
-    """Check from the products of columns that none is determined by the others."""
+    """Return True if no column is a linear combination of the others, from their products."""
     size = np.sqrt(np.diag(squares))
     if not len(size) or not size.all():
         return False

@@ -1,8 +1,8 @@
-"""Analysis ``nationality``: what a classifier changes its mind about with another country's name.
+"""Analysis ``nationality``: changes of a classifier's predictions with names of other countries.
 
 Barriere and Cifuentes (2024), LREC-COLING and EMNLP: differences of P+ - P- and percentages of
-predictions by country, and how they go with perplexity; beyond them intervals and tests over source
-texts and names, swaps within a country, and a mixed model with what is confounded with countries.
+predictions by country, and their correlation with perplexity; in addition, intervals and tests over
+source texts and names, placebo swaps within a country, and a mixed model with confounders.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ OUTPUTS = ("classification",)
 BESIDE = ("perplexity",)  # probes of other models
 PIECES = "pieces"
 LIMITS = ("value", "low", "high")
-LEAST_NAMES = 5  # effective ones: with 2 to 4 a tenth to a third of families have a false finding
+LEAST_NAMES = 5  # effective number: with 2 to 4 the familywise error rate is .1 to .33
 __all__ = ["SCHEMAS", "Params"]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all classifiers.
 
-    Returned: ``delta``, ``changes``, ``mixed``; ``correlations`` and ``perplexities`` where a
-    masked model is known.
+    Returned: ``delta``, ``changes``, ``mixed``; ``correlations`` and ``perplexities`` with a masked
+    model.
 
     Raises UserError if a classifier has no positive or negative class, or a masked model has no
     outputs.
@@ -80,7 +80,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the tables of a classifier by name, for each config and reading."""
+    """Yield the names and tables of a classifier, for each config and reading."""
     outputs, masked = inputs.outputs("classification", model), params.underlying.get(model)
     sides = {"positive": params.positive, "negative": params.negative}
     for folder in sorted(p for p in outputs.iterdir() if p.is_dir() and p.name != PIECES):
@@ -125,9 +125,9 @@ def _by_gender(
     numbers: Sequence[str],
     estimate: Callable[[Case], dict[str, Array]],
 ) -> pl.DataFrame:
-    """Return estimates for each gender of the names put in, country, and class or measure.
+    """Return estimates for each gender of the inserted names, country, and class or measure.
 
-    ``estimate``: returns the columns of :func:`cases.table` for some of the rows.
+    ``estimate``: returns the columns of :func:`cases.table` for a subset of the rows.
     """
     tables = []
     for gender in SEXES:
@@ -141,7 +141,7 @@ def _by_gender(
 def _delta(case: Case, params: Params) -> pl.DataFrame:
     """Return the differences of probabilities, by country, gender and measure.
 
-    Tests are of contrasts with the other countries; of placebo swaps, of the differences.
+    Contrasts with the other countries are tested; for placebo swaps, the differences.
     """
     number, placebo = len(case.countries), case.reading == "placebo"
 
@@ -155,7 +155,7 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         contrast = against @ np.where(compared[:, None], value, 0)
         contrast[~compared] = np.nan
         tested = two_way(change, *clusters, 100 * np.concatenate([np.eye(number), against]))
-        if placebo:  # halves of names of one country are not compared with those of others
+        if placebo:  # halves of a country's names are not compared between countries
             tested.freedom[:number] = between_names(tested.freedom[:number], part.country, units)
         half = tested.half(params.confidence)
         if placebo or compared.sum() < 2:
@@ -180,12 +180,12 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
 
 
 def _changes(case: Case, params: Params) -> pl.DataFrame:
-    """Return changes of how often each class is predicted; tests are of the log ratio.
+    """Return changes in the frequency of each predicted class, with tests of the log ratio.
 
-    Placebo swaps, in which few predictions change, have neither intervals nor tests.
+    Placebo swaps have neither intervals nor tests, since few of their predictions change.
     """
     classes, number = case.measures[1:], len(case.measures) - 1
-    # the most probable class of each text, the first of equal ones
+    # the most probable class of each text; the first if tied
     predicted = np.eye(number)[case.scores.values[:, 1:].argmax(axis=1)]
 
     def estimate(part: Case) -> dict[str, Array]:
@@ -217,6 +217,6 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
         }
 
     table = _by_gender(case, "class", classes, LIMITS, estimate)
-    # the detectable logarithm as the percentage by which a class is predicted more often
+    # the detectable log ratio as a percentage increase of the class
     more = (pl.col("detectable").exp() * 100 - 100).round(DECIMALS)
     return with_detectable(table, params.confidence).with_columns(more)

@@ -1,9 +1,8 @@
-"""Probe ``perplexity``: how likely a masked model finds texts, and them with other names.
+"""Probe ``perplexity``: pseudo-log-likelihoods of texts with original and other names.
 
-Pseudo-log-likelihoods of the texts of ``counterfactuals`` and ``targets``, each once, in two
-variants: every token masked alone (Salazar et al. 2020), and with the rest of its word masked with
-it (Kauf and Ivanova 2023). The masked model is the one that a classifier was made of. Barriere and
-Cifuentes (2024), EMNLP.
+Each distinct text of ``counterfactuals`` and ``targets`` is scored in two variants: every token
+masked alone (Salazar et al. 2020), or together with the later pieces of its word (Kauf and Ivanova
+2023). The masked model is the one underlying a classifier. Barriere and Cifuentes (2024), EMNLP.
 """
 
 from __future__ import annotations
@@ -29,19 +28,19 @@ VERB = "pseudo_logprobs"
 PROMPT = "text"  # the column with the prompts
 
 SCHEMA = Schema.keyed(
-    (Column("text", "string", "the text, exactly as the model got it; joins `counterfactuals`"),),
+    (Column("text", "string", "exact input text; joins `counterfactuals`"),),
     Column("tokens", "int32", "tokens of the text, special ones left out", minimum=1),
-    Column("unknown", "int32", "those that the model has no symbol for", minimum=0),
+    Column("unknown", "int32", "unknown tokens of the text", minimum=0),
     Column(
         "sum_original_nats",
         "float64",
-        "sum over the tokens of the log-probability of each, it alone masked",
+        "sum of the log-probabilities of the tokens, each masked alone",
         maximum=0,
     ),
     Column(
         "sum_l2r_nats",
         "float64",
-        "the same, with the pieces behind it masked that belong to its word",
+        "the same, with the later pieces of its word masked too",
         maximum=0,
     ),
     *MODEL,
@@ -50,7 +49,7 @@ SCHEMAS = {"one a config of counterfactuals": SCHEMA}
 
 
 class Params(texts.Params):
-    """What is scored."""
+    """Texts to score."""
 
     KEY: ClassVar = "probes.perplexity"
     SHARD: ClassVar = 5_000

@@ -1,4 +1,4 @@
-"""Perplexity against class probabilities: over texts, and between counterfactuals of a text."""
+"""Correlation of perplexity and class probabilities, over texts and within texts."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ CLOSEST = 1e-6  # least 1 - r^2 in standard errors
 
 
 def read_perplexities(folder: Path) -> Scores:
-    """Return the log-likelihoods of each text, in nats, from outputs of the probe ``perplexity``.
+    """Return log-likelihoods of texts, in nats, from the outputs of the probe ``perplexity``.
 
-    ``folder``: those of a masked model and config. Raises UserError if they are missing.
+    ``folder``: outputs for a masked model and config. Raises UserError if they are missing.
     """
     if not folder.is_dir():
         raise UserError(
@@ -63,9 +63,9 @@ def _perplexities(scores: Scores, rows: Integers) -> Array:
 def correlate_targets(
     path: Path, predicted: Scores, measures: tuple[str, ...], scores: Scores, params: Params
 ) -> pl.DataFrame:
-    """Return rows of ``correlations`` for all texts of a config of ``targets``, as they are.
+    """Return rows of ``correlations`` for the original texts of a config of ``targets``.
 
-    If not all of them have scores, there are no rows.
+    There are no rows unless all texts have scores.
     """
     texts = pl.read_parquet(path, columns=["text"])["text"].unique().sort()
     row, scored = predicted.places(texts), scores.places(texts)
@@ -80,8 +80,7 @@ def correlate_targets(
 def compare_perplexity(case: Case, scores: Scores, params: Params) -> dict[str, pl.DataFrame]:
     """Return rows of ``correlations`` and ``perplexities`` for one config and reading.
 
-    ``scores``: those of the masked model. They may be of the texts of some readings alone: there
-    are no rows for the others.
+    ``scores``: from the masked model. Readings whose texts were not scored have no rows.
 
     Raises UserError if the masked model did not score the originals.
     """
@@ -102,8 +101,8 @@ def compare_perplexity(case: Case, scores: Scores, params: Params) -> dict[str, 
 
 
 def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl.DataFrame:
-    """Return correlations in each scope, over all countries and, but for originals, by country."""
-    _, once = np.unique(case.sentence, return_index=True)  # a row of each source text
+    """Return correlations in each scope, overall and, except for originals, by country."""
+    _, once = np.unique(case.sentence, return_index=True)  # one row of each source text
     predicted, pooled = case.scores.values, np.zeros_like(case.country)
     originals = before[once], predicted[case.compared[once]]
     shared = case.measures, params
@@ -117,7 +116,7 @@ def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl
         for groups, countries in ((pooled, [EVERY]), (case.country, case.countries)):
             clusters = groups, countries, case.sentence, case.units()
             tables.append(_scope(scope, x, y, *clusters, *shared))
-    # the family: countries by measures, within each variant of perplexity
+    # family: countries by measures, within each variant of perplexity
     by_country = pl.col("country") != EVERY
     table = rounded(pl.concat(tables), LIMITS).with_columns(
         by_country=pl.when(by_country).then("p")
@@ -140,8 +139,7 @@ def _scope(
 ) -> pl.DataFrame:
     """Return the correlations of perplexities x, (rows, 4), with predictions y, (rows, measures).
 
-    ``groups``, ``texts``, ``names``: numbers of the clusters of each row, (rows,); ``countries``:
-    names of the groups.
+    ``groups``, ``texts``, ``names``: cluster numbers, (rows,); ``countries``: names of the groups.
     """
     tables = []
     for column, variant in zip(x.T, PERPLEXITIES, strict=True):
@@ -165,7 +163,7 @@ def _correlate(
 ) -> dict[str, Array]:
     """Correlate x, (rows,), with each column of y in each group: columns (groups, measures).
 
-    ``within``: the correlations are those within texts, averaged by Fisher's z, and tested.
+    ``within``: correlate within texts, average by Fisher's z, and test.
     """
     shape = int(texts.max()) + 1, number
     if within:
@@ -175,7 +173,7 @@ def _correlate(
     r = np.stack([counterfactual.pooled(part) for part in sums], axis=1)
     added = [_influence(x, column, r[:, m], groups) for m, column in enumerate(y.T)]
     tested = two_way(np.stack(added, axis=1), groups, texts, names, np.eye(number))
-    slope = np.maximum(1 - r**2, CLOSEST)  # of r by Fisher's z
+    slope = np.maximum(1 - r**2, CLOSEST)  # derivative of r by Fisher's z
     count = np.stack([(part[..., 0] > 0).sum(axis=0) for part in sums], axis=1)
     z, se = np.arctanh(r.clip(-NEAREST, NEAREST)), tested.se / slope
     if within:
@@ -187,7 +185,7 @@ def _correlate(
         variance = ((weights * (scores - z)) ** 2).sum(axis=0)
         variance /= np.where(count > 1, total, np.nan) ** 2
         se = np.sqrt(variance * count / np.maximum(count - 1, 1) + tested.shared / slope**2)
-        # where few texts have counterfactuals enough, they are what the error is known from
+        # if few texts have enough counterfactuals, they limit the degrees of freedom
         freedom = np.minimum(tested.freedom, np.maximum(count - 1, 1))
         tested, value = tested._replace(se=se, freedom=freedom), np.tanh(z)
         p = tested.p(z)
@@ -201,7 +199,7 @@ def _correlate(
 
 
 def _influence(x: Array, y: Array, r: Array, groups: Integers) -> Array:
-    """Return the contribution of each row to the correlation of its group, times rows, (rows,)."""
+    """Return each row's contribution to its group's correlation, times rows, (rows,)."""
     u, w = (_standard(side, groups, len(r)) for side in (x, y))
     influence: Array = u * w - r[groups] / 2 * (u**2 + w**2)
     influence[~np.isfinite(influence)] = 0.0
@@ -215,7 +213,7 @@ def _standard(values: Array, groups: Integers, number: int) -> Array:
 
 
 def _changes(case: Case, change: Array, params: Params) -> pl.DataFrame:
-    """Return counterfactual minus original, by country."""
+    """Return differences, counterfactual minus original, by country."""
     sums = gather(change, case.sentence, case.country, case.shape)
     value, weights = delta(sums) / 100, np.eye(case.shape[1])
     tested = two_way(change, case.country, case.sentence, case.units(), weights)

@@ -1,7 +1,7 @@
-"""Recovery of the study ``nationality``: changes against the offsets planted for countries.
+"""Recovery of the study ``nationality``: changes compared with the planted offsets of countries.
 
-The planted mean of a country is that of the same texts: of the dataset ``counterfactuals`` and
-of what was planted for each text.
+The planted mean of a country is computed over the same texts, from ``counterfactuals`` and the
+effect planted in each text.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
 
 DATASETS, TABLES = ("counterfactuals",), ("nationality",)
-MODELS = {"delta": "model", "mixed": "model", "perplexities": "masked"}  # column of the model
-ROUNDED = 1e-5  # points: rounding of tables and log-probabilities
+MODELS = {"delta": "model", "mixed": "model", "perplexities": "masked"}  # model column
+ROUNDED = 1e-5  # points: rounding error of tables and log-probabilities
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
-    """Compare the tables with what was planted, for all classifiers and masked models of worlds."""
+    """Compare the tables with the planted effects, for classifiers and masked models of worlds."""
     rows = Comparison(params)
     for model in inputs.models:
         path = inputs.weights(model) / PLANTED
@@ -49,10 +49,10 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
 
 
 def truth(inputs: Inputs, model: str, config: str) -> pl.DataFrame:
-    """Return the planted change of each reading and country, the mean of its texts.
+    """Return the planted change of each reading and country, the mean over its texts.
 
-    Readings with a text in which nothing was planted are left out. ``beside`` is the change without
-    what was planted for tokens of names.
+    Readings with a text in which nothing was planted are left out. ``beside`` leaves out the effect
+    planted for tokens.
     """
     texts = inputs.weights(model) / "texts.parquet"
     planted_texts = pl.read_parquet(texts, columns=["text", "planted", "of_tokens"])
@@ -73,13 +73,13 @@ def truth(inputs: Inputs, model: str, config: str) -> pl.DataFrame:
 def _compare(
     rows: Comparison, name: str, table: pl.DataFrame, planted: pl.DataFrame, reading: str
 ) -> None:
-    """Add the comparisons of one reading of a table; of placebo swaps, of their tests alone."""
+    """Add the comparisons of one reading of a table; for placebo swaps, of their tests only."""
     placebo = reading == "placebo"
     key: dict[str, Any] = {"reading": reading, "item": name}
     if name == "delta":
         measure = "false_discoveries_bh" if placebo else "discoveries_bh"
         rows.discoveries(table["p_bh"], measure, "test", **key)
-    # tokens of names add something that differs between countries
+    # the effect of tokens of names differs between countries
     confounded = np.ptp((planted["truth"] - planted["beside"]).to_numpy()) > ROUNDED
     if placebo or (name == "mixed" and not confounded):
         return
@@ -89,7 +89,7 @@ def _compare(
     elif name == "mixed":
         table = table.filter(pl.col("term").str.starts_with("country ")).drop_nulls("low")
         table = table.with_columns(country=pl.col("term").str.strip_prefix("country "))
-    else:  # sums, each token masked alone
+    else:  # sums over tokens, each masked alone
         table = table.filter(perplexity="original sum").unique("country", maintain_order=True)
         table = table.with_columns(value=-pl.col("value"))
     table = table.join(planted, on="country", maintain_order="left")

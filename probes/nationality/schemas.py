@@ -12,16 +12,16 @@ from plumbline.probes.stats.two_way import METHOD
 
 SCOPES = ("originals", "subtracted", "within")
 PERPLEXITIES = ("original sum", "original mean", "l2r sum", "l2r mean")
-TARGETS = "targets"  # reading: texts as they are
+TARGETS = "targets"  # reading: original texts
 CLUSTER = "source text"
 WHERE = (
     Column("model", "string", "name of the classifier in params.yaml"),
     Column("targets", "string", "config of `counterfactuals`"),
     Column("reading", "category", "which counterfactuals; see Readings", labels=COMPARED),
 )
-COUNTRY = Column("country", "string", "of the names put in, ISO 3166; all: of any")
-GENDER = Column("gender", "category", "of the names put in", labels=SEXES)
-MASKED = Column("masked", "string", "the masked model whose perplexity it is")
+COUNTRY = Column("country", "string", "country of the inserted names, ISO 3166; all: any")
+GENDER = Column("gender", "category", "gender of the inserted names", labels=SEXES)
+MASKED = Column("masked", "string", "masked model of the perplexity")
 PERPLEXITY = Column(
     "perplexity", "category", "variant, and sum or mean over tokens", labels=PERPLEXITIES
 )
@@ -32,14 +32,14 @@ SCHEMAS = {
         *estimates(
             cluster=CLUSTER,
             method=METHOD,
-            null="`contrast` is 0, whichever texts and names of the country are drawn; of placebo, "
-            "where names of odd ranks are compared with those of even ranks, value is 0",
+            null="`contrast` is 0 over texts and names of the country; placebo, names of odd "
+            "against even ranks: value is 0",
         ),
         Column(
             "contrast",
             "float64",
-            "value minus the mean over the countries that are compared: of two texts, and five "
-            "effective names, 1 / sum of squared shares, of each kind; null for the others",
+            "value minus the mean over the compared countries, those with two texts and five "
+            "effective names of each kind (1 / sum of squared shares); null for the others",
             nullable=True,
         ),
         Column("contrast_low", "float64", "lower end over texts and names", nullable=True),
@@ -50,16 +50,16 @@ SCHEMAS = {
         *estimates(
             cluster=CLUSTER,
             method=f"{METHOD}, of the log ratio",
-            null="0 percent on average, whichever texts and names of the country are drawn; "
-            "detectable is the percentage by which the class is predicted more often",
+            null="0 percent on average over texts and names of the country; detectable: percentage "
+            "by which the class is predicted more often",
         ),
     ),
     "mixed": Schema.keyed(
         (*WHERE, Column("term", "string", "`country XX`, `tokens`, `log rank`")),
         *estimates(
-            cluster="first word of a name, of a country",
+            cluster="first word of a name, by country",
             method=f"mixed model (REML), source texts swept out, names random; {METHOD}",
-            null="0; of a country the mean of the countries",
+            null="0; for a country: the mean of the countries",
         ),
     ),
     "correlations": Schema(
@@ -68,16 +68,16 @@ SCHEMAS = {
             Column(
                 "reading",
                 "category",
-                "which counterfactuals; targets: texts as they are, with and without people",
+                "which counterfactuals; targets: original texts, with and without people",
                 labels=(*COMPARED, TARGETS),
             ),
             MASKED,
-            Column("scope", "category", "what is correlated; see Scopes", labels=SCOPES),
+            Column("scope", "category", "texts that are correlated; see Scopes", labels=SCOPES),
             *(PERPLEXITY, COUNTRY, MEASURE),
             *estimates(
                 cluster=CLUSTER,
                 method=f"originals: t interval of Fisher's z; else {METHOD}, of Fisher's z",
-                null="0 within texts, whichever texts and names; other scopes have no test",
+                null="0 within texts, over texts and names; other scopes have no test",
             ),
         ),
         key=("model", "targets", "reading", "scope", "perplexity", "country", "measure"),
@@ -96,15 +96,14 @@ class Params(Section):
     """Classes, the masked models behind the classifiers, and the level of intervals."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
     underlying: dict[str, str] = Field(
         default_factory=dict,
-        description="the masked model that each classifier was made of; without one there are no "
-        "correlations",
+        description="masked model of each classifier; without one there are no correlations",
     )
     positive: dict[str, list[str]] = Field(
         {OTHER: ["positive"]},
-        description=f"classes that make up P+, by model or for `{OTHER}`, in any case",
+        description=f"classes that make up P+, by model or for `{OTHER}`; case is ignored",
     )
     negative: dict[str, list[str]] = Field(
         {OTHER: ["negative"]}, description=f"classes that make up P-, by model or for `{OTHER}`"

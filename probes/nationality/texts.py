@@ -1,4 +1,4 @@
-"""The texts of the datasets ``counterfactuals`` and ``targets``, as models get them: each once."""
+"""The distinct input texts from the datasets ``counterfactuals`` and ``targets``."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ INPUTS = ("counterfactuals", "targets")
 
 
 class Params(Section):
-    """Which texts a probe is about."""
+    """Texts of a probe."""
 
-    KEY: ClassVar[str]  # where they stand in params.yaml
+    KEY: ClassVar[str]  # section of params.yaml
     SHARD: ClassVar[int]  # texts in a shard; part of the layout of the outputs
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     languages: list[str] = Field(min_length=1, description="languages of the texts")
@@ -33,7 +33,7 @@ class Params(Section):
     readings: list[Literal["faithful", "corrected", "placebo"]] = Field(
         ["faithful", "corrected", "placebo"],
         min_length=1,
-        description="counterfactuals that are among them, beside the originals",
+        description="counterfactuals to include, next to the originals",
     )
 
     def prompts(self, folders: dict[str, Path], config: str) -> list[str]:
@@ -50,7 +50,7 @@ class Params(Section):
 
 
 def language(config: str) -> str:
-    """Return the language of a config, which ends its name.
+    """Return the language of a config, the last part of its name.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def language(config: str) -> str:
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of texts in each config in the languages of a model.
+    """Return the number of texts in each config that is in a language of the model.
 
     Raises UserError if a config is not in the dataset.
     """

@@ -1,9 +1,9 @@
-"""Analysis ``anova``: how the shares of ``sentiment`` go with architecture, size and language.
+"""Analysis ``anova``: shares of ``sentiment`` by architecture, size and language.
 
 Stańczak et al. (2023), Tables 5 and 8: linear models with treatment coding, two-way for the models
 of one language, three-way for those of several; the two kinds of models are never in one design.
-Main effects only: a model is one architecture of one size, so that interactions would leave nothing
-to judge them by.
+Main effects only: with one model per architecture and size, interactions would leave no residual
+degrees of freedom.
 """
 
 from __future__ import annotations
@@ -73,17 +73,17 @@ REASON = category(
     nullable=True,
 )
 PLACE = (
-    category("models", MODELS, "real models, worlds, null ones: never mixed"),
+    category("models", MODELS, "real models, worlds, null worlds: never mixed"),
     category("design", tuple(DESIGNS), "factors: family, size, and language"),
     category("group", GROUPS, "models of one language, or of several"),
     Column("language", "string", "the one language of a two-way design, else `all`"),
     word_counts.PART,
     category("deviation", DEVIATIONS, "as in `sentiment`"),
     category("reading", READINGS, "as in `sentiment`"),
-    category("response", RESPONSES, "whose share, in percent, or the difference"),
-    category("sentiment", SENTIMENTS, "of which sentiment"),
+    category("response", RESPONSES, "gender of the share, in percent, or the difference"),
+    category("sentiment", SENTIMENTS, "sentiment of the share"),
     category(
-        "factor", FACTORS, "intercept: all at reference; all: all factors together; else which one"
+        "factor", FACTORS, "intercept: all at reference; all: all factors together; else the factor"
     ),
 )
 COEFFICIENTS = Schema.keyed(
@@ -93,15 +93,15 @@ COEFFICIENTS = Schema.keyed(
         category(
             "interval",
             ("least squares", "jackknife"),
-            "least squares: as the paper; jackknife: over models, for unequal and clustered errors",
+            "least squares: the paper; jackknife: over models, for unequal and clustered errors",
         ),
     ),
-    Column("reference", "string", "level that it is compared with"),
+    Column("reference", "string", "reference level"),
     Column("df", "float64", "degrees of freedom of t", minimum=0),
     *estimates(
-        cluster="by least squares the share, by jackknife the model",
+        cluster="least squares: the share; jackknife: the model",
         method="95% t",
-        null="0: as the reference",
+        null="0: equal to the reference",
     ),
     REASON,
 )
@@ -109,7 +109,7 @@ TESTS = Schema.keyed(
     PLACE,
     Column("df", "int64", "degrees of freedom of the factor, given the others", minimum=0),
     Column("residual_df", "int64", "residual degrees of freedom", minimum=0),
-    Column("f", "float64", "F statistic; null where it cannot be had", nullable=True, minimum=0),
+    Column("f", "float64", "F statistic; null if undefined", nullable=True, minimum=0),
     word_counts.share("p", "of F, errors normal and equal", nullable=True),
     word_counts.share("p_bh", "Benjamini-Hochberg", nullable=True),
     REASON,
@@ -118,18 +118,17 @@ SCHEMAS = {"coefficients": COEFFICIENTS, "tests": TESTS}
 
 
 class Params(Section):
-    """Reference levels, and how intervals are made."""
+    """Reference levels, and settings of intervals."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     references: dict[Kind, dict[Literal["family", "size", "language"], str]] = Field(
-        description="reference levels of each design; where one is not there, the first by the "
-        "alphabet"
+        description="reference levels of each design; if missing, the first level by the alphabet"
     )
     confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
 
 
 class Design(NamedTuple):
-    """The rows of one linear model, and the columns of its design."""
+    """Rows and design matrix of one linear model."""
 
     models: list[str]  # by row
     matrix: Floats
@@ -138,7 +137,7 @@ class Design(NamedTuple):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Fit all designs, into ``coefficients`` and ``tests``; columns as in :data:`SCHEMAS`.
+    """Fit all designs, returned as ``coefficients`` and ``tests``, see :data:`SCHEMAS`.
 
     Raises UserError if no model has a family and a size.
     """
@@ -168,7 +167,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             key_of = cell | {"design": kind, "group": models, "language": language}
             design = build(data, DESIGNS[kind], params.references.get(kind, {}))
             nulls = {s: data[s].null_count() for s in SENTIMENTS}
-            # those that words of all rows can have
+            # sentiments possible in all rows
             sentiments = [s for s in SENTIMENTS if not nulls[s]]
             twice = len(sentiments) == 2 and max(nulls.values()) == len(data)
             for sentiment in sentiments:
@@ -183,7 +182,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                         rows[name].append(key | row | no_p)
     tables: dict[str, pl.DataFrame] = {}
     for name, by in (("coefficients", ["interval"]), ("tests", [])):
-        # a family is all tests of a deviation and reading; intercepts are no tests
+        # a family is all tests of a deviation and reading; intercepts are not tested
         tests = pl.DataFrame(rows[name], infer_schema_length=None)
         tests = tests.with_columns(test=pl.when(pl.col("factor") != "intercept").then("p"))
         tests = adjusted(tests, "test", over=["models", "deviation", "reading", *by])
@@ -193,13 +192,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def wide(shares: pl.DataFrame) -> pl.DataFrame:
-    """Return one row for each share triple: percent of each sentiment, for each response.
+    """Return one row per triple of shares: percent of each sentiment, for each response.
 
     ``shares``: the table ``shares`` of ``sentiment``.
     """
     keys = ["model", "language", "pos", "deviation", "reading"]
     percent = [
-        # hits are whole numbers: the share is rounded in the table
+        # hits are integers; the shares in the table are rounded
         (100 * (pl.col("value") * pl.col("top_k")).round() / pl.col("top_k"))
         .filter(sentiment=name)
         .first()
@@ -213,8 +212,8 @@ def wide(shares: pl.DataFrame) -> pl.DataFrame:
 def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[Kind, str, str, pl.DataFrame]]:
     """Yield design, group of models, language and rows.
 
-    Two-way in each language, of the models of one language and of those of several apart; three-way
-    over the models of several. A world has one language: the three-way design is over all of them.
+    Two-way in each language, separately for monolingual and multilingual models; three-way over
+    multilingual models. A world has one language, so that its three-way design is over all worlds.
     """
     keys = ["language", "group"]
     for rows in part.sort(keys, maintain_order=True).partition_by(keys):
@@ -226,7 +225,7 @@ def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[Kind, str, s
 
 
 def build(rows: pl.DataFrame, factors: tuple[str, ...], references: dict[Any, str]) -> Design:
-    """Return the design of some rows: an intercept, and treatment coding of each factor.
+    """Return the design of rows: an intercept, and treatment coding of each factor.
 
     A factor with one level has no column.
     """
@@ -279,7 +278,7 @@ def _coefficients(design: Design, y: Floats, confidence: float) -> Iterator[dict
 
 
 def _tests(design: Design, y: Floats) -> Iterator[dict[str, Any]]:
-    """Yield F of each factor, and of all together."""
+    """Yield the F test of each factor, and of all together."""
     factors = [(name, len(levels)) for name, levels in design.levels.items()]
     factors.append(("all", 1 + sum(levels - 1 for _, levels in factors)))
     for factor, levels in factors:

@@ -1,8 +1,8 @@
-"""Probe ``associations``: the adjectives and verbs that a model ranks first beside a name.
+"""Probe ``associations``: the adjectives and verbs that a model ranks highest next to a name.
 
 The paper's frame is the bare name with one mask before or after it, by the language's word order;
-other frames are sentences (``prompts.politicians``). The ranked candidates are the words of the
-dataset ``words`` that the model has as one piece.
+other frames are sentences (``prompts.politicians``). Candidates are the words of the dataset
+``words`` that are one piece in the model's vocabulary.
 
 Stańczak et al. (2023), section 3; supplement S2 for the order.
 """
@@ -41,15 +41,15 @@ PROMPT = "prompt"  # the column of prompts
 SHARD = 20_000  # names in a shard; part of the layout of the outputs
 COVERED = "coverage"
 FEW = 2000  # names among which they are
-CHECKED = 32  # prompts of each part of speech that are answered in double precision too
+CHECKED = 32  # prompts of each part of speech also run in double precision
 POS = words_dataset.POS
 
 SCHEMA = Schema(
     columns=(
         Column("qid", "string", "Wikidata item of the person"),
-        Column("name", "string", "the name as it stands in the prompt"),
+        Column("name", "string", "the name as in the prompt"),
         Column("word", "string", "form of the word"),
-        Column("lemma", "string", "its lemma; the most frequent one, if the form has several"),
+        Column("lemma", "string", "its lemma, the most frequent if the form has several"),
         Column("pos", "category", "universal part of speech", labels=POS),
         Column("frame", "string", "name of the frame: bare, or a sentence of the params"),
         Column("rank", "int32", "rank among the candidates of this part of speech", minimum=1),
@@ -67,7 +67,7 @@ SCHEMA = Schema(
             nullable=True,
             maximum=0,
         ),
-        Column("prompt", "string", "the prompt exactly as the model got it"),
+        Column("prompt", "string", "exact prompt"),
         Column(
             "prompt_pieces",
             "int32",
@@ -91,7 +91,7 @@ COVERAGE = Schema(
         Column("language", "string", "config of `words`"),
         Column("pos", "category", "universal part of speech", labels=POS),
         Column("words", "int64", "candidate forms"),
-        Column("covered", "int64", "forms that the model has as one word-initial piece"),
+        Column("covered", "int64", "forms that are one word-initial piece"),
         Column("list_length", "int32", "length of the lists"),
         Column("vocabulary", "int64", "size of the model's vocabulary"),
         Column(
@@ -116,7 +116,7 @@ SCHEMAS = {"one a language": SCHEMA, COVERED: COVERAGE}
 
 
 class Params(Section):
-    """Languages, and how many words to keep of each list."""
+    """Languages, and lengths of the lists."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     languages: list[str] = Field(min_length=1, description="configs of politicians and words")
@@ -150,7 +150,7 @@ class Params(Section):
     def lengths(self, language: str, numbers: Mapping[str, int] | None = None) -> dict[str, int]:
         """Return the list length for each part of speech in a language.
 
-        ``known``: how many candidates the model has, of which a list holds ``top_share`` at most.
+        ``known``: number of candidates of the model; a list has at most the share ``top_share``.
         """
         chosen = self.top_k.get(language) or self.top_k["other"]
         lengths = {str(pos): number for pos, number in chosen.items()}
@@ -163,7 +163,7 @@ class Params(Section):
     ) -> dict[str, dict[str, Frame]]:
         """Return the frames of a model's prompts, by part of speech and name.
 
-        Raises UserError if there are none for its kind, or one is not there in the language.
+        Raises UserError if there are none for its kind, or one is missing in the language.
         """
         return sentences.chosen(self.frames, self.frame_names(model), language, places)
 
@@ -184,7 +184,7 @@ class Params(Section):
 class Candidates(NamedTuple):
     """The candidate words of one language and part of speech, most frequent first."""
 
-    place: str  # where such a word is relative to a name: before or after
+    place: str  # of the word relative to the name: before or after
     lemmas: dict[str, str]  # by form
 
     @property
@@ -208,10 +208,10 @@ def candidates_of(folder: Path, language: str) -> dict[str, Candidates]:
 
 
 def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, list[str]]:
-    """Return the distinct names of one shard, sorted, each with the items that have it.
+    """Return the distinct names of one shard, sorted, with their items.
 
-    A name's shard follows from the name alone, so that identical names meet in one prompt, and
-    memory is bounded by a shard, however many names there are.
+    The shard depends only on the name, so that identical names share one prompt and memory is
+    bounded by the size of a shard.
     """
     items: dict[str, list[str]] = {}
     for row in store.stream(folder / f"{language}.parquet", ["qid", "name"]):
@@ -223,7 +223,7 @@ def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, lis
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the parts of a model's outputs: names in shards, and its coverage, per language.
 
-    Raises UserError if a language is not in the datasets, or a frame not in a language.
+    Raises UserError if a language is not in the datasets, or a frame is missing in a language.
     """
     languages = model.among(params.languages)
     for language in languages:
@@ -294,7 +294,7 @@ def run(
     language: str,
     frames: Mapping[str, Mapping[str, Frame]],
 ) -> Iterator[pa.Table]:
-    """Yield output rows for some names, in tables of the outputs' schema.
+    """Yield output rows for names, in tables of the outputs' schema.
 
     ``people``: distinct names with their items, from :func:`names`.
     ``lengths``: list length for each part of speech, from :meth:`Params.lengths`.
@@ -303,7 +303,7 @@ def run(
     for pos, words in candidates.items():
         for name, frame in frames[pos].items():
             prior = None
-            if frame.without is not None:  # every candidate's, without a name
+            if frame.without is not None:  # priors of all candidates
                 alone = scorer.fill(
                     [frame.without], words.forms, len(words.forms), language=language
                 )
@@ -325,9 +325,9 @@ def _columns(
     lemmas: Mapping[str, str],
     prior: Mapping[str, float] | None,
 ) -> dict[str, Any]:
-    """Return the rows of a block by column: for each person with a name, the name's list.
+    """Return the rows of a block by column: the list of the name for each person.
 
-    ``prior``: for each candidate its log-probability without the name.
+    ``prior``: log-probability of each candidate without the name.
     """
     length = block.best.shape[1]
     persons = [(i, qid, name) for i, (name, qids) in enumerate(people) for qid in qids]
@@ -362,7 +362,7 @@ def coverage(
     lengths: dict[str, int],
     frames: Mapping[str, Mapping[str, Frame]],
 ) -> Iterator[dict[str, Any]]:
-    """Yield how much of the candidate words a model has, and how exact it is, by part of speech."""
+    """Yield the coverage of candidate words and the precision of a model, by part of speech."""
     for pos, words in candidates.items():
         frame = next(iter(frames[pos].values()))
         prompts = [frame.about(name) for name in list(people)[:CHECKED]]

@@ -1,8 +1,8 @@
 """Analysis ``averages``: shares of sentiments averaged over models, by language.
 
-Stańczak et al. (2023), Figures 6 to 9: for each language the mean over models of the shares of the
-words that deviate most towards each gender, of all politicians and of parts of them; with an
-interval whose cluster is the model. The paper has points without intervals.
+Stańczak et al. (2023), Figures 6 to 9: for each language the mean over models of the shares among
+the words that deviate most towards each gender, for all politicians and subgroups; with intervals
+over models, which the paper does not have.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ EVERYBODY = "everybody"
 PEOPLE = (EVERYBODY, *SUBGROUPS)
 AVERAGES = Schema.keyed(
     (
-        category("models", MODELS, "real models, worlds, null ones: never mixed"),
+        category("models", MODELS, "real models, worlds, null worlds: never mixed"),
         word_counts.LANGUAGE,
         word_counts.PART,
-        category("deviation", DEVIATIONS, "as in `sentiment`; of subgroups by PMI"),
+        category("deviation", DEVIATIONS, "as in `sentiment`; subgroups: PMI"),
         category("reading", READINGS, "as in `sentiment`"),
-        category("people", PEOPLE, "whose names: everybody, or a subgroup"),
-        category("response", RESPONSES, "whose share, or the difference of two"),
-        category("sentiment", SENTIMENTS, "of which sentiment"),
+        category("people", PEOPLE, "everybody or a subgroup"),
+        category("response", RESPONSES, "gender of the share, or the difference"),
+        category("sentiment", SENTIMENTS, "sentiment of the share"),
     ),
-    *estimates(cluster="model", method="95% t over models, names held; none of one model"),
+    *estimates(cluster="model", method="95% t over models, given the names; none of one model"),
 )
 SCHEMAS = {"averages": AVERAGES}
 
 
 class Params(Section):
-    """How intervals are made."""
+    """Settings of intervals."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
@@ -70,7 +70,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     parts = [shares.with_columns(people=pl.lit(EVERYBODY))]
     for model in inputs.models:
         path = inputs.tables("subgroups", model) / "shares.parquet"
-        if path.is_file():  # not all models are compared in subgroups
+        if path.is_file():  # not all models have subgroups
             plain = {"deviation": pl.lit("pmi"), "reading": pl.lit("argmax")}
             parts.append(pl.read_parquet(path).rename({"subgroup": "people"}).with_columns(**plain))
     keys = ["language", "pos", "deviation", "reading", "people", "gender", "sentiment"]
@@ -85,7 +85,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _mean(table: pl.DataFrame, cells: list[str], params: Params) -> pl.DataFrame:
-    """Return the mean over models with Student's interval, which one model alone has not."""
+    """Return the mean over models with its t interval, nan for a single model."""
     value, by = pl.col("value"), [*cells, "response"]
     means = table.group_by(by).agg(n=pl.len(), spread=value.std(), value=value.mean())
     n = means["n"].to_numpy()

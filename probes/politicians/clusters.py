@@ -1,8 +1,8 @@
-"""Analysis ``clusters``: how genders share clusters of words in a model's states.
+"""Analysis ``clusters``: shares of genders in clusters of words in a model's states.
 
 Stańczak et al. (2023), section 5.2.1, Figure 5 and Tables 7 and 16: k-means over the last hidden
-states of all adjectives that a model generated, five clusters. Beside it the words that go most
-with each gender, with stability, a null and control of multiplicity.
+states of all adjectives that a model generated, five clusters. In addition the words most
+associated with each gender, with stability, a null and control of multiplicity.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-    Shares = list[list[tuple[Estimate, float, float]]]  # by part and group: that in all, and p
+    Shares = list[list[tuple[Estimate, float, float]]]  # by part and group: and share in all, p
 
 DATASETS = ("politicians",)
 OUTPUTS = ("representations", "associations")
@@ -52,14 +52,14 @@ TABLES = ("pmi",)
 FAITHFUL_CLUSTERS = 5  # as in Tables 7 and 16
 JOINT = "together"
 FAITHFUL, LARGEST = READINGS = ("faithful", "largest")
-PRIOR = 0.5  # Jeffreys, of each pattern
+PRIOR = 0.5  # Jeffreys' prior of each pattern
 READING = category(
     "reading",
     READINGS,
-    "faithful: all adjectives that were generated for a gender, in five clusters, as the paper; "
-    "largest: the words with the largest PMI, each of one gender",
+    "faithful: all adjectives generated for a gender, in five clusters, as in the paper; largest: "
+    "the words with the largest PMI, each of one gender",
 )
-GROUP = category("group", (*GENDERS, JOINT), "whose words: one gender's, or all together")
+GROUP = category("group", (*GENDERS, JOINT), "gender of the words, or all together")
 CLUSTER = Column("cluster_id", "int32", "number of the cluster, 0 the largest", minimum=0)
 MEASURES = ("inertia", "silhouette", "stability", "gap")
 SCHEMAS = {
@@ -68,22 +68,22 @@ SCHEMAS = {
             READING,
             GROUP,
             Column("clusters", "int32", "number of clusters", minimum=2),
-            category("measure", MEASURES, "what is measured"),
+            category("measure", MEASURES, "measure of the partition"),
         ),
         *estimates(
-            cluster="of inertia and stability seeds, of the silhouette words, of the gap draws",
+            cluster="inertia and stability: seeds; silhouette: words; gap: draws",
             method="inertia: range over seeds, best run first; silhouette: 95% bootstrap "
             "percentile over words, clusters held; stability: mean adjusted Rand index of pairs of "
             "seeds, and its range; gap: normal, simulation error of Tibshirani et al. (2001)",
-            null="silhouette: one normal cloud of the same mean and covariance; other measures, "
-            "and the paper's number of clusters, have no test",
+            null="silhouette: one normal cloud with the same mean and covariance; other measures "
+            "and the paper's number of clusters have no test",
         )[:-1],  # the distance from clouds has no scale
-        Column("chosen", "bool", "whether this number has the largest silhouette of its reading"),
+        Column("chosen", "bool", "whether the silhouette is the largest in the reading"),
     ),
     "shares": schema(
         (READING, CLUSTER, word_counts.GENDER),
         Column("words", "int64", "words in the cluster", minimum=1),
-        share("expected", "share of this gender in all clusters together, as its value in each"),
+        share("expected", "share of this gender in all clusters together"),
         *estimates(
             cluster="word",
             method="largest: 95% Wilson; faithful: 95% Dirichlet percentile over words",
@@ -96,8 +96,8 @@ SCHEMAS = {
         category(
             "gender",
             GENDERS,
-            "the gender that the word deviates to, or the only one that it was generated for; "
-            "null: it was for several",
+            "the gender that the word deviates to, or was generated for; null: generated for "
+            "several",
             nullable=True,
         ),
         CLUSTER,
@@ -108,14 +108,14 @@ SCHEMAS = {
 
 
 class Params(Resampling):
-    """Which words are clustered, into how many clusters, and against what."""
+    """Words, numbers of clusters, and null distributions."""
 
-    genders: list[str] = Field(min_length=1, description="whose words are clustered")
-    top_k: int = Field(ge=3, description="most words of a gender")
+    genders: list[str] = Field(min_length=1, description="genders whose words are clustered")
+    top_k: int = Field(ge=3, description="largest number of words of a gender")
     clusters: list[Annotated[int, Field(ge=2)]] = Field(
-        min_length=1, description="numbers of clusters that are tried"
+        min_length=1, description="candidate numbers of clusters"
     )
-    seeds: list[int] = Field(min_length=2, description="of k-means, a run each")
+    seeds: list[int] = Field(min_length=2, description="seeds of k-means, one run each")
     n_simulations: int = Field(
         ge=19, description="draws from one cloud, the null of the silhouette"
     )
@@ -161,13 +161,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"{outputs}: too few words are generated or deviate for {min(params.clusters)} "
             "clusters; lower analysis.pmi.min_count or analysis.clusters.clusters"
         )
-    tables["fits"].adjust(least=2 * least_p(params.n_simulations))  # either tail
+    tables["fits"].adjust(least=2 * least_p(params.n_simulations))  # two-sided
     tables["shares"].adjust(over=["reading"])
     return {name: table.frame() for name, table in tables.items()}
 
 
 def _largest(inputs: Inputs, params: Params) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
-    """Yield places, and the words that deviate most there, of one gender each."""
+    """Yield cells, and their words that deviate most, each of one gender."""
     table = pl.read_parquet(inputs.tables("pmi", *inputs.models) / "pmi.parquet")
     by = table.filter(unit="lemma").group_by("language", "pos", maintain_order=True)
     for (language, pos), part in sorted(by):
@@ -178,10 +178,10 @@ def _largest(inputs: Inputs, params: Params) -> Iterator[tuple[dict[str, Any], p
 
 
 def _generated(inputs: Inputs, genders: list[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
-    """Yield places, and all adjectives in a list there of somebody of these genders.
+    """Yield cells, and all their adjectives in a list of a person of these genders.
 
-    Columns word; form, its form in most lists; for each gender whether a list has it; and gender,
-    null of a word that was generated for several. Sorted by the word.
+    Columns: word; form, the form in most lists; for each gender, whether a list has it; and gender,
+    null if generated for several. Sorted by word.
     """
     for language, source, path in word_counts.sources(inputs, *inputs.models):
         if source.pos != "ADJ":
@@ -202,8 +202,8 @@ def _generated(inputs: Inputs, genders: list[str]) -> Iterator[tuple[dict[str, A
 def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
     """Return the words that deviate most to each gender: word, form, gender.
 
-    The smoothed PMI must be above 0; of one gender the ``top_k`` largest are taken, ties
-    by the word. A word that is among those of two genders goes to the one that it deviates to more.
+    The ``top_k`` largest smoothed PMI above 0 of each gender, ties by word. A word among those of
+    two genders is assigned to the one with the larger PMI.
     """
     order = ["value", "word", pl.col("gender").cast(pl.Enum(GENDERS))]
     descending = [True, False, False]
@@ -216,7 +216,7 @@ def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
 
 
 def _states(outputs: Path, language: str, words: pl.DataFrame) -> NDArray[np.float64]:
-    """Return the states of words, (words, width): of a lemma that of its form in most lists."""
+    """Return the states of words, (words, width); for a lemma, of its form in most lists."""
     rows = pl.scan_parquet(outputs / language / "*.parquet")
     listed = rows.filter(pl.col("word").is_in(words["form"].to_list()))
     by_form = listed.select(form="word", state="state").collect()
@@ -245,7 +245,7 @@ def _fit(
     label = f"{cell['language']} {POS.index(cell['pos'])} {cell['group']}"
     seed = [params.seed, zlib.crc32(label.encode())]
     clouds: list[Null | None] = [None] * len(ks)
-    if not faithful:  # clouds of all words that a model generates take minutes
+    if not faithful:  # clouds of all generated words take minutes
         clouds = [*null(states, ks, len(params.seeds), params.n_simulations, seed)]
     rows = [
         row | {"clusters": k, "chosen": k == best}
@@ -260,8 +260,7 @@ def _fit_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield the measures of one partition.
 
-    ``one_cloud``: partitions of points from one cloud; None: the silhouette is not tested, and
-    there is no gap.
+    ``one_cloud``: partitions of points from one cloud; None: no test of the silhouette, and no gap.
     """
     n, runs = len(fit.widths), len(fit.inertia)
     tail = (1 - params.confidence) / 2
@@ -283,9 +282,9 @@ def _fit_rows(
 def _share_rows(
     members: NDArray[np.bool_], parts: NDArray[np.int64], reading: str, params: Resampling
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield how the genders, by number, share the words of each cluster.
+    """Yield the shares of the genders, by number, in the words of each cluster.
 
-    ``members``, (words, genders) array: for whom a word was generated, or of which gender it is.
+    ``members``, (words, genders) array: genders that a word was generated for, or deviates to.
     ``parts``, (words,) array: number of the cluster.
     """
     if reading == FAITHFUL:
@@ -295,7 +294,7 @@ def _share_rows(
         shares = _partitioned(members, parts, params.confidence)
     for number, genders in enumerate(shares):
         words = int((parts == number).sum())
-        outside = 1 - words / len(parts)  # with most words inside, a share varies less
+        outside = 1 - words / len(parts)  # finite population correction
         for g, (estimate, expected, p) in enumerate(genders):
             error = estimate.standard_error(params.confidence) * outside**0.5
             key = {"cluster_id": number, "words": words, TESTED_ERROR: error}
@@ -303,10 +302,10 @@ def _share_rows(
 
 
 def _partitioned(members: NDArray[np.bool_], parts: NDArray[np.int64], confidence: float) -> Shares:
-    """Return the shares of groups in each part, a thing in one group, as :func:`overlaps`.
+    """Return the shares of groups in each part, for items in one group, as :func:`overlaps`.
 
-    Clusters are made without knowing genders, so that gender labels permuted over words give every
-    count its hypergeometric distribution exactly.
+    Clustering does not use genders, so that under permuted gender labels every count is exactly
+    hypergeometric.
     """
     counts = np.zeros((parts.max() + 1, members.shape[1]), np.int64)
     np.add.at(counts, parts, members)
@@ -329,31 +328,31 @@ def overlaps(
     seed: int,
     confidence: float,
 ) -> Shares:
-    """Return the shares of groups in each part, a thing of several groups counted in each.
+    """Return the shares of groups in each part; items of several groups count in each.
 
-    The shares of a part sum to 1. Interval: how many things of a part have each pattern of groups
-    is multinomial; percentiles of the shares under the Dirichlet posterior with Jeffreys' prior,
-    1/2 to every pattern (Jeffreys 1946, Proc. R. Soc. A 186, p. 453). Test: the patterns permuted
-    over all things, so that those of a part are multivariate hypergeometric; two-sided by the
-    distance from the mean share then.
+    The shares of a part sum to 1. Interval: counts of the patterns of groups in a part are
+    multinomial; percentiles of the shares under the Dirichlet posterior with Jeffreys' prior, 1/2
+    for every pattern (Jeffreys 1946, Proc. R. Soc. A 186, p. 453). Test: patterns are permuted over
+    all items, so that counts of a part are multivariate hypergeometric; two-sided by the distance
+    from the mean share.
 
     Parameters
     ----------
     members : (things, groups) array
-        Of which groups a thing is, of one at least.
+        Groups of each item, at least one.
     parts : (things,) array
         From 0 without gaps.
     draws, permutations, seed
-        Of the posterior and of the test.
+        Numbers of draws and permutations, and their seed.
 
     Returns
     -------
-    For each part and group the share, that in all parts together, and p, nan where no other
-    outcome is possible.
+    For each part and group: the share, the share in all parts, and p, nan if no other outcome is
+    possible.
 
     Examples
     --------
-    Two parts of which one is of both groups, the other of the first alone:
+    Two parts, one in both groups, the other in the first only:
 
     >>> members = np.array([[1, 1]] * 20 + [[1, 0]] * 20).astype(bool)
     >>> found = overlaps(members, np.repeat([0, 1], 20), 99, 999, 1, 0.95)
@@ -364,7 +363,7 @@ def overlaps(
     patterns = (np.arange(1, 2**groups)[:, None] >> np.arange(groups) & 1).astype(np.float64)
     code = (members << np.arange(groups)).sum(axis=1) - 1
     if (code < 0).any():
-        raise ValueError("a thing is of no group")
+        raise ValueError("an item has no group")
 
     def shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
         sums = counts @ patterns
@@ -379,7 +378,7 @@ def overlaps(
         size = int(seen.sum())
         value = shares(seen.astype(np.float64))
         low, high = percentiles(shares(rng.dirichlet(seen + PRIOR, draws)).T, confidence)
-        ends = np.minimum(low, value), np.maximum(high, value)  # for 0 and 1 it is an end
+        ends = np.minimum(low, value), np.maximum(high, value)  # includes the value at 0 and 1
         null = shares(
             rng.multivariate_hypergeometric(totals, size, permutations).astype(np.float64)
         )

@@ -1,7 +1,7 @@
 """Analysis ``latent``: words by gender and sentiment, from the outputs of ``associations``.
 
 The latent-variable model of Stańczak et al. (2023), equations 10 to 13 and Tables 4 and 6, with
-intervals, a permutation null and, for worlds, how much of what was planted is found.
+intervals and a permutation null.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
-JITTER = 1.0  # SD, nats, of what other starts assume of sentiment and gender together
+JITTER = 1.0  # SD, nats, of the interaction of sentiment and gender in other starts
 L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-LONGER, SLOWER = 16, 4  # times the steps, share of the rate: a fit that shows what others miss
+LONGER, SLOWER = 16, 4  # factors of steps and learning rate of the reference fit
 METHOD = (
     "95% Bayesian bootstrap over names, refitted: normal, root mean square distance of replicates "
     "from the value"
@@ -49,20 +49,20 @@ DESCRIBED = estimates(cluster="name", method=METHOD)
 TESTED = estimates(
     cluster="name",
     method=METHOD,
-    null="gender labels permuted over names, refitted; of the gender's deviation less the others'",
+    null="gender labels permuted over names, refitted; deviation of the gender minus the others'",
 )
 SCHEMAS = {
     "latent": schema(
         (word_counts.LEMMA, SENTIMENT, word_counts.GENDER),
         share("q", "q(s | w), share of the sentiment; null: word in no lexicon", nullable=True),
-        Column("count", "int64", "people of this gender in whose list the word is", minimum=0),
+        Column("count", "int64", "people of this gender whose list has the word", minimum=0),
         Column(
             "seed_sd",
             "float64",
-            "SD of the grid's average over the starts of `seeds`, nats: what the data leave open",
+            "SD of the grid's average over the starts of `seeds`, nats",
             minimum=0,
         ),
-        *TESTED[:-1],  # permutations are too few for a detectable effect
+        *TESTED[:-1],  # too few permutations for a detectable effect
     ),
     "words": schema((word_counts.LEMMA, word_counts.GENDER), *DESCRIBED),
     "fits": schema(
@@ -73,7 +73,7 @@ SCHEMAS = {
         Column(
             "kl_word",
             "float64",
-            "posterior regulariser without its weight, nats a word that has a q; null: none has",
+            "unweighted posterior regulariser, nats per word with a q; null: no such word",
             nullable=True,
         ),
         Column(
@@ -91,7 +91,7 @@ SCHEMAS = {
 
 
 class Params(Lexicon, Resampling):
-    """How models are fitted, and how intervals and tests are made."""
+    """Settings of fits, intervals and tests."""
 
     genders: list[Literal["male", "female", "non-binary"]] = Field(
         ["male", "female"], min_length=2, description="in the model; the paper has these two"
@@ -103,14 +103,14 @@ class Params(Lexicon, Resampling):
         list(POSTERIOR), min_length=1, description="weights of the posterior regulariser"
     )
     steps: int = Field(ge=1, description="of Adam, where l1 is above 0")
-    learning_rate: float = Field(gt=0, description="of Adam at first; falls along half a cosine")
-    seeds: list[int] = Field(min_length=1, description="of other starts, for seed_sd and gap")
+    learning_rate: float = Field(gt=0, description="initial rate of Adam, with cosine decay")
+    seeds: list[int] = Field(min_length=1, description="seeds of other starts, for seed_sd and gap")
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of one model; columns as in :data:`SCHEMAS`.
 
-    ``tilt`` is without rows unless both men and women are in it.
+    ``tilt`` is empty unless there are both men and women.
 
     Raises UserError if no language has a lexicon and enough words.
     """
@@ -126,7 +126,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"{params.min_count} lists with a word for each gender; add it to "
             "datasets.lexica.languages, or lower analysis.latent.min_count"
         )
-    families: dict[str, tuple[str, ...]] = {"latent": ()}  # all its tests
+    families: dict[str, tuple[str, ...]] = {"latent": ()}  # all tests
     how, least = params.confidence, least_p(params.n_permutations)
     return {
         name: word_counts.table_of(
@@ -139,7 +139,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _fitted(
     source: word_counts.Lists, path: Path, lexica: Path, language: str, params: Params
 ) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Fit one language and part of speech, and yield its tables; none where nothing can be fit."""
+    """Fit one language and part of speech, and yield its tables, if it can be fitted."""
     from plumbline.probes.politicians import latent_model as model
 
     if not params.file(lexica, language).is_file():
@@ -177,11 +177,11 @@ def _fitted(
     reach = float(ndtri((1 + params.confidence) / 2))
 
     def rows(axes: str, seen: Array, replicates: Array, **more: Any) -> pl.DataFrame:
-        """Return a row with its interval for each place in an array.
+        """Return a row with its interval for each cell of an array.
 
-        L1 retains what chance moves: replicates, which chance has moved twice, are beyond the
-        value as it is beyond the truth, so that their quantiles miss it. Distances from the value
-        include that bias, whatever its sign.
+        L1 selects deviations enlarged by chance: replicates are biased relative to the value as the
+        value is relative to the truth, so that their quantiles miss it. Root mean square distances
+        from the value include this bias.
         """
         half = reach * np.sqrt(((replicates - seen) ** 2).mean(axis=0))
         limits = [seen - half, seen + half]
@@ -191,7 +191,7 @@ def _fitted(
         return word_counts.rows_of(axis, (seen, *limits), n=counts.clusters, **more)
 
     contrast, null = model.contrast(value.eta[0]), model.contrast(permuted)
-    # valid whether or not the fits have settled: all went through the same steps
+    # valid without convergence, since all fits have the same steps
     p = permutation_p(contrast, np.moveaxis(null, 0, -1), relative=True)
     seed_sd = np.stack([restart.eta.mean(axis=0) for restart in others]).std(axis=0)
     yield (
@@ -218,7 +218,7 @@ def _fitted(
 
 
 def _fits(all_fits: list[model.Fits], q: Array, params: Params) -> pl.DataFrame:
-    """Return diagnostics of the first fits, next to other starts and, last, a longer fit."""
+    """Return diagnostics of the first fits, from other starts and, last, a longer fit."""
     reached = np.array([fits.objective for fits in all_fits])
     gap = reached[:-1].max(axis=0) - reached.min(axis=0)
     kl_word = all_fits[0].divergence / ((~np.isnan(q).any(axis=1)).sum() or np.nan)

@@ -6,17 +6,16 @@ With p(w, g) = sum over s of p(w | s, g) p(s | g) p(g) and
     p(s | g)     proportional to  exp(sigma_{s,g})
     p(g)         proportional to  exp(phi_g)
 
-what is minimised is the cross-entropy of the observed shares with p(w, g), plus ``posterior`` times
-the sum over words of KL(q(s | w) || p(s | w)), plus ``l1`` times the sum of all |eta|, |sigma| and
+the objective is the cross-entropy of the observed shares with p(w, g), plus ``posterior`` times the
+sum over words of KL(q(s | w) || p(s | w)), plus ``l1`` times the sum of all |eta|, |sigma| and
 |phi|. Stańczak et al. (2023), PLoS ONE 18(11): e0277640, equations 10 to 13, after Hoyle et al.
 (2019), ACL, section 3.
 
-Without ``l1`` both other terms have their minimum at once, in closed form, whatever ``posterior``
-is: p(w, g) as observed and p(s | w) = q. That is where every fit starts (:func:`begin`).
+Without ``l1`` both other terms are minimised together in closed form, for any ``posterior``: p(w,
+g) as observed and p(s | w) = q. Every fit starts there (:func:`begin`).
 
-Everything has the words as its last axis, and is float64, so that rounded results do not depend on
-the processor. All fits are one batched program in torch; each does the same arithmetic whatever it
-is batched with.
+Words are the last axis of all arrays, which are float64, so that rounded results do not depend on
+the processor. All fits are one batched program in torch, and results do not depend on the batch.
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-BLOCK = 200_000  # deviations that are worked on at once: few enough to stay in a processor's cache
-BETAS = (0.9, 0.9)  # equal: gradients shrink by orders of magnitude as the posterior term is met
-EPSILON = 1e-12  # gradients are shares of probability: for rare words below the usual 1e-8
-ROUNDS = 100  # for fitting a start's margins: the worst word is then off by less than 1e-9
+BLOCK = 200_000  # deviations in a batch: they fit into the cache
+BETAS = (0.9, 0.9)  # equal, as gradients shrink by orders of magnitude near the posterior
+EPSILON = 1e-12  # below the usual 1e-8, as gradients of rare words are small
+ROUNDS = 100  # of fitting a start's margins: largest error below 1e-9
 
 
 class Schedule(NamedTuple):
-    """How models are fitted."""
+    """Settings of fits."""
 
-    steps: int  # by Adam, where ``l1`` is above 0: without it the start is the minimum
-    learning_rate: float  # at first; it falls to 0 along half a cosine
+    steps: int  # of Adam, if ``l1`` is above 0; else the start is the minimum
+    learning_rate: float  # initial, with cosine decay to 0
 
 
 class Fits(NamedTuple):
@@ -57,11 +56,11 @@ class Fits(NamedTuple):
     phi: Array  # (fits, genders)
     background: Array  # (fits, words): m
     cross_entropy: Array  # (fits,): nats
-    divergence: Array  # (fits,): the sum of KL(q || p) over words with a q, nats
-    objective: Array  # (fits,): what was minimised, nats
+    divergence: Array  # (fits,): sum of KL(q || p) over words with a q, nats
+    objective: Array  # (fits,): minimised objective, nats
 
     def take(self, index: NDArray[np.int64]) -> Fits:
-        """Return some of the fits."""
+        """Return the selected fits."""
         return Fits(*(part[index] for part in self))
 
 
@@ -72,31 +71,31 @@ def grid(l1: Sequence[float], posterior: Sequence[float]) -> tuple[Array, Array]
 
 
 def tilt(seed: int, scale: float, shape: tuple[int, int, int]) -> Array:
-    """Draw what a start says of a word's sentiment and gender together, normal with SD ``scale``.
+    """Draw interactions of sentiment and gender by word for a start, normal with SD ``scale``.
 
-    Nothing that is fitted determines it but L1: of the 6 deviations of a word in three sentiments
-    and two genders, the word's counts by gender and its q fix 4.
+    Only L1 determines the interaction: of a word's 6 deviations in three sentiments and two
+    genders, its counts by gender and its q determine 4.
 
-    ``shape``: sentiments, genders, words; that of the result.
+    ``shape``: sentiments, genders, words; shape of the result.
     """
     return np.random.default_rng(seed).normal(0.0, scale, shape)
 
 
 def begin(counts: Array, q: Array, tilted: Array | None = None) -> Fits:
-    """Return the models that are the minimum without ``l1``, one for each table of counts.
+    """Return the minima without ``l1``, one model for each table of counts.
 
-    p(w, g) is as observed and p(s | w) is q, of a word in no lexicon the mean q of the others.
-    Of all models with that the one is taken whose sentiment and gender are independent given the
-    word, or the nearest to ``tilted`` by iterative proportional fitting. The level of eta within a
-    sentiment and gender, which neither of these terms knows, is the one with the least sum of
-    |eta|: its median over words is 0.
+    p(w, g) is as observed and p(s | w) is q, or the mean q for words in no lexicon. Among such
+    models, the one with sentiment and gender independent given the word is returned, or the one
+    nearest to ``tilted`` by iterative proportional fitting. The level of eta within a sentiment and
+    gender, which these terms do not determine, minimises the sum of |eta|: its median over words is
+    0.
 
     Parameters
     ----------
     counts : (tables, words, genders) array
     q : (words, sentiments) array
     tilted : (sentiments, genders, words) array
-        Of :func:`tilt`; None: zeros.
+        From :func:`tilt`; None: zeros.
 
     References
     ----------
@@ -129,9 +128,9 @@ def begin(counts: Array, q: Array, tilted: Array | None = None) -> Fits:
 
 
 def _log(values: Array) -> Array:
-    """Take logarithms with torch: NumPy's differ in last digits with and without AVX-512.
+    """Return logarithms by torch: NumPy's differ in last digits with and without AVX-512.
 
-    Where L1 keeps fits from settling, the steps of Adam enlarge such differences to 1e-4 nats.
+    If fits do not converge under L1, the steps of Adam enlarge such differences to 1e-4 nats.
     """
     logarithms: Array = torch.log(torch.from_numpy(np.ascontiguousarray(values))).numpy()
     return logarithms
@@ -145,21 +144,21 @@ def fit(
     schedule: Schedule,
     tilted: Array | None = None,
 ) -> Fits:
-    """Fit models to counts by Adam, over all the data at each step, from :func:`begin`.
+    """Fit models to counts by full-batch Adam, from :func:`begin`.
 
-    L1 is soft-thresholding after each step in Adam's own metric, so that a deviation that does not
-    pay is exactly 0. The square of ``l1`` is part of that metric: where all begins, the gradient of
-    the other terms is 0. Fits without ``l1`` take no steps.
+    L1 is soft-thresholding after each step in Adam's metric, so that deviations can be exactly 0.
+    The metric includes the square of ``l1``, since the gradient of the other terms is 0 at the
+    start. Fits without ``l1`` take no steps.
 
     Parameters
     ----------
     counts : (fits or 1, words, genders) array
-        How often a word was generated for a gender; above 0.
+        Number of times that a word was generated for a gender; above 0.
     q : (words, sentiments) array
-        q(s | w); a row of nan for a word that is in no lexicon, which has no posterior term.
+        q(s | w); a row of nan for a word in no lexicon, which has no posterior term.
     l1, posterior : (fits,) arrays
     tilted : (sentiments, genders, words) array
-        Another start, of :func:`tilt`.
+        Another start, from :func:`tilt`.
 
     References
     ----------
@@ -184,7 +183,7 @@ def fit(
 
 
 class Averages(NamedTuple):
-    """What fits say on average over the weights, for each table of counts."""
+    """Averages of fits over the weights, for each table of counts."""
 
     eta: Array  # (tables, sentiments, genders, words)
     words: Array  # (tables, genders, words): log p(w | g) - m_w, all sentiments together, nats
@@ -192,7 +191,7 @@ class Averages(NamedTuple):
 
 
 def average(fits: Fits, weights: int) -> Averages:
-    """Average over every ``weights`` fits in a row: those of one table of counts."""
+    """Average over each ``weights`` consecutive fits, those of one table of counts."""
     sentiments = torch.log_softmax(torch.from_numpy(fits.sigma), dim=1)
     m = torch.from_numpy(fits.background)[:, None, None, :]
     joint = torch.log_softmax(m + torch.from_numpy(fits.eta), dim=3) + sentiments[..., None]
@@ -204,8 +203,8 @@ def average(fits: Fits, weights: int) -> Averages:
 def refit(counts: Array, q: Array, l1: Array, posterior: Array, schedule: Schedule) -> Averages:
     """Fit all weights to each of many tables of counts: bootstrap replicates, permutations.
 
-    Each begins at the minimum of its own counts without ``l1``, as the fit that it is held against
-    does: replicates that began at the fit to the whole data would stay near it.
+    Each starts at the minimum of its counts without ``l1``, like the fit to the data: replicates
+    started at that fit would stay near it.
 
     Parameters
     ----------
@@ -224,7 +223,7 @@ def refit(counts: Array, q: Array, l1: Array, posterior: Array, schedule: Schedu
 
 
 def contrast(eta: Array) -> Array:
-    """Return a gender's deviation less the mean of the others', genders on the last but one axis.
+    """Return a gender's deviation minus the mean of the others', genders on the axis before last.
 
     Exactly opposite for two genders.
     """
@@ -238,7 +237,7 @@ def contrast(eta: Array) -> Array:
 
 
 class Program:
-    """A block of fits: parameters in one (fits, parameters) buffer, so that Adam is one pass."""
+    """A batch of fits, with parameters in one buffer, (fits, parameters), for fast steps."""
 
     def __init__(self, counts: Array, q: Array, l1: Array, posterior: Array, start: Fits) -> None:
         number = len(start.eta)
@@ -256,10 +255,10 @@ class Program:
         self.q = torch.from_numpy(np.where(has_q[:, None], q, 0.0).T.copy())
         self.posterior = torch.from_numpy(posterior)
         self.push = self.posterior[:, None, None] * torch.from_numpy(has_q)
-        self.joint = torch.empty_like(self.eta)  # fresh memory costs more than the arithmetic
+        self.joint = torch.empty_like(self.eta)  # allocation costs more than the arithmetic
 
     def forward(self) -> tuple[torch.Tensor, ...]:
-        """Put p(w, s, g) into ``joint``; return p(s | g), p(g) and p(s, g)."""
+        """Store p(w, s, g) in ``joint``; return p(s | g), p(g) and p(s, g)."""
         joint = torch.exp(self.eta, out=self.joint)
         joint *= torch.exp(self.m)[:, None, None]
         sentiment = torch.softmax(self.sigma, dim=1)
@@ -272,8 +271,8 @@ class Program:
         """Return the gradient of the objective without the L1 term, (fits, parameters).
 
         With D the derivative by log p(w, s, g), which is -p(w, s, g) times (observed share over
-        p(w, g), plus ``posterior`` times (q(s | w) / p(w, s) - 1 / p(w))), all else follows from
-        the softmaxes: e.g. by eta it is D - p(w | s, g) times the sum of D over words.
+        p(w, g), plus ``posterior`` times (q(s | w) / p(w, s) - 1 / p(w))), the rest follows from
+        the softmaxes: by eta, D - p(w | s, g) times the sum of D over words.
         """
         sentiment, gender, product = self.forward()
         by_sentiment = _sum(self.joint, 2)
@@ -289,7 +288,7 @@ class Program:
         return torch.cat([slope.flatten(1), sigma.flatten(1), phi], dim=1)
 
     def run(self, schedule: Schedule) -> Fits:
-        """Take the steps of Adam, and return where they led; where that is worse, the start."""
+        """Take the steps of Adam, and return the result, or the start if it is better."""
         first, second = BETAS
         values, before = self.theta, self.theta.clone()
         least = self._objective()[-1]
@@ -311,7 +310,7 @@ class Program:
         return Fits(*(part.double().contiguous().numpy() for part in fits))
 
     def _objective(self) -> tuple[torch.Tensor, ...]:
-        """Return cross-entropy, divergence, and what is minimised."""
+        """Return cross-entropy, divergence, and objective."""
         self.forward()
         cross = -(self.shares * torch.log(self.joint.sum(dim=1))).sum(dim=(1, 2))
         inside = self.joint.sum(dim=2)
@@ -322,13 +321,13 @@ class Program:
 
 
 def _sum(values: torch.Tensor, axis: int) -> torch.Tensor:
-    """Sum over a short axis, several times as fast as by torch's own sum."""
+    """Sum over a short axis, several times faster than torch's sum."""
     return reduce(torch.add, values.unbind(axis))
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep torch from splitting sums among threads, which would change their last digits."""
+    """Limit torch to one thread: splitting sums would change their last digits."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

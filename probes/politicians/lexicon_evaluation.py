@@ -1,8 +1,8 @@
-"""Analysis ``lexicon_evaluation``: how well lexica tell the sentiment of labelled texts.
+"""Analysis ``lexicon_evaluation``: sentiment classification of labelled texts by lexica.
 
-In kind the comparison of Stańczak et al. (2023), Table 12: the combination of the lexica, each of
-them, and their plain mean. The rule by which a text is classified is ours: the mean score of the
-words that the lexicon has, cut in two places that are chosen on other texts. No model is loaded.
+Similar to the comparison of Stańczak et al. (2023), Table 12: the combined lexicon, each lexicon,
+and their plain mean. The classification rule differs from the paper: the mean score of the words in
+the lexicon, with two thresholds chosen on other texts. No model is loaded.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ DATASETS = ("lexica", "labelled_texts")
 MEASURES = ("accuracy", "macro-F1")
 COMBINATION, BASELINE = "combination", "majority class"
 NEGATIVE, NEUTRAL, POSITIVE = range(3)  # the labels, in TweetEval's order
-PLACES = 40  # cuts tried on either side
-DEALT = "-null"  # ends the name of a corpus whose labels were dealt out: a negative control
+PLACES = 40  # candidate thresholds on either side
+DEALT = "-null"  # suffix of corpora with permuted labels, a negative control
 CODES = {"positive": POSITIVE, "negative": NEGATIVE, "neutral": NEUTRAL}
-# words at the default boundaries of Unicode; what hyphens join is one word
+# words at the default boundaries of Unicode; hyphenated compounds are one word
 WORD = regex.compile(r"(?ws)\b\w.*?\b(?:-\w.*?\b)*")
 ELIDED = regex.compile(r"^([cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’](?=\w)")
 UNSPACED = ("ja", "km", "lo", "my", "th", "zh")  # languages written without spaces
@@ -59,27 +59,27 @@ PLACE = (
     Column(
         "lexicon",
         "string",
-        "what the words' scores are: combination, plain mean, majority class, published, or the "
-        "name of a view",
+        "source of the scores: combination, plain mean, majority class, published, or the name of "
+        "a view",
     ),
-    Column("measure", "category", "of the labels that the texts are given", labels=MEASURES),
+    Column("measure", "category", "measure of the predicted labels", labels=MEASURES),
 )
 METHOD = "95% percentile bootstrap over texts"
 AGREEMENT = Schema.keyed(
     PLACE,
-    Column("negative_below", "float64", "means below it are negative", nullable=True),
-    Column("positive_above", "float64", "means above it are positive", nullable=True),
+    Column("negative_below", "float64", "lower means are negative", nullable=True),
+    Column("positive_above", "float64", "higher means are positive", nullable=True),
     word_counts.share(
         "chance",
-        "expected value if the same labels were dealt out to the texts at random; like the value "
-        "null where no tuning text has a word of the lexicon",
+        "expected value with the same labels permuted over texts; null if no tuning text has a "
+        "word of the lexicon",
         nullable=True,
     ),
     *estimates(
         cluster="text",
         method=METHOD,
-        # giving labels of several kinds has the better macro-F1 even where they mean nothing
-        null="accuracy: the majority class does as well (McNemar's exact test); macro-F1: chance "
+        # uninformative labels of several classes have a better macro-F1 than the majority class
+        null="accuracy: equal to the majority class (McNemar's exact test); macro-F1: chance "
         "(randomisation)",
     ),
 )
@@ -88,7 +88,7 @@ DIFFERENCES = Schema.keyed(
     *estimates(
         cluster="text",
         method=METHOD,
-        null="0: both do equally well (accuracy: McNemar's exact test; macro-F1: randomisation)",
+        null="0: equal performance (accuracy: McNemar's exact test; macro-F1: randomisation)",
     ),
 )
 SCHEMAS = {"agreement": AGREEMENT, "differences": DIFFERENCES}
@@ -96,19 +96,19 @@ INTERVALS = {"confidence", "n_bootstrap", "seed"}  # params of intervals
 
 
 class Params(Resampling):
-    """How intervals and tests are made."""
+    """Settings of intervals and tests."""
 
 
 class Evaluation(NamedTuple):
-    """How well one lexicon does, and by how much the first one does better."""
+    """Performance of a lexicon, and its difference from the first one."""
 
     lexicon: str
-    cuts: tuple[float, float]  # texts under the first are negative, over the second positive
+    cuts: tuple[float, float]  # below the first negative, above the second positive
     agreement: classification.Agreement
     chance: classification.Chance
     first_less_this: classification.Difference | None  # None for the first lexicon
     less_majority: classification.Difference
-    dealt_p: float  # for macro-F1 against the same labels dealt out at random
+    dealt_p: float  # macro-F1 compared with permuted labels
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -116,7 +116,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     The tables are ``agreement`` and ``differences``; columns as in :data:`SCHEMAS`.
 
-    Raises UserError if a language has texts but no lexica, or a corpus lacks a split.
+    Raises UserError if a language has texts but no lexica, or a corpus is missing a split.
     """
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
     folder = inputs.datasets["labelled_texts"]
@@ -127,7 +127,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             key = {"language": language, "source": source, "dealt": str(source).endswith(DEALT)}
             for name, row in _rows(f"{language}/{source}", part, compared, params):
                 rows[name].append(key | row)
-    # all tests are a family, those of negative controls another
+    # all tests are one family, tests of negative controls another
     how = params.confidence, ["dealt"], "least"
     return {
         name: word_counts.table_of(
@@ -140,8 +140,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def scores(lexica: Path, language: str) -> dict[str, Lexicon]:
     """Return the scores of words, -1 to 1, by name of the lexicon.
 
-    The combination's score is q(positive) - q(negative), the plain mean's and the views' are as in
-    the dataset. Of English the published combination is there too, where the dataset has it.
+    The combination's score is q(positive) - q(negative); plain mean and views are as in the
+    dataset. English also has the published combination, if it is in the dataset.
 
     ``lexica``: folder of the dataset ``lexica``.
     """
@@ -168,7 +168,7 @@ def scores(lexica: Path, language: str) -> dict[str, Lexicon]:
 
 
 def mean_scores(texts: Iterable[Sequence[str]], lexicon: Mapping[str, float]) -> Floats:
-    """Return the mean score of each text's words, (texts,); NaN where the lexicon has none.
+    """Return the mean score of each text's words, (texts,); NaN without words in the lexicon.
 
     Examples
     --------
@@ -182,14 +182,14 @@ def mean_scores(texts: Iterable[Sequence[str]], lexicon: Mapping[str, float]) ->
 
 
 def classify(scores: Floats, low: float, high: float, otherwise: int = NEUTRAL) -> Labels:
-    """Return negative under ``low``, positive over ``high``; others and NaN are ``rest``."""
+    """Return negative below ``low``, positive above ``high``, and else ``rest``, also for NaN."""
     return np.where(scores > high, POSITIVE, np.where(scores < low, NEGATIVE, otherwise))
 
 
 def cuts(scores: Floats, labels: Labels, otherwise: int = NEUTRAL) -> tuple[float, float]:
-    """Return the two cuts, at quantiles of the scores, whose classes have the best macro-F1.
+    """Return the two thresholds, at quantiles of the scores, with the best macro-F1.
 
-    Of equally good ones the lowest is taken. What is neither under nor over is ``rest``.
+    Ties are resolved to the lowest. Scores between the thresholds are ``rest``.
     """
     finite_scores = scores[~np.isnan(scores)]
     if not len(finite_scores):
@@ -208,24 +208,23 @@ def cuts(scores: Floats, labels: Labels, otherwise: int = NEUTRAL) -> tuple[floa
 
 
 def majority(labels: Labels) -> int:
-    """Return the most frequent label; of equally frequent ones the first."""
+    """Return the most frequent label; the first if tied."""
     return int(np.bincount(labels).argmax())
 
 
 def evaluate(
     tuning: Texts, testing: Texts, lexica: Mapping[str, Mapping[str, float]], params: Params
 ) -> Iterator[Evaluation]:
-    """Cut each lexicon's mean scores on the tuning texts, and classify the others.
+    """Choose each lexicon's thresholds on the tuning texts, and classify the test texts.
 
     ``tuning``, ``testing``: the words of each text, and labels 0 negative, 1 neutral, 2 positive.
-    Where no tuning text is neutral, texts between the cuts, and those without any word of a
-    lexicon, get the most frequent label of the tuning texts; else they are neutral.
-    ``lexica``: score of each word, -1 to 1, by name of the lexicon; the first one is compared with
-    all others on the same texts.
+    Texts between the thresholds or without words of a lexicon are neutral, or, if no tuning text is
+    neutral, get the most frequent label of the tuning texts.
+    ``lexica``: score of each word, -1 to 1, by name of the lexicon; the first is compared with all
+    others on the same texts.
 
-    Yielded: in the order of ``lexica``. Unit: a text. ``less_majority`` compares with giving all
-    texts the most frequent label of the tuning texts, ``dealt`` with the same labels in random
-    order.
+    Yielded: in the order of ``lexica``. Unit: a text. ``less_majority`` compares with the most
+    frequent label of the tuning texts, ``dealt`` with the same labels in random order.
 
     Raises ValueError if no tuning text has a word of a lexicon.
     """
@@ -252,7 +251,7 @@ def evaluate(
 
 
 def _texts(corpus: str, part: pl.DataFrame, split: str, vocabulary: Collection[str]) -> Texts:
-    """Return the known words of the texts of a split, and labels, numbered as in TweetEval."""
+    """Return the known words of the texts of a split, and their labels, coded as in TweetEval."""
     rows = part.filter(pl.col("split") == SPLITS.index(split))
     if rows.is_empty():
         raise UserError(f"labelled_texts {corpus}: no {split} text is left; name another corpus")
@@ -264,7 +263,7 @@ def _texts(corpus: str, part: pl.DataFrame, split: str, vocabulary: Collection[s
 def _rows(
     corpus: str, part: pl.DataFrame, compared: dict[str, Lexicon], params: Params
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of one corpus, each with the name of its table."""
+    """Yield the rows of one corpus, with the name of their table."""
     vocabulary: set[str] = set().union(*compared.values())
     tuning, testing = (_texts(corpus, part, split, vocabulary) for split in SPLITS)
     usable = {
@@ -277,9 +276,9 @@ def _rows(
             f"labelled_texts {corpus}: no tuning text has a word of lexica; correct one of them"
         )
     number = len(testing[0])
-    guess = np.full(number, majority(tuning[1]))  # the baseline: all get one label
+    guess = np.full(number, majority(tuning[1]))  # baseline: one label for all
     baseline = classification.agreement(testing[1], guess, **params.model_dump(include=INTERVALS))
-    chances = [finite(estimate.value) for estimate in baseline]  # the same in any order
+    chances = [finite(estimate.value) for estimate in baseline]  # equal in any order
     yield from _measured("agreement", BASELINE, baseline, params, chance=chances)
     for result in evaluate(tuning, testing, usable, params):
         low, high = map(finite, result.cuts)
@@ -305,7 +304,7 @@ def _rows(
 def _measured(
     table: str, lexicon: str, numbers: Iterable[Estimate], params: Params, **more: Sequence[Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield a row of a table for each measure; ``more``: the values of each."""
+    """Yield a row of a table for each measure; ``more``: columns with their values by measure."""
     least = (0.0, least_p(params.n_permutations))
     for i, (measure, estimate) in enumerate(zip(MEASURES, numbers, strict=True)):
         key: dict[str, Any] = {"lexicon": lexicon, "measure": measure, "least": least[i]}
@@ -315,14 +314,14 @@ def _measured(
 def words(text: str, language: str) -> list[str]:
     """Return the words of a text in lower case.
 
-    Boundaries are those of Unicode Standard Annex 29, Unicode Text Segmentation: vowel signs
-    and other marks stay with their letters, apostrophes between letters too. What hyphens join is
-    one word. French elided words (``l'``, ``qu'``) are words of their own. In languages that are
-    written without spaces the words are those of ICU's dictionaries.
+    Boundaries are those of Unicode Standard Annex 29, Unicode Text Segmentation: letters keep their
+    marks, such as vowel signs, and apostrophes between letters. Hyphenated compounds are one word.
+    French elided words (``l'``, ``qu'``) are separate words. Languages without spaces are segmented
+    by ICU's dictionaries.
 
     ``language``: code of ISO 639-1.
 
-    Raises UserError if the language has no spaces, and icu4py is not installed.
+    Raises UserError if the language has no spaces and icu4py is not installed.
 
     Examples
     --------
@@ -352,5 +351,5 @@ def words(text: str, language: str) -> list[str]:
 def known_words(
     texts: Collection[str], vocabulary: Collection[str], language: str
 ) -> list[list[str]]:
-    """Return the words of each text that are among the known ones, in their order."""
+    """Return the known words of each text, in order."""
     return [[word for word in words(text, language) if word in vocabulary] for text in texts]

@@ -1,4 +1,4 @@
-"""Figures of the study of politicians: words in the plane of the model's states (Figure 5)."""
+"""Figures of the study ``politicians``: words in the plane of the model's states (Figure 5)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Analysis ``pmi``: which words go with which gender, from the outputs of ``associations``.
+"""Analysis ``pmi``: association of words and genders, from the outputs of ``associations``.
 
-Stańczak et al. (2023), equation 1, of a model; and section 4 and Table 3, of the lists of several
-models added up. With intervals over names, as what several models answer to one name is no
-independent evidence. The corrected reading counts names, not people, and alone has a test; of
-lemmas, as the paper counts, and of forms, of which some agree with a person's gender.
+Stańczak et al. (2023), equation 1, for a model; and section 4 and Table 3, for the pooled lists of
+several models. Intervals are over names, since responses of several models to one name are
+dependent. Only the smoothed reading counts names, not people, and has a test. Units are lemmas, as
+in the paper, and forms, some of which agree with a person's gender.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
 METHOD = "95% bootstrap percentile over names: Poisson weights, or Bayesian if smoothed"
 ITEM = (
-    category("unit", UNITS, "what is counted in lists and what `word` is"),
+    category("unit", UNITS, "unit that is counted, lemma or form, in `word`"),
     Column("word", "string", "what is counted: a lemma, or where `unit` is form a form"),
 )
 READING = category(
     "reading",
     OF_PMI,
-    "plug-in: as the paper, of people, who share a list with all of their name, and so without p; "
-    "smoothed: additive, of distinct names",
+    "plug-in: the paper's, over people, without p, as people with one name share a list; smoothed: "
+    "additive, over distinct names",
 )
 CELL = (
-    Column("count", "int64", "lists of people or names of this gender that have it", minimum=0),
+    Column("count", "int64", "lists with the word, of people or names of this gender", minimum=0),
     Column("people", "int64", "people of this gender, or their distinct names", minimum=1),
     *estimates(
         cluster="name",
         method=METHOD,
         null="gender labels permuted over distinct names with lists of one length; exact for one "
-        "model, drawn for several",
+        "model, sampled for several",
     ),
 )
 GROUP = Column("group", "string", "name of the group of models in params.yaml")
@@ -73,14 +73,14 @@ SCHEMAS = {
     "pooled": Schema.keyed(
         (*POOLED, word_counts.GENDER, READING),
         Column("members", "string", "models of the group with outputs in the language"),
-        *CELL[:-1],  # permutations are too few for a detectable effect
+        *CELL[:-1],  # too few permutations for a detectable effect
     ),
     "differences": Schema.keyed((*POOLED, READING), *estimates(cluster="name", method=METHOD)),
 }
 
 
 class Params(Bootstrap):
-    """How estimates, intervals and tests are made, and which models are pooled."""
+    """Settings of estimates, intervals and tests, and pooled models."""
 
     smoothing: float = Field(gt=0, description="added to every cell in the smoothed reading")
     min_count: int = Field(ge=1, description="lists that must have the word")
@@ -93,15 +93,15 @@ class Params(Bootstrap):
 
 
 class Sample(NamedTuple):
-    """Counts of one language, part of speech and unit, and their bootstrap replicates."""
+    """Counts of one language, part of speech and unit, with bootstrap replicates."""
 
     language: str
     counts: word_counts.Counts
-    chosen: NDArray[np.intp]  # words with a row of their own, one at least
+    chosen: NDArray[np.intp]  # words with their own row, at least one
     draws: word_counts.Draws  # for these words
 
     def rows(self, axes: dict[str, Any], *arrays: Any, **constants: Any) -> pl.DataFrame:
-        """Return a row for each chosen word and place of the other axes."""
+        """Return a row for each chosen word and cell of the other axes."""
         words = {"word": self.counts.words["word"][self.chosen]}
         constants |= {"language": self.language, "pos": self.counts.source.pos}
         constants |= {"unit": self.counts.source.unit, "n": self.counts.clusters}
@@ -160,7 +160,7 @@ def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def members(inputs: Inputs, params: Params) -> dict[str, list[str]]:
-    """Return the models of each group that has some."""
+    """Return the models of each non-empty group."""
     real = [m for m in inputs.models if not (inputs.weights(m) / "world.json").is_file()]
     groups = {
         group: real if models == "all" else sorted(set(models))
@@ -176,7 +176,7 @@ def members(inputs: Inputs, params: Params) -> dict[str, list[str]]:
 
 
 def _samples(inputs: Inputs, models: list[str], params: Params) -> Iterator[Sample]:
-    """Yield the counts of models, added up, for each language, part of speech and unit."""
+    """Yield the summed counts of models, for each language, part of speech and unit."""
     for language, source, path in word_counts.sources(inputs, *models):
         people = word_counts.read_people(path)
         for unit in UNITS:
@@ -188,15 +188,15 @@ def _samples(inputs: Inputs, models: list[str], params: Params) -> Iterator[Samp
 
 
 def rows(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame:
-    """Return a row for each common word, gender and reading; readings alternate row by row.
+    """Return a row for each common word, gender and reading; readings alternate by row.
 
-    The column ``least`` has the smallest p of drawn permutations.
+    Column ``least`` has the smallest p of sampled permutations.
 
-    ``same``: columns that have one value in all rows.
+    ``constants``: columns with one value in all rows.
     """
     _, counts, chosen, draws = sample
     times, sizes = word_counts.overlaps(counts, chosen)
-    # given the lengths of lists PMI increases with the count, so that its test is that of the count
+    # given the list lengths, PMI increases with the count, so that the test is that of the count
     p = permuted_sums_p(times, counts.distinct[chosen], sizes, params.n_permutations, params.seed)
     any_shared = bool(times[:, :, 2:].any())
     numbers = []
@@ -218,15 +218,15 @@ def rows(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame
     )
 
 
-def differences(sample: Sample, params: Params, **same: str | int) -> pl.DataFrame:
-    """Return PMI with women less PMI with men for each common word and reading, largest first.
+def differences(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame:
+    """Return PMI with women minus PMI with men by common word and reading, largest first.
 
-    Stańczak et al. (2023), Table 3: the 15 adjectives whose PMI differs most. As the share of the
-    word cancels, the difference is the log-ratio of its share of the lists of women and of men.
-    Words that nobody of one gender has differ infinitely, and are null in the plug-in. There is no
-    row where no woman or no man has a list.
+    Stańczak et al. (2023), Table 3: the 15 adjectives with the largest differences. The word's
+    overall share cancels, so that the difference is the log-ratio of its shares in the lists of
+    women and of men. It is infinite for words missing in one gender, null in the plug-in. There are
+    no rows without both women and men.
 
-    ``same``: columns that have one value in all rows.
+    ``constants``: columns with one value in all rows.
     """
     _, counts, chosen, draws = sample
     if not {FEMALE, MALE} <= set(counts.genders.tolist()):
@@ -244,6 +244,6 @@ def differences(sample: Sample, params: Params, **same: str | int) -> pl.DataFra
     for seen, replicates in ((counts.lists.astype(np.float64), draws.ordinary), (added, noisy)):
         limits = percentiles(differ(replicates)[: len(chosen)], params.confidence)
         numbers.append([differ(seen)[chosen], *limits])
-    table = sample.rows({"reading": OF_PMI}, np.stack(numbers, axis=-1), **same)
+    table = sample.rows({"reading": OF_PMI}, np.stack(numbers, axis=-1), **constants)
     size = pl.col("value").abs().fill_null(-1)
     return table.sort("reading", -size, maintain_order=True)  # plug-in comes first

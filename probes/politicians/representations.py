@@ -1,7 +1,7 @@
-"""Probe ``representations``: how a model represents the words of the dataset ``words``.
+"""Probe ``representations``: a model's states for the words of the dataset ``words``.
 
-Each form stands alone, in the special tokens that the model puts around any text; its
-representation is the last hidden state, averaged over its pieces.
+Each form is a text on its own, with the model's special tokens; its representation is the last
+hidden state, averaged over its pieces.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ SHARD = 5_000  # words in a shard; part of the layout of the outputs
 
 SCHEMA = Schema(
     columns=(
-        Column("word", "string", "form of the word, exactly as the model got it"),
+        Column("word", "string", "form of the word, the exact input"),
         Column("pieces", "int32", "tokens of the word, special ones left out", minimum=1),
         Column(
             "unknown_pieces",
             "int32",
-            "those of them that the model has no symbol for; above 0 it did not see the word",
+            "unknown tokens of the word; above 0 the input is incomplete",
             minimum=0,
         ),
         Column("state", "floats", "last hidden state, mean over the pieces, to six decimals"),

@@ -1,9 +1,9 @@
-"""Analysis ``robustness``: which headline numbers move, and with what.
+"""Analysis ``robustness``: sensitivity of the headline numbers.
 
 The differences of ``sentiment`` between men and women, and the shares of non-binary people, are
-computed anew with other settings and among other names: hyper-parameters, lists cut shorter, names
-matched on length and popularity, names in the language's own script, other frames, halves of the
-names. Stańczak et al. (2023) have nothing of it.
+recomputed with other settings and names: hyper-parameters, truncated lists, names matched on length
+and popularity, names in the native script, other frames, halves of the names. The paper has no such
+analysis.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ ROBUSTNESS = word_counts.schema(
             NUMBERS,
             "headline number: difference of shares, or share among the words of non-binary people",
         ),
-        word_counts.category("sentiment", SENTIMENTS, "of which sentiment"),
-        word_counts.category("kind", KINDS, "what is varied"),
-        Column("variation", "string", "how it is varied; empty for the default"),
+        word_counts.category("sentiment", SENTIMENTS, "sentiment of the share"),
+        word_counts.category("kind", KINDS, "varied setting"),
+        Column("variation", "string", "value of the setting; empty for the default"),
     ),
     Column("men", "int64", "distinct names of men", minimum=0),
     Column("women", "int64", "distinct names of women", minimum=0),
@@ -60,49 +60,49 @@ ROBUSTNESS = word_counts.schema(
     *estimates(
         cluster="name",
         method="95% symmetric Bayesian bootstrap over names",
-        null="genders permuted over names, of matched names within their stratum; a share has no "
-        "test",
+        null="genders permuted over names, matched names within strata; a share has no test",
     ),
 )
 SCHEMAS = {"robustness": ROBUSTNESS}
 
 
 class Params(sentiment_shares.Lexicon, Resampling):
-    """The default, and what is varied, one thing at a time."""
+    """The default, and settings varied one at a time."""
 
-    top_k: list[int] = Field(min_length=1, description="words taken; the first is the default")
+    top_k: list[int] = Field(min_length=1, description="numbers of words; the first is the default")
     top_share: list[float] = Field(
-        min_length=1, description="most of all candidates; the first is the default"
+        min_length=1, description="largest shares of candidates; the first is the default"
     )
     smoothing: list[float] = Field(min_length=1, description="the first is the default")
     min_count: list[int] = Field(
-        min_length=1, description="names in whose list a word must be; the first is the default"
+        min_length=1,
+        description="least numbers of names whose list has a word; the first is the default",
     )
-    lengths: list[int] = Field(description="lists cut to so many words")
-    bins: int = Field(ge=2, description="bins of name length and popularity, for matching")
+    lengths: list[int] = Field(description="lengths of truncated lists")
+    bins: int = Field(ge=2, description="bins of name length and popularity for matching")
     halves: int = Field(ge=0, description="random halvings of the names, two rows each")
 
     def default(self) -> TopWords:
-        """Return the default of what is varied, and what is not."""
+        """Return the default settings."""
         return TopWords.model_construct(
             **dict(self) | {name: getattr(self, name)[0] for name in SETTINGS}
         )
 
 
 class Variation(NamedTuple):
-    """The default, or one change of it."""
+    """The default or one variation."""
 
     kind: str
     variation: str
     lists: Named | None  # None: no word is in enough lists
     how: TopWords
-    strata: Strata | None = None  # (names,) of matched names
+    strata: Strata | None = None  # (names,) for matched names
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the table ``robustness`` of one model; columns as in :data:`SCHEMAS`.
 
-    Where no word has a known sentiment its numbers are null.
+    Without words of known sentiment, numbers are null.
 
     Raises UserError if there are no lists.
     """
@@ -118,7 +118,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     if not rows:
         folder = inputs.outputs("associations", model)
         raise UserError(f"{folder}: no lists there; see the config coverage for what is missing")
-    # a variation is one analysis of everything, and its tests one family
+    # the tests of a variation are one family
     table = pl.DataFrame(rows, infer_schema_length=None)
     table = adjusted(table, over=["kind", "variation"], least=least_p(params.n_permutations))
     table = word_counts.sort_by_key(table, ROBUSTNESS)
@@ -128,7 +128,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _variations(
     params: Params, everything: Named, language: str, source: Lists, people: Path
 ) -> Iterator[Variation]:
-    """Yield the default, then one change of it at a time."""
+    """Yield the default, then the variations."""
     least, how = params.min_count[0], params.default()
     everybody = np.ones(len(everything.names), dtype=np.bool_)
     default = everything.only(everybody, least)
@@ -157,12 +157,12 @@ def _variations(
 def _names(
     everything: Named, params: Params, language: str, source: Lists
 ) -> Iterator[tuple[str, str, NDArray[np.bool_], Strata | None]]:
-    """Yield subsets of the names: matched, with their strata; native script; halves."""
+    """Yield subsets of the names: matched, with strata; native script; halves."""
     genders = np.array(everything.labels)[everything.genders]
     names, popularity = everything.names["name"], everything.names["popularity"]
     length = names.str.len_chars().to_numpy().astype(np.float64)
     words = names.str.split(" ").list.len().to_numpy().astype(np.int64)
-    # in one frame prompts differ by the pieces of the name alone
+    # within a frame, prompts differ only in the pieces of the name
     prompts = pl.concat(word_counts.scan(source, source.folders[0])).group_by("qid")
     pieces = everything.names.lazy().join(
         prompts.agg(pl.col("prompt_pieces").first().cast(pl.Int64)),
@@ -196,7 +196,7 @@ def _names(
 def _numbers(
     varied: Variation, lexica: tuple[Path, str], params: Params
 ) -> Iterator[dict[str, Any]]:
-    """Yield the headline numbers of a ranking; without a number where there is none.
+    """Yield the headline numbers of a ranking, None if undefined.
 
     ``lexica``: the dataset, and the language of the words.
     """
@@ -217,16 +217,16 @@ def _numbers(
     genders = zip(("men", "women", "non_binary"), (MALE, FEMALE, OTHER), strict=True)
     constants |= {name: names.get(gender, 0) for name, gender in genders}
     for number, (s, sentiment) in product(NUMBERS, enumerate(SENTIMENTS)):
-        if ranking is None or ranking.base[s]:  # else no candidate has it
+        if ranking is None or ranking.base[s]:  # else no candidate has the sentiment
             row = numbers.get((number, sentiment), {"n": 0})
             estimate = {name: row.get(name) for name in ("value", "low", "high", "n", "p")}
             yield {"number": number, "sentiment": sentiment} | constants | estimate
 
 
 def coarsened(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
-    """Return the bin of each value, cut at quantiles; equal values are never parted.
+    """Return the quantile bin of each value; equal values share a bin.
 
-    ``values``, (n,) array: nan is a bin of its own, -1.
+    ``values``, (n,) array: the bin of nan is -1.
 
     Examples
     --------
@@ -243,15 +243,15 @@ def coarsened(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
 def matched(
     strata: NDArray[np.int64], groups: NDArray[np.int64], pair: tuple[int, int], seed: int
 ) -> NDArray[np.bool_]:
-    """Return a mask of units among which two groups are equally many in every stratum.
+    """Return a mask of units with two groups equally frequent in every stratum.
 
-    Coarsened exact matching, one to one: in each stratum as many of either group as the smaller one
-    has, drawn at random; units of other groups are kept.
+    Coarsened exact matching, one to one: the larger group of each stratum is sampled down to the
+    size of the smaller; units of other groups are retained.
 
     Iacus, King and Porro (2012), Causal inference without balance checking: coarsened exact
     matching, Political Analysis 20(1), p. 1-24.
 
-    ``strata``, (n, k) array: units with equal rows are alike.
+    ``strata``, (n, k) array: units with equal rows match.
     ``groups``: (n,) array.
 
     Examples

@@ -1,8 +1,8 @@
-"""Analysis ``sentiment``: what the words that deviate most towards each gender feel like.
+"""Analysis ``sentiment``: sentiments of the words that deviate most towards each gender.
 
 Stańczak et al. (2023), Figures 4 and 6: the shares of positive, negative and neutral words among
-the 100 with the largest deviations, for men and for women; with intervals, a test whose unit is the
-name beside the paper's, whose unit is the word, and control of multiplicity over all models.
+the 100 with the largest deviations, for men and for women; with intervals, a test over names next
+to the paper's over words, and control of multiplicity over all models.
 """
 
 from __future__ import annotations
@@ -44,36 +44,37 @@ PLACE = (
     category(
         "deviation",
         DEVIATIONS,
-        "what words are ranked by: smoothed PMI over distinct names; or eta of the table `latent`: "
-        "its largest values (faithful), or its contrast of genders, mean of sentiments (corrected)",
+        "deviation that ranks words: smoothed PMI over distinct names; or eta of the table "
+        "`latent`: its largest values (faithful), or its contrast of genders, mean of sentiments "
+        "(corrected)",
     ),
     category(
         "reading",
         READINGS,
-        "pairs: of a word and a sentiment, ranked by their own deviation; argmax: words, each with "
-        "its most probable sentiment",
+        "pairs: pairs of word and sentiment, ranked by their deviation; argmax: words with their "
+        "most probable sentiment",
     ),
 )
 SENTIMENT = category("sentiment", SENTIMENTS, "most probable sentiment, or that of the pair")
-OVER_NAMES = "95% symmetric Bayesian bootstrap over names; by the latent-variable model none"
+OVER_NAMES = "95% symmetric Bayesian bootstrap over names; latent-variable model: none"
 SHARES = Schema.keyed(
     (*PLACE, word_counts.GENDER, SENTIMENT),
     word_counts.TOP_K,
     word_counts.CANDIDATES,
     word_counts.share("base", "share of the sentiment among all candidates"),
-    *estimates(cluster="name; by the latent-variable model word", method=OVER_NAMES),
+    *estimates(cluster="name; latent-variable model: word", method=OVER_NAMES),
 )
 TEST = category(
     "test",
     TESTS,
     "words: the paper's unpaired permutation of words, exact; names: genders permuted over names; "
-    "by the latent-variable model there is no p, see the page",
+    "latent-variable model: no p",
 )
 DIFFERENCES = Schema.keyed(
     (*PLACE, SENTIMENT, TEST),
     *estimates(
-        cluster="name; by `words` the words of both lists",
-        method=f"{OVER_NAMES}; by `words` Newcombe's, words taken as independent",
+        cluster="name; `words`: the words of both lists",
+        method=f"{OVER_NAMES}; `words`: Newcombe's, words taken as independent",
         null="0: words of both lists, or genders of names, are permuted",
     ),
 )
@@ -81,9 +82,9 @@ SCHEMAS = {"shares": SHARES, "differences": DIFFERENCES}
 
 
 class Params(TopWords):
-    """How many words are taken, and how intervals and tests are made."""
+    """Numbers of words, and settings of intervals and tests."""
 
-    min_count: int = Field(ge=1, description="names in whose list a word must be")
+    min_count: int = Field(ge=1, description="least number of names whose list has a word")
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -103,7 +104,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             "analysis.sentiment.min_count, or add the language to datasets.lexica"
         )
     worlds = [m for m in inputs.models if (inputs.weights(m) / "world.json").is_file()]
-    # real models are one family, each world is one of its own
+    # real models are one family, each world is another
     world = pl.when(pl.col("model").is_in(worlds)).then("model").otherwise(pl.lit(""))
     tests = pl.DataFrame(differences, infer_schema_length=None).with_columns(world=world)
     tests = adjusted(tests, over=["world", "deviation", "reading", "test"])
@@ -117,9 +118,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _rankings(
     inputs: Inputs, model: str, params: Params
 ) -> Iterator[tuple[dict[str, Any], Ranking]]:
-    """Yield each ranking and where it is."""
+    """Yield each ranking and its cell."""
     path = inputs.tables("latent", model) / "latent.parquet"
-    eta = pl.read_parquet(path) if path.is_file() else None  # not all have one
+    eta = pl.read_parquet(path) if path.is_file() else None  # not all models have one
     for language, source, people in word_counts.sources(inputs, model):
         lists = word_counts.by_name(source, people, params.min_count)
         if lists is None:

@@ -1,8 +1,8 @@
-"""Analysis ``subgroups``: gender and sentiment among parts of the politicians.
+"""Analysis ``subgroups``: gender and sentiment in subgroups of the politicians.
 
-Stańczak et al. (2023), figures 7 to 9: people whose native language is that of the names, the most
-popular ones, and those born before and from a day on; each beside all others, with the number of
-people, intervals over names and permutation tests that the paper does not have.
+Stańczak et al. (2023), figures 7 to 9: native speakers of the language of the names, the most
+popular people, and those born before and after a date; each with all others, numbers of people, and
+intervals over names and permutation tests, which the paper does not have.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-    # as seen, in bootstrap replicates; over distinct names, which the tests go by, and permuted
+    # observed, bootstrap replicates; over distinct names, for tests, observed and permuted
     Four = list[NDArray[np.float64]]
 
 DATASETS = ("politicians", "lexica")
@@ -45,9 +45,9 @@ OUTPUTS = ("associations",)
 PAIRS = (("native", "foreign"), ("popular", "other"), ("older", "younger"))
 SUBGROUPS = tuple(name for pair in PAIRS for name in pair)
 AGAINST = " against "
-LEAST_WORDS = 4  # that a rank correlation needs
+LEAST_WORDS = 4  # least number of a rank correlation
 CONTRASTS = (*SUBGROUPS, *map(AGAINST.join, PAIRS))
-SUBGROUP = category("subgroup", SUBGROUPS, "part of the people")
+SUBGROUP = category("subgroup", SUBGROUPS, "subgroup of the people")
 CONTRAST = category(
     "contrast",
     CONTRASTS,
@@ -82,7 +82,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {"differences": (), "agreement": ()}  # a
 
 
 class Params(TopWords):
-    """Who is in a subgroup, how many words are taken, and how intervals and tests are made."""
+    """Definitions of subgroups, numbers of words, and settings of intervals and tests."""
 
     top_sitelinks: int = Field(
         ge=1,
@@ -95,22 +95,22 @@ class Params(TopWords):
 
 
 class Part(NamedTuple):
-    """What is known of a subgroup, for one part of speech."""
+    """Data of a subgroup, for one part of speech."""
 
     counts: word_counts.Counts
     words: list[str]  # candidates
-    classes: NDArray[np.int64] | None  # (words,) sentiments; None: of no word is it known
-    size: int  # words taken
+    classes: NDArray[np.int64] | None  # (words,) sentiments; None: all unknown
+    size: int  # number of words taken
     deviations: Four  # (replicates, groups, words)
 
     def shares(self) -> Four:
-        """Return shares (replicates, groups, sentiments) of the words that lead."""
+        """Return shares among the leading words, (replicates, groups, sentiments)."""
         assert self.classes is not None
         rounded = (np.round(values, DIGITS) for values in self.deviations)
         return [shares(values, self.classes, self.size, len(SENTIMENTS)) for values in rounded]
 
     def apart(self, values: Four) -> Four:
-        """Return female minus male, of arrays whose axis before the last is groups."""
+        """Return female minus male; groups are on the axis before the last."""
         female, male = np.searchsorted(self.counts.genders, (FEMALE, MALE))
         return [x[..., female, :] - x[..., male, :] for x in values]
 
@@ -118,7 +118,7 @@ class Part(NamedTuple):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of one model; columns as in :data:`SCHEMAS`.
 
-    ``shares`` and ``differences`` are left out where no word's sentiment is known.
+    ``shares`` and ``differences`` are left out if no word has a known sentiment.
 
     Raises UserError if no subgroup has enough people and words.
     """
@@ -157,9 +157,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def subgroups(people: pl.DataFrame, params: Params) -> dict[str, pl.Series]:
     """Return the items of the people in each subgroup.
 
-    Whose citizenship says nothing of a native language is neither native nor foreign; whose number
-    of sitelinks, or mentions, is unknown is not popular. Among equally popular people the lower
-    item number is more popular.
+    People whose citizenship implies no native language are neither native nor foreign; people with
+    unknown sitelinks or mentions are not popular. Ties of popularity are broken by the lower item
+    number.
     """
     number = pl.col("qid").str.slice(1).cast(pl.Int64)
     ranked = people.sort([pl.col("popularity").fill_null(-1), number], descending=[True, False])
@@ -175,7 +175,7 @@ def subgroups(people: pl.DataFrame, params: Params) -> dict[str, pl.Series]:
 
 
 def _people(people: pl.DataFrame, members: dict[str, pl.Series]) -> pl.DataFrame:
-    """Return the number of people of each gender, 0 where there are none."""
+    """Return the number of people of each gender."""
     numbers = [
         (name, gender, len(people.filter(pl.col("qid").is_in(qids.implode()), gender=code)))
         for name, qids in members.items()
@@ -187,7 +187,7 @@ def _people(people: pl.DataFrame, members: dict[str, pl.Series]) -> pl.DataFrame
 def _part(
     counts: word_counts.Counts, lexica: Path, language: str, number: int, params: Params
 ) -> Part | None:
-    """Resample and permute the lists of a subgroup; None where there are too few."""
+    """Resample and permute the lists of a subgroup; None if there are too few."""
     people = dict(zip(counts.genders.tolist(), counts.people.tolist(), strict=True))
     if min(people.get(MALE, 0), people.get(FEMALE, 0)) < params.min_people:
         return None
@@ -218,7 +218,7 @@ def _part(
 
 
 def _compared(parts: dict[str, Part], params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the names of tables, and their rows of one language and part of speech."""
+    """Yield the names of tables with their rows for one language and part of speech."""
     classes = {name: part.classes for name, part in parts.items() if part.classes is not None}
     shares_of = {name: parts[name].shares() for name in classes}
     for name, (seen, replicates, *_) in shares_of.items():
@@ -262,12 +262,12 @@ def _compared(parts: dict[str, Part], params: Params) -> Iterator[tuple[str, pl.
 
 
 def _with_sentiment(table: pl.DataFrame, classes: NDArray[np.int64]) -> pl.DataFrame:
-    """Return the rows of the sentiments that some word has."""
+    """Return the rows of the sentiments that occur."""
     return table.filter(pl.col("sentiment").is_in([SENTIMENTS[s] for s in np.unique(classes)]))
 
 
 def _p(four: Four) -> NDArray[np.float64]:
-    """Return the p-values of numbers over distinct names, given those with genders permuted."""
+    """Return the p-values of statistics over distinct names, from those with permuted genders."""
     (value,), null = four[2:]
     return permutation_p(value, np.moveaxis(null, 0, -1))
 
@@ -282,12 +282,12 @@ def _rows(
     most: float = 1.0,
     **more: Any,
 ) -> pl.DataFrame:
-    """Return a row for each place with its interval.
+    """Return a row for each cell with its interval.
 
-    A replicate ranks words anew, with more noise than the data, and so is drawn towards no
-    difference: the interval is symmetric, see :func:`plumbline.probes.stats.shares.symmetric`.
+    Replicates rank words again, with more noise than the data, and are biased towards 0: the
+    interval is symmetric, see :func:`plumbline.probes.stats.shares.symmetric`.
 
-    ``least``, ``most``: values that there can be.
+    ``least``, ``most``: bounds of the values.
     """
     (value,) = seen
     half = np.nanquantile(np.abs(replicates - value), params.confidence, axis=0)
@@ -295,7 +295,7 @@ def _rows(
         axes,
         (value, np.maximum(least, value - half), np.minimum(most, value + half)),
         n=sum(part.counts.clusters for part in parts),
-        # not cut at the ends of the scale
+        # not clipped to the scale
         **{TESTED_ERROR: half / ndtri((1 + params.confidence) / 2)},
         **more,
     )

@@ -1,8 +1,8 @@
-"""Analysis ``supersenses``: which classes of words go with which gender.
+"""Analysis ``supersenses``: association of classes of words and genders.
 
 Stańczak et al. (2023), Figure 3: the shares of supersenses among the words that deviate most
-towards a gender within a sentiment, compared by an unpaired permutation test. Next to it the words
-that deviate most by PMI, with intervals over names. A word counts in its best class.
+towards a gender within a sentiment, compared by an unpaired permutation test. In addition, the
+words that deviate most by PMI, with intervals over names. A word counts in its best class.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ DATASETS = ("supersenses", "politicians")
 OUTPUTS = ("associations",)
 TABLES = ("pmi", "latent")
 DEVIATIONS = ("pmi", "latent", "latent contrast")
-WHOLE = "all"  # sentiments together
-PREFIXES = {"ADJ": "adj.", "VERB": "verb."}  # in the names of classes
+WHOLE = "all"  # all sentiments
+PREFIXES = {"ADJ": "adj.", "VERB": "verb."}  # of the names of classes
 ROUNDING = 1e-5  # tolerance: deviations in tables are rounded
 PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
 
@@ -52,8 +52,8 @@ CLASS = category("supersense", CLASSES, "class of words")
 SUPERSENSES = schema(
     (
         CLASS,
-        category("first", GENDERS, "gender whose share is counted positive"),
-        category("second", GENDERS, "gender that it is compared with"),
+        category("first", GENDERS, "gender with positive sign"),
+        category("second", GENDERS, "gender that is subtracted"),
         category(
             "deviation",
             DEVIATIONS,
@@ -89,26 +89,26 @@ SCHEMAS = {"supersenses": SUPERSENSES, "words": WORDS}
 
 
 class Params(Resampling):
-    """How many words are compared, and how."""
+    """Numbers of words, and settings of comparisons."""
 
-    top_k: int = Field(100, ge=2, description="words for each gender, the paper has 100")
-    smoothing: float = Field(0.5, gt=0, description="that of `analysis.pmi`")
+    top_k: int = Field(100, ge=2, description="words for each gender; the paper: 100")
+    smoothing: float = Field(0.5, gt=0, description="equal to `analysis.pmi.smoothing`")
 
 
 class Drawn(NamedTuple):
     """Deviations of words in bootstrap replicates over names."""
 
     words: list[str]
-    values: NDArray[np.float32]  # (replicates, words, genders), nan where nobody has the gender
-    names: tuple[int, ...]  # (genders,): distinct names
+    values: NDArray[np.float32]  # (replicates, words, genders), nan for missing genders
+    names: tuple[int, ...]  # (genders,): number of distinct names
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of one model; without rows for one without outputs in English.
+    """Compute the tables of one model; empty without outputs in English.
 
     Deviations are the smoothed values of the table ``pmi``, and those of ``latent``.
 
-    Raises UserError if the table is not of these lists with this smoothing.
+    Raises UserError if the table does not match these lists and smoothing.
     """
     (model,) = inputs.models
     pmi_path = inputs.tables("pmi", model) / "pmi.parquet"
@@ -138,7 +138,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         words.append(
             word_counts.rows_of(axes, (), share=shares, pos=pos).filter(pl.col("share") > 0)
         )
-    how = params.confidence, ["deviation"], "least"  # a family has all sentiments
+    how = params.confidence, ["deviation"], "least"  # a family covers all sentiments
     constants: dict[str, Any] = {"model": model, "language": LANGUAGE}
     return {
         "supersenses": word_counts.table_of(SUPERSENSES, parts, *how, **constants),
@@ -147,11 +147,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def drawn(counts: word_counts.Counts, table: pl.DataFrame, params: Params) -> Drawn:
-    """Compute smoothed PMI again with Bayesian bootstrap weights for distinct names.
+    """Recompute smoothed PMI with Bayesian bootstrap weights of distinct names.
 
     ``table``: columns word, gender and value: of the table ``pmi``, one part of speech.
 
-    Raises UserError if the values are not those of these lists with this smoothing.
+    Raises UserError if the values do not match these lists and smoothing.
     """
     chosen = np.flatnonzero(counts.words["word"].is_in(table["word"].unique().implode()))
     words = counts.words["word"][chosen]
@@ -194,8 +194,8 @@ def by_class(
     source, sentiment
         Name of the deviations, one of ``DEVIATIONS``, and the sentiment that they are within.
     replicates
-        The deviations in bootstrap replicates over names, for parts of speech: they give intervals
-        of differences. Without them those are Newcombe's, whose unit is the word.
+        The deviations in bootstrap replicates over names, by part of speech, for intervals of
+        differences. Without them, intervals are Newcombe's, over words.
 
     Returns
     -------
@@ -212,12 +212,12 @@ def by_class(
 
 
 def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
-    """Return the deviations that words are ranked by within a sentiment.
+    """Return the deviations that rank words within a sentiment.
 
-    The level of a gender's deviations in a sentiment follows from normalisation and tells nothing:
-    they are counted from their least, so that each word is above 0 and order alone matters. The
-    contrast, of two genders, is of the words that are most probably of this sentiment, since it is
-    at another level for all others; it is counted from its mean.
+    The level of a gender's deviations in a sentiment is an artefact of normalisation: the minimum
+    is subtracted, so that only the order matters. The contrast of two genders is restricted to
+    words whose most probable sentiment this is, since others have another level; its mean is
+    subtracted.
 
     ``eta``: rows of the table ``latent`` of one language.
     ``source``: one of ``DEVIATIONS``, not ``pmi``.
@@ -237,16 +237,16 @@ def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
 def classified(
     deviations: pl.DataFrame, classes: pl.DataFrame, pos: str
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
-    """Match lemmas to their best classes, else as they are in lower case.
+    """Match lemmas to their best classes, as written or else in lower case.
 
     Returns
     -------
     list
-        The lemmas of a part of speech that have a class, sorted.
+        The lemmas of a part of speech with a class, sorted.
     (words, genders) array
-        Their deviations, nan where there is none.
+        Their deviations, nan if missing.
     (words, classes) array
-        Equal parts of a word in its best classes.
+        Equal shares of a word in its best classes.
     """
     best = classes.filter(pl.col("best"), pos=pos)
     names = _classes_of(pos)
@@ -283,10 +283,10 @@ def _rows(
     source: str,
     replicates: Drawn | None,
 ) -> Iterator[dict[str, Any]]:
-    """Yield a row for each class and pair of genders; parameters as :func:`classified` returns."""
+    """Yield a row for each class and pair of genders; parameters are from :func:`classified`."""
     leaders = {g: leading(values[:, i], params.top_k) for i, g in enumerate(GENDERS)}
     shares = {}
-    if replicates:  # words are ranked again in each
+    if replicates:  # each replicate ranks words again
         position = {word: i for i, word in enumerate(replicates.words)}
         drawn_values = replicates.values[:, [position[word] for word in words]]
         for g, gender in enumerate(GENDERS):
@@ -315,5 +315,5 @@ def _rows(
                 words_first=len(first_parts),
                 words_second=len(second_parts),
             )
-            # the test's unit is the word, whatever the interval is over
+            # the test is over words for either interval
             yield row | {TESTED_ERROR: comparison.difference.standard_error(params.confidence)}

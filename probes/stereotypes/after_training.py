@@ -1,9 +1,9 @@
-"""Probe ``after_training``: the probe ``completions`` again, after training on a news outlet.
+"""Probe ``after_training``: the probe ``completions`` after training on a news outlet.
 
-Every model is trained on every corpus of the dataset ``outlets``, on a part or all of its
-articles, with several seeds, and prompted anew. Choenni, Shutova and van Rooij (2021), section 6:
-masked language modelling, one epoch, learning rate 5e-5, batches of 8, on 4,354 articles of each
-outlet, or 10, 25 and 50% of them.
+Every model is trained on every corpus of the dataset ``outlets``, on a part or all of its articles,
+with several seeds, and prompted again. Choenni, Shutova and van Rooij (2021), section 6: masked
+language modelling, one epoch, learning rate 5e-5, batches of 8, on 4,354 articles of each outlet,
+or 10, 25 and 50% of them.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 INPUTS = ("social_groups", "stereotypes", "outlets")
 VERB = "predict"
 PROMPT = "prompt"  # the column with the prompts
-TRAINS = True  # so that it cannot be tried in a few seconds
-ALSO = ("probes.completions",)  # further params that its outputs depend on
-WORK = Path("data/tuning")  # of trainings under way
+TRAINS = True  # cannot be tried in a few seconds
+ALSO = ("probes.completions",)  # further params of the outputs
+WORK = Path("data/tuning")  # trainings in progress
 KEY = "probes.after_training"
 
 SCHEMA = Schema(
     columns=(
-        Column("corpus", "string", "outlet, or control, that the model was trained on"),
-        Column("share", "float64", "part of its articles", minimum=0, maximum=1),
+        Column("corpus", "string", "outlet or control that the model was trained on"),
+        Column("share", "float64", "share of its articles", minimum=0, maximum=1),
         Column("tuning_seed", "int32", "seed of the training and of the choice of articles"),
-        Column("articles", "int32", "articles that it was trained on", minimum=1),
+        Column("articles", "int32", "number of training articles", minimum=1),
         Column("steps", "int32", "steps of the training", minimum=1),
         *completions.COLUMNS,
     ),
@@ -56,7 +56,7 @@ SCHEMAS = {"one a language": SCHEMA}
 
 
 class Params(Rates):
-    """Corpora, and how AdamW trains a model on them; frames are those of ``completions``."""
+    """Corpora and settings of training with AdamW; frames are those of ``completions``."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     languages: list[str] = Field(min_length=1, description="configs of outlets")
@@ -67,18 +67,18 @@ class Params(Rates):
     seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="of the trainings")
     further_seeds: dict[str, list[Annotated[int, Field(ge=0)]]] = Field(
         {},
-        description="by corpus, further ones at the smallest share, but for those of `seeds`: "
-        "of six on the control one half is compared with the other",
+        description="by corpus, further seeds at the smallest share; on the control, the halves of "
+        "six trainings are compared",
     )
     redrawn: bool = Field(
         False,
-        description="whether a seed draws articles with replacement, so that at share 1 too they "
-        "are others; the paper takes all",
+        description="whether articles are sampled with replacement, also at share 1; the paper "
+        "takes all",
     )
-    top_k: int = Field(200, ge=1, description="tokens kept of each prompt")
-    epochs: int = Field(1, ge=1, description="times that every article is read")
+    top_k: int = Field(200, ge=1, description="retained tokens of each prompt")
+    epochs: int = Field(1, ge=1, description="passes over the articles")
     batch: int = Field(8, ge=1, description="texts in a step")
-    length: int = Field(512, ge=8, description="tokens of a text; longer articles become several")
+    length: int = Field(512, ge=8, description="tokens of a text; longer articles are split")
 
     @model_validator(mode="after")
     def _sane(self) -> Params:
@@ -123,7 +123,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of prompts in each language, over all trainings, no rewritten ones."""
+    """Return the number of prompts by language, over all trainings, without rewritten ones."""
     asking = section(ALSO[0], completions.Params)
     return {
         language: len(runs(params)) * len(queries(asking, folders, language))
@@ -132,7 +132,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Yield the tables of one shard: train, prompt, and take the trained weights away again."""
+    """Yield the tables of one shard: train, prompt, and remove the trained weights."""
     params: Params = task.params
     model, folders = task.model, task.folders
     from plumbline.probes.models.load import adapter, download
@@ -165,15 +165,15 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
         articles=len(articles),
         steps=trained.steps,
     )
-    shutil.rmtree(where)  # last: what a stopped run had trained is prompted, not trained again
+    shutil.rmtree(where)  # last, so that an interrupted run does not train again
 
 
 def texts(path: Path, corpus: str, share: float, seed: int, *, redrawn: bool = False) -> list[str]:
-    """Return some of the articles of a corpus; those of a smaller share are among them.
+    """Return a sample of the articles of a corpus; samples are nested by share.
 
-    ``redrawn``: with replacement, as a replication would draw others of the outlet's.
+    ``redrawn``: sample with replacement, as a replication would have other articles.
 
-    Raises UserError if none are left.
+    Raises UserError if the sample is empty.
     """
     frame = pl.read_parquet(path, columns=["outlet", "article", "text"])
     rows = frame.filter(outlet=corpus).sort("article").select("article", "text").rows()

@@ -1,8 +1,8 @@
-"""Probe ``completions``: what a model puts where a search engine completes a stereotype.
+"""Probe ``completions``: a model's predictions for autocompleted stereotypes.
 
-For every social group and template the best tokens of the whole vocabulary, each with its
-log-probability with the group and without, so that its typicality, log(P_post / P_prior), can be
-taken in every reading. Choenni, Shutova and van Rooij (2021), section 4.1 and eq. 3.
+The most probable tokens of the vocabulary for every social group and template, with
+log-probabilities with and without the group, from which the typicality log(P_post / P_prior) is
+computed in every reading. Choenni, Shutova and van Rooij (2021), section 4.1 and eq. 3.
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ VOCABULARY = "vocabulary"
 
 COLUMNS = (
     Column("category", "string", "category of the group"),
-    Column("group", "string", "the group, as it stands in the prompt"),
+    Column("group", "string", "the group, as in the prompt"),
     Column("template", "string", "the template, in lower case"),
     Column("query", "string", "the template with the group, in lower case; joins `stereotypes`"),
     Column(
         "rewritten",
         "bool",
-        "whether the template has a key term of an attribute (good at): it is put about the groups "
-        "of such attributes alone, and is no part of what groups are compared by",
+        "whether the template has a key term of an attribute (good at): it is used only for groups "
+        "with such attributes, and excluded from comparisons of groups",
     ),
-    Column("prompt", "string", "the prompt exactly as the model got it"),
-    Column("token", "string", "the token, as the vocabulary has it"),
+    Column("prompt", "string", "exact prompt"),
+    Column("token", "string", "the token, as in the vocabulary"),
     Column("word", "string", "the token as text, without spaces around; joins an attribute"),
     Column(
         "starts_word",
         "bool",
-        "whether the token stands for the whole of `word` behind another word; else it is the rest "
-        "of a longer word, a special token, or a second spelling",
+        "whether the token is the complete `word` after another word; else it is a piece of a "
+        "longer word, a special token, or a second spelling",
     ),
     Column("rank", "int32", "rank by log-probability", minimum=1),
     Column(
@@ -78,14 +78,14 @@ COLUMNS = (
     Column(
         "logprob_top_nats",
         "float64",
-        "the same, normalised over the kept tokens alone, as the released code has it",
+        "the same, normalised over the retained tokens, as in the released code",
         maximum=0,
     ),
     Column(
         "prior_nats",
         "float64",
-        "log-probability of the token with the group masked by as many masks as it has tokens "
-        "(eq. 2 has one); of causal models with a neutral group in its place",
+        "log-probability of the token with one mask for each token of the group (eq. 2 has one "
+        "mask); causal models: with a neutral group",
         maximum=0,
     ),
     Column(
@@ -98,16 +98,15 @@ COLUMNS = (
     Column(
         "prior_released_nats",
         "float64",
-        "the prior of the released code: after the frame `released`, whatever the template, of "
-        "what the vocabulary has for `word` as it stands, or else of its unknown token; null for "
-        "causal models",
+        "prior of the released code: in the frame `released` for every template, for the token "
+        "equal to `word`, or else the unknown token; null for causal models",
         nullable=True,
         maximum=0,
     ),
     Column(
         "unknown_pieces",
         "int32",
-        "pieces of the prompt that the model has no symbol for",
+        "unknown pieces of the prompt",
         minimum=0,
     ),
     *MODEL,
@@ -122,9 +121,9 @@ HAVE = Schema.keyed(
     Column(
         "pieces",
         "int32",
-        "tokens that the model writes it in, behind another word, in the spelling (small, "
-        "capital, as suggested) that takes fewest; 0 where it cannot write it. Only what is "
-        "one token can be predicted",
+        "fewest tokens of the attribute after another word, over spellings (lower case, "
+        "capitalised, as suggested); 0 if it cannot be written. Only single tokens can be "
+        "predicted",
         minimum=0,
     ),
     *MODEL,
@@ -134,10 +133,10 @@ SCHEMAS = {"one a language": SCHEMA, VOCABULARY: HAVE}
 
 
 class Params(Asking):
-    """Prompts, and how many tokens to keep of the responses."""
+    """Prompts, and number of retained tokens."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    top_k: int = Field(200, ge=1, description="tokens kept of each prompt; the paper has 200")
+    top_k: int = Field(200, ge=1, description="retained tokens of each prompt; the paper: 200")
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
@@ -159,7 +158,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of prompts in each language, without those of priors and rewritten ones."""
+    """Return the number of prompts by language, without priors and rewritten ones."""
     return {
         language: len(queries(params, folders, language))
         for language in model.among(params.languages)
@@ -192,12 +191,11 @@ def run(
     schema: Schema = SCHEMA,
     **further: str | float,
 ) -> Iterator[pa.Table]:
-    """Yield output rows for some queries, in tables of a schema.
+    """Yield output rows for queries, in tables of a schema.
 
-    ``schema``, ``further``: columns :data:`COLUMNS`, and further ones that have one value in all
-    rows.
+    ``schema``, ``further``: columns :data:`COLUMNS`, and further columns with constant values.
 
-    Raises UserError if the model has no sentence with as many masks as a group has tokens.
+    Raises UserError if no number of masks matches the tokens of a group.
     """
     if not queries:
         return
@@ -207,14 +205,14 @@ def run(
 
     @cache
     def prior(text: str) -> tuple[Array, int]:
-        """Return log-probabilities by token id, and how many tokens the prompt has."""
+        """Return log-probabilities by token id, and the number of tokens of the prompt."""
         (block,) = scorer.predict([text], len(tokens), language=language)
         values = np.empty(len(tokens))
         values[block.ids[0]] = block.logprobs_nats[0]
         return values, int(block.length[0])
 
     def without(query: Query, length: int) -> Array:
-        """Return the prior: the group masked by as many masks as it has tokens."""
+        """Return the prior, with the group replaced by one mask for each of its tokens."""
         if causal:
             return prior(prompt(query.template.replace(GROUP, frames.neutral[query.kind]), ""))[0]
         masks = length - prior(prompt(masked(query.template, 1), ending))[1] + 1
@@ -266,12 +264,12 @@ def run(
 
 
 def _chosen(priors: Sequence[Array], ids: NDArray[np.int32]) -> Array:
-    """Return the priors of the predicted tokens, in the order of the rows."""
+    """Return the priors of the predicted tokens, in row order."""
     return np.concatenate([prior[chosen] for prior, chosen in zip(priors, ids, strict=True)])
 
 
 def attributes(folder: Path, language: str) -> dict[str, set[str]]:
-    """Return the attributes that search engines gave, casefolded, each with its spellings."""
+    """Return the suggested attributes, casefolded, with their spellings."""
     spellings: dict[str, set[str]] = {}
     for text in suggestions(folder, language, "attribute")["attribute"]:
         small = text.casefold()
@@ -280,7 +278,7 @@ def attributes(folder: Path, language: str) -> dict[str, set[str]]:
 
 
 def _vocabulary(scorer: Predicts, language: str, spellings: dict[str, set[str]]) -> pa.Table:
-    """Return in how many tokens the model writes each attribute, in its shortest spelling."""
+    """Return the number of tokens of each attribute, in its shortest spelling."""
     lengths = scorer.spelled(sorted({t for texts in spellings.values() for t in texts}), language)
     pieces = [
         min((lengths[t] for t in texts if t in lengths), default=0) for texts in spellings.values()

@@ -1,6 +1,6 @@
-"""Analysis ``emotions``: the emotions of the words that models associate with social groups.
+"""Analysis ``emotions``: emotions of the words that models associate with social groups.
 
-Choenni et al. (2021), emotion profiles: the share of a group's words that carry each of the eight
+Choenni et al. (2021), emotion profiles: the share of a group's words with each of the eight
 emotions and two sentiments of the NRC lexicon, among the words that the lexicon covers; with
 intervals and tests, for groups and categories.
 """
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 DATASETS = ("emotions",)
 OUTPUTS = ("completions",)
 TABLES = ()
-BLOCK = 256  # permutations at once
+BLOCK = 256  # permutations in a batch
 LEVELS = ("group", "category")
 NUMBERS = ("value", "low", "high", "difference", "low_difference", "high_difference")
 EMOTIONS = Schema.keyed(
@@ -70,15 +70,15 @@ EMOTIONS = Schema.keyed(
         Column("affect", "category", "emotion or sentiment", labels=AFFECTS),
     ),
     *estimates(
-        cluster="of a group: its words that the lexicon has; of a category: its groups",
-        method="of groups Wilson score, of categories expanded bootstrap percentile over groups",
-        null="`difference` is 0: affects permuted over words; of categories the larger p of this "
-        "and of groups permuted over categories",
+        cluster="group: its words in the lexicon; category: its groups",
+        method="groups: Wilson score; categories: expanded bootstrap percentile over groups",
+        null="`difference` is 0: affects permuted over words; categories: the larger p of this and "
+        "of groups permuted over categories",
     ),
-    number("coverage", "share of the words that the lexicon has"),
+    number("coverage", "share of the words in the lexicon"),
     number(
         "difference",
-        "value minus the mean of all other groups, or of those outside of the category; tested",
+        "value minus the mean of all other groups, or of those outside the category; tested",
     ),
     *typicality.LIMITS,
 )
@@ -86,23 +86,23 @@ SCHEMAS = {"emotions": EMOTIONS}
 
 
 class Params(Resampling):
-    """Which words are used, and how intervals and tests are computed."""
+    """Words, and settings of intervals and tests."""
 
     top_k: dict[Reading, int] = Field(
         {"probability": 200},
         min_length=1,
-        description="words of each list that are taken, by ranking; the paper: probability, 200",
+        description="words taken from each list, by ranking; the paper: probability, 200",
     )
 
 
 class Profiles(NamedTuple):
-    """Groups and their words that the lexicon covers."""
+    """Groups and their words in the lexicon."""
 
     groups: pl.DataFrame  # (groups,) category and group, sorted
     words: list[str]  # (words,) sorted
-    members: NDArray[np.float32]  # (groups, words) how often a word counts
+    members: NDArray[np.float32]  # (groups, words) count of a word
     affects: NDArray[np.float32]  # (words, affects) 0 or 1
-    sizes: NDArray[np.int64]  # (groups,) all words, covered or not
+    sizes: NDArray[np.int64]  # (groups,) number of words, covered or not
 
     @property
     def covered(self) -> NDArray[np.int64]:
@@ -110,12 +110,12 @@ class Profiles(NamedTuple):
         return np.asarray(self.members.sum(axis=1), dtype=np.int64)
 
     def share(self) -> Array:
-        """Return the profiles, (groups, affects); nan of a group without covered words.
+        """Return the profiles, (groups, affects); nan for groups without covered words.
 
         References
         ----------
         Choenni, Shutova and van Rooij (2021), Stepmothers are mean and academics are pretentious,
-        EMNLP, section on emotion profiles; times 100 it is the percentage of their released scores.
+        EMNLP, section on emotion profiles; times 100, the percentages of their released scores.
         """
         return means(self.members, self.affects, np.ones((len(self.affects), 1)))[..., 0]
 
@@ -123,13 +123,13 @@ class Profiles(NamedTuple):
 def means(members: Floats, values: Floats, weights: Floats) -> Array:
     """Return weighted means of the values of members, (sets, columns, replicates).
 
-    A member has one weight in a replicate for all sets that it is in, so that what sets have in
-    common is resampled in common. nan: no member has weight.
+    A member has the same weight in all sets of a replicate, so that overlaps of sets are resampled
+    together. nan if all weights are 0.
 
     Parameters
     ----------
     members : (sets, units) array
-        How often a unit, such as a word, counts in a set, such as a group.
+        Count of a unit, such as a word, in a set, such as a group.
     values : (units, columns) array
     weights : (units, replicates) array
 
@@ -145,12 +145,12 @@ def means(members: Floats, values: Floats, weights: Floats) -> Array:
 
 
 def differences(share: Array) -> Array:
-    """Return each group's share minus the mean share of all other groups, of the same shape.
+    """Return each group's share minus the mean share of all other groups, in the same shape.
 
     Parameters
     ----------
     share : (groups, ...) array
-        At least two groups; those of nan are left out of the means of the others.
+        At least two groups; nan is left out of the means of the others.
 
     Examples
     --------
@@ -170,11 +170,11 @@ def permuted_affects_p(
     seed: int,
     contrast: Callable[[Array], Array] = differences,
 ) -> Array:
-    """Test contrasts of profiles, by default of groups, by permuting affects over covered words.
+    """Test contrasts of profiles, by default between groups, permuting affects over words.
 
-    The null hypothesis: which words a group has is unrelated to their affects. All affects of a
-    word are permuted together, while every group keeps its words, so that groups share as many
-    words as they do. Two-sided; nan for groups without covered words, (contrasts, affects).
+    The null hypothesis is that the words of a group are independent of their affects. All affects
+    of a covered word are permuted together, and every group keeps its words, so that the overlap of
+    groups is preserved. Two-sided; nan for groups without covered words, (contrasts, affects).
 
     References
     ----------
@@ -189,7 +189,7 @@ def permuted_affects_p(
             return np.abs(contrast(counts.reshape(len(size), *affects.shape[1:]) / size))
 
     observed = distances(profiles.affects[:, None])
-    hits = np.ones(observed[:, 0].shape)  # the observed outcome is one of them
+    hits = np.ones(observed[:, 0].shape)  # including the observed outcome
     rng, words = np.random.default_rng(seed), np.arange(len(profiles.affects))
     for start in range(0, n_permutations, BLOCK):
         draws = min(BLOCK, n_permutations - start)
@@ -199,10 +199,10 @@ def permuted_affects_p(
 
 
 def lexicon(emotions: Path, language: str) -> pl.DataFrame | None:
-    """Return casefolded words and a column for each affect; None without the language.
+    """Return casefolded words and a column for each affect; None if the language is missing.
 
-    A word that is the translation of several English words carries what any of them carries, and
-    one that differs from another in case alone is one with it.
+    A translation of several English words has the affects of any of them; words that differ only in
+    case are merged.
     """
     path = emotions / f"{language}.parquet"
     if not path.is_file():
@@ -233,12 +233,12 @@ def gather_profiles(unions: pl.DataFrame, lexicon: pl.DataFrame) -> Profiles:
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the table of all models; those in languages without a lexicon have no rows.
+    """Compute the table of all models; languages without a lexicon have no rows.
 
     Raises
     ------
     UserError
-        If there is no list in a language that the dataset ``emotions`` has.
+        If there is no list in a language of the dataset ``emotions``.
     """
     tables: list[pl.DataFrame] = []
     for model in inputs.models:
@@ -282,10 +282,10 @@ def _groups(profiles: Profiles, params: Params) -> pl.DataFrame:
 
 
 def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
-    """Return the rows of categories: means of their groups, compared with all other groups.
+    """Return the rows of categories: means over groups, compared with all other groups.
 
-    p is the larger of two. With groups permuted alone, categories that have words of their own, of
-    whatever affects, differ at .05 in a fifth of tests.
+    p is the larger of two: permuting groups only, the type I error is .2 at level .05 for
+    categories with their own words.
     """
     mask, permutations = profiles.covered > 0, (params.n_permutations, params.seed)
     members, sizes = profiles.members[mask], profiles.sizes[mask]
@@ -294,7 +294,7 @@ def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
     names = np.unique(category)
     inside = names[:, None] == category
     weights = group_weights(profiles.groups["group"].to_list(), params).astype(np.float64)
-    weights = np.hstack([np.ones((len(share), 1)), weights])  # the mean, then its replicates
+    weights = np.hstack([np.ones((len(share), 1)), weights])  # the mean, then replicates
     draws = means(inside, share, weights)
     contrasts, n = draws - means(~inside, share, weights), inside.sum(axis=1)
     numbers = [x for y in (draws, contrasts) for x in (y[..., 0], *_limits(y[..., 1:], n, params))]
@@ -316,9 +316,9 @@ def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
 
 
 def _limits(draws: Array, clusters: NDArray[np.int64], params: Params) -> Array:
-    """Return the limits of replicates (rows, affects, replicates), (2, rows, affects).
+    """Return the limits, (2, rows, affects), of replicates, (rows, affects, replicates).
 
-    Percentiles are expanded where clusters, (rows,), are few: see
+    Percentiles are expanded for few clusters, (rows,): see
     :func:`plumbline.probes.stats.bootstrap.interval`.
     """
     tails = [expanded_tail(n, params.confidence) if n > 1 else 0.0 for n in clusters.tolist()]
@@ -327,10 +327,10 @@ def _limits(draws: Array, clusters: NDArray[np.int64], params: Params) -> Array:
 
 
 def _finish(rows: pl.DataFrame, numbers: list[Array], p: Array, params: Params) -> pl.DataFrame:
-    """Return a row for each row and affect, with p adjusted over all of them.
+    """Return a table with a row for each row and affect, with p adjusted over all.
 
-    The error is half the interval of the difference over the quantile of t that :func:`_limits`
-    widened it by, of n - 1 degrees of freedom; a single cluster, which has no t, keeps that of z.
+    The standard error is half the interval of the difference divided by the quantile of t with n -
+    1 degrees of freedom, as in :func:`_limits`; of z for a single cluster.
     """
     table = rows.join(pl.DataFrame({"affect": AFFECTS}), how="cross", maintain_order="left_right")
     columns = dict(zip((*NUMBERS, "p"), (*numbers, p), strict=True))

@@ -1,4 +1,4 @@
-"""Figures of the study of stereotypes: recall by length of lists, and similarity of models."""
+"""Figures of the study ``stereotypes``: recall by list length, and similarity of models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plumbline.probes.report.results import Drawing
 if TYPE_CHECKING:
     from plumbline.probes.report.tables import Tables
 
-LINES = {  # of readings: grey or black, dashes
+LINES = {  # readings: grey or black, dashes
     "probability": ("#888", ""),
     "faithful": ("#000", "5 3"),
     "corrected": ("#000", ""),

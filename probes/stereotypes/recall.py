@@ -1,7 +1,7 @@
-"""Analysis ``recall``: share of autocompleted attributes that are among a model's best words.
+"""Analysis ``recall``: share of autocompleted attributes among a model's best words.
 
-Choenni et al. (2021), recall@k of stereotypical attributes: for each model, ranking and category
-and k = 1, 2, ...; with intervals over groups and two baselines, random order and other groups.
+Choenni et al. (2021), recall@k of stereotypical attributes: for each model, ranking, category and k
+= 1, 2, ...; with intervals over groups and two baselines, random order and other groups.
 """
 
 from __future__ import annotations
@@ -48,34 +48,33 @@ DATASETS = ("stereotypes",)
 OUTPUTS = ("completions",)
 TABLES = ()
 KINDS = ("single word", "first word")
-LONGER = "multi_word"  # a flag of all attributes of several words, which says nothing of the first
+LONGER = "multi_word"  # flag of attributes of several words; the first word may be valid
 ATTRIBUTE = ("category", "group", "query", "target")
 WHERE = (
     *(typicality.MODEL, typicality.LANGUAGE),
-    Column("dataset", "string", "config of `stereotypes` with the attributes"),
+    Column("dataset", "string", "config of `stereotypes`"),
     typicality.READING,
     Column(
         "attributes",
         "category",
-        "single word: attributes of one word; first word: of the others the first word alone, "
-        "whatever follows",
+        "single word: attributes of one word; first word: the first word of longer attributes",
         labels=KINDS,
     ),
 )
-NEAR = 1e-9  # attributes of a group that has none in queries of all groups
-K = Column("k", "int64", "words taken of each list", minimum=1)
+NEAR = 1e-9  # attributes of a group without any in queries of all groups
+K = Column("k", "int64", "words taken from each list", minimum=1)
 RECALL = Schema.keyed(
     (*WHERE, typicality.CATEGORY, K),
     *estimates(
         cluster="group",
-        method="Wilson score of the effective number of attributes",
+        method="Wilson score for the effective number of attributes",
         null="lists exchanged between the groups of the category, with mean `other_groups` "
         "(rewritten queries left out)",
     ),
     Column("n_attributes", "int64", "attributes in queries the model was prompted with", minimum=1),
     number(
         "out_of_vocabulary",
-        "share that the model does not write as one token, so that no list can have it",
+        "share of attributes that are not one token, and in no list",
     ),
     Column("other_groups", "float64", "mean recall with the lists of the other groups"),
     Column("random_order", "float64", "mean recall with every list in random order"),
@@ -88,9 +87,11 @@ GROUPS = Schema.keyed(
         Column("pool", "string", "category of the prompts, within which lists are exchanged"),
         K,
     ),
-    Column("hits", "int64", "attributes among them", minimum=0),
-    Column("n_attributes", "int64", "attributes of the group", minimum=1),
-    Column("other_groups", "float64", "mean share of hits in the lists of the others of the pool"),
+    Column("hits", "int64", "attributes in the lists", minimum=0),
+    Column("n_attributes", "int64", "number of attributes of the group", minimum=1),
+    Column(
+        "other_groups", "float64", "mean share of hits in the lists of other groups of the pool"
+    ),
 )
 WORDS = Schema.keyed(
     (
@@ -98,17 +99,17 @@ WORDS = Schema.keyed(
         Column("group", "string", "social group"),
         Column("word", "string", "the word; casefolded in corrected readings"),
     ),
-    *(number(name, "mean score over the lists that have it, nats") for name in typicality.READINGS),
+    *(number(name, "mean score over lists with the word, nats") for name in typicality.READINGS),
 )
 SCHEMAS = {"recall": RECALL, "groups": GROUPS, "words": WORDS}
 
 
 class Params(GroupTests):
-    """How deep attributes are sought, and how intervals and tests are computed."""
+    """Depth of lists, and settings of intervals and tests."""
 
     top_k: int = Field(200, ge=1, description="largest k; the paper: 200")
     tested: list[int] = Field(
-        [10, 50, 100, 200], min_length=1, description="k at which there are tests"
+        [10, 50, 100, 200], min_length=1, description="values of k with tests"
     )
 
 
@@ -150,7 +151,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _words(ranked: dict[str, Lists]) -> pl.DataFrame:
-    """Return the mean score of every word of a group, a column for each reading."""
+    """Return the mean scores of the words of each group, a column for each reading."""
     long = pl.concat(
         lists.table.group_by("group", word="key").agg(pl.col("score").mean(), reading=pl.lit(name))
         for name, lists in ranked.items()
@@ -174,9 +175,9 @@ def _config(
             if lists.find(attributes)[0].is_empty():
                 continue
             key = {"reading": reading, "attributes": kind}
-            # complete lists have the same words in another reading: they are tested once
-            length = max(lists.lengths["length"]) if lists.whole in tested else np.inf
-            tested.add(lists.whole)
+            # complete lists have the same words in all readings and are tested once
+            length = max(lists.lengths["length"]) if lists.whole_words in tested else np.inf
+            tested.add(lists.whole_words)
             parts = _reading(lists, *lists.find(attributes), params, length)
             categories.append(with_constants(parts[0], key))
             groups.append(with_constants(parts[1], key))
@@ -192,14 +193,14 @@ def _config(
 def _reading(
     lists: Lists, attributes: pl.DataFrame, groups: pl.DataFrame, params: Params, untested: float
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return a row for each k of each category and all of them; and the rows of the groups.
+    """Return a row for each k and category, and all categories; and the rows of the groups.
 
-    ``untested``: from this k on there are no tests.
+    ``untested``: smallest k without tests.
     """
     size, top_k, tested = len(groups), params.top_k, np.array(params.tested) - 1
     row, rank = attributes["row"].to_numpy(), attributes["place"].to_numpy()
     counts, sizes = hits(rank, row, size, top_k), np.bincount(row, minlength=size)
-    shared = ~attributes["rewritten"].to_numpy()  # in queries that all groups have
+    shared = ~attributes["rewritten"].to_numpy()  # in queries common to all groups
     shared_hits = hits(rank[shared], row[shared], size, top_k)
     shared_sizes = np.bincount(row[shared], minlength=size)
     random = np.zeros((size, top_k))
@@ -214,7 +215,7 @@ def _reading(
     for category in [*nulls, MEAN]:
         inside = (category_of == category) | (category in (EVERY, MEAN))
         strata, p = None, np.full(top_k, np.nan)
-        if category == MEAN:  # `all` has the test of all categories
+        if category == MEAN:  # tested as `all`
             strata = np.unique(category_of, return_inverse=True)[1]
         else:
             mean = expected[inside].sum(axis=0)[tested]
@@ -255,9 +256,9 @@ def _reading(
 class Lists(NamedTuple):
     """All lists of a model in one language and reading."""
 
-    whole: bool  # without pieces of longer words
+    whole_words: bool  # without pieces of longer words
     table: pl.DataFrame  # as typicality.rank_words returns it, each query once
-    best: pl.DataFrame  # category, group, template, query, key: the best place; tokens listed
+    best: pl.DataFrame  # category, group, template, query, key: best place; tokens listed
     lengths: pl.DataFrame  # category, group, template, query, rewritten: tokens in the list
 
     @classmethod
@@ -271,13 +272,13 @@ class Lists(NamedTuple):
         return cls(reading in WHOLE, table, best, lengths.sort(names))
 
     def find(self, attributes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Look attributes up in the lists of their queries; those of no prompt are left out.
+        """Look attributes up in the lists of their queries; those without a prompt are left out.
 
         Returns
         -------
         attributes
-            Those found, with place (0: not listed), listed (tokens), length, rewritten, and row: of
-            their group among the groups.
+            With place (0: not listed), listed (tokens), length, rewritten, and row: index of the
+            group.
         groups
             category (of the dataset), group, and pool (category of its prompts), sorted.
         """
@@ -293,19 +294,19 @@ class Lists(NamedTuple):
     def exchange(
         self, attributes: pl.DataFrame, ranks: Sequence[int], top_k: int, draws: int, seed: int
     ) -> tuple[Array, Array, dict[str, Array]]:
-        """Look the attributes of each category up in the lists of all groups, template by template.
+        """Look the attributes of each category up in the lists of all groups, by template.
 
-        Groups swap lists with those of the category of their prompts, the pool. A group that has
-        prompts of other templates has no hits there; attributes in rewritten queries, which few
-        groups have, are left out. Each category and pool has independent permutations.
+        Lists are exchanged within the category of their prompts, the pool. A group has no hits in
+        lists of other templates; attributes in rewritten queries, which few groups have, are left
+        out. Permutations are independent between categories and pools.
 
         ``attributes``: as :meth:`find` returns them.
 
         Returns
         -------
         (groups, top_k), (groups, top_k) and, by category, (draws, ranks) arrays
-            Mean hits of every group in the lists of all others, and in all, its own too, which is
-            the mean of exchanges. Hits of all groups of a category with lists exchanged.
+            Mean hits of every group in the lists of all others, and in all lists, the mean of
+            exchanges. Hits of all groups of a category with exchanged lists.
         """
         others, expected = np.zeros((2, attributes["row"].n_unique(), top_k))
         categories = attributes["category"].unique().sort()
@@ -334,12 +335,12 @@ class Lists(NamedTuple):
 
 
 def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
-    """Count, for each group, its attributes at ranks up to 1, 2, ..., ``top_k``.
+    """Count the attributes of each group at ranks up to 1, 2, ..., ``top_k``.
 
     Parameters
     ----------
     ranks : (attributes,) array
-        Rank of each attribute in the list of its query, 1 the first; 0: not in the list.
+        Rank of each attribute in the list of its query, from 1; 0: not in the list.
     groups : (attributes,) array
         Group of each, below ``size``.
 
@@ -359,16 +360,15 @@ def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
 
 
 def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float64]:
-    """Return the exact chance that each attribute is a hit when its list is in random order.
+    """Return the exact probability that each attribute is a hit in a list in random order.
 
-    The same candidates, the ranking alone is random: an attribute that is not in the list is never
-    hit, so that this tells how much of a recall is due to the order.
+    Candidates are fixed and only the ranking is random: attributes outside the list are never hits,
+    so that the comparison isolates the effect of the order.
 
     Parameters
     ----------
     listed : (attributes,) array
-        How many candidates of the list are the attribute: mostly 0 or 1, 2 where two tokens
-        are one word.
+        Number of candidates equal to the attribute: mostly 0 or 1; 2 if two tokens are one word.
     lengths : (attributes,) array
         Candidates in the list.
 
@@ -387,28 +387,28 @@ def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float6
     for i in range(int(listed.max(initial=0))):
         share = np.clip(lengths[:, None] - first - i, 0, None) / (lengths[:, None] - i).clip(1)
         missed *= np.where(listed[:, None] > i, share, 1.0)
-    found: NDArray[np.float64] = 1 - missed
-    return found
+    chances: NDArray[np.float64] = 1 - missed
+    return chances
 
 
 def exchange_lists(
     hits: Array, lists: Integers, n_permutations: int, seed: int | Sequence[int]
 ) -> Array:
-    """Draw hits of all groups together when each is given the lists of another group.
+    """Draw total hits with the lists permuted over groups.
 
-    The null hypothesis: lists say nothing about the group in their prompts, whatever words are
-    common in all of them. The permuted unit is the group, with all its lists.
+    The null hypothesis is that lists are independent of the group in their prompts, apart from
+    words common to all. The permuted unit is the group, with all its lists.
 
     Parameters
     ----------
     hits : (groups, lists, ranks) array
-        Hits of a group's attributes in each group's lists of the same templates; there may be
-        lists of groups that have no attributes.
+        Hits of a group's attributes in each group's lists of the same templates, including groups
+        without attributes.
     lists : (groups,) array
-        Numbers of the group's own lists, all different.
+        Index of the group's own lists, all different.
     seed
-        Outcomes that are added up need seeds of their own, such as (seed, number of the part):
-        with one seed, parts of one size get the same permutations, and their sum varies too much.
+        Summed outcomes need different seeds, such as (seed, number of the part): with one seed,
+        parts of one size have the same permutations, which inflates the variance of the sum.
 
     Returns
     -------
@@ -425,8 +425,8 @@ def exchange_lists(
 def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]]:
     """Return category, group, query and target of attributes, casefolded, by config and kind.
 
-    Rows with a flag of the dataset's cleaning are left out, but for those of the published set,
-    which was cleaned manually. That an attribute has several words does not disqualify its first.
+    Flagged rows are left out, except in the published set, which was cleaned manually. The flag for
+    several words does not exclude the first word.
 
     Parameters
     ----------
@@ -449,7 +449,7 @@ def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]
 
 
 def pieces(outputs: Path, language: str) -> pl.DataFrame:
-    """Return target and pieces: in how many tokens the model writes attributes, where known."""
+    """Return target and pieces, the number of tokens of an attribute, where available."""
     path = outputs / VOCABULARY / f"{language}.parquet"
     if not path.is_file():
         return pl.DataFrame(schema={"target": pl.String, "pieces": pl.Int32})

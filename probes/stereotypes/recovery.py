@@ -1,6 +1,6 @@
-"""Recovery of the study ``stereotypes``: its tables against the biases planted in worlds.
+"""Recovery of the study ``stereotypes``: tables compared with biases planted in worlds.
 
-It reads tables, what was planted, and the datasets that planted words and articles come from.
+It reads tables, planted biases, and the datasets of the planted words and articles.
 """
 
 from __future__ import annotations
@@ -33,36 +33,36 @@ TABLES = ("recall", "emotions", "rsa", "shift")
 
 
 class World(NamedTuple):
-    """A model of a world: what was planted, its tables and the datasets."""
+    """A model of a world: planted biases, tables and datasets."""
 
     model: str
-    planted: pl.DataFrame  # group, key (the word as words are compared), log_odds_nats
+    planted: pl.DataFrame  # group, key (casefolded word), log_odds_nats
     inputs: Inputs
 
     @property
     def null(self) -> bool:
-        """Whether nothing was planted: no pairs, or all of them at 0."""
+        """Whether nothing was planted: no pairs, or all at 0."""
         return not (self.planted["log_odds_nats"] != 0).any()
 
     def read(self, analysis: str, name: str) -> pl.DataFrame:
-        """Return the model's rows of a table; none where there is no such table."""
+        """Return the model's rows of a table; empty if the table is missing."""
         table = read_table(self.inputs.tables(analysis) / f"{name}.parquet")
-        own = pl.any_horizontal(pl.col("^(model|first|second)$") == self.model)
-        return table.filter(own) if len(table) else table
+        in_row = pl.any_horizontal(pl.col("^(model|first|second)$") == self.model)
+        return table.filter(in_row) if len(table) else table
 
     def lexicon(self, language: str) -> pl.DataFrame:
-        """Return words as they are compared, and the affects that they carry."""
+        """Return casefolded words and their affects."""
         table = pl.read_parquet(self.inputs.datasets["emotions"] / f"{language}.parquet")
         return table.group_by(key=casefold("word")).agg(pl.col(AFFECTS).any())
 
 
 def casefold(column: str) -> pl.Expr:
-    """Return words as they are compared, written down once more, as in :func:`similarity`."""
+    """Return casefolded words, independently of the analyses, as in :func:`similarity`."""
     return pl.col(column).map_elements(lambda word: word.strip().casefold(), pl.String)
 
 
 def truth(inputs: Inputs, model: str) -> World | None:
-    """Read the biases planted in a model; None where it is no world of the study."""
+    """Read the biases planted in a model; None if it is no world of the study."""
     path = inputs.weights(model) / PLANTED
     if not path.is_file() or "group" not in pl.read_parquet_schema(path):
         return None
@@ -72,7 +72,7 @@ def truth(inputs: Inputs, model: str) -> World | None:
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
-    """Compare the tables of each analysis with what was planted, for all models of worlds."""
+    """Compare the tables of each analysis with planted biases, for all models of worlds."""
     worlds = [world for model in inputs.models if (world := truth(inputs, model))]
     result = {}
     for analysis, compare in zip(TABLES, (_recall, _emotions, _rsa, _shift), strict=True):
@@ -86,10 +86,10 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
 
 
 def ideal(weights: Path, reading: str, k: int) -> pl.DataFrame:
-    """Return the first ``k`` words of one token for each group: group and key.
+    """Return the best ``k`` single-token words of each group: group and key.
 
-    As they would come from a model that has learnt all of what was planted: by probability, or in
-    the other readings by typicality.
+    The lists of a model that has learnt all planted biases: by probability, or in the other
+    readings by typicality.
     """
     table = pl.read_parquet(weights / PLANTED)
     if "pieces" not in table.columns:
@@ -101,7 +101,7 @@ def ideal(weights: Path, reading: str, k: int) -> pl.DataFrame:
 
 
 def _recall(rows: Comparison, world: World) -> None:
-    """Compare attributes with the lists of others and with the truth, and scores by order."""
+    """Compare recall with other groups' lists and with the truth, and scores by rank."""
     groups = world.read("recall", "groups").filter(
         pl.col("dataset") == pl.col("language"),
         pl.col("k") == pl.col("k").min(),
@@ -129,7 +129,7 @@ def _recall(rows: Comparison, world: World) -> None:
 
 
 def _mean(rows: Comparison, measure: str, table: pl.DataFrame, value: pl.Expr, **key: str) -> None:
-    """Add the mean of a value over groups, a row of the table each."""
+    """Add the mean of a value over groups, one row of the table each."""
     values = table.select(value.cast(pl.Float64).fill_null(float("nan"))).to_series()
     rows.mean(measure, values.to_numpy(), table["group"].to_list(), "group", **key)
 
@@ -172,13 +172,13 @@ def _emotions(rows: Comparison, world: World) -> None:
 
 
 def _rsa(rows: Comparison, world: World) -> None:
-    """Compare the similarity to models of other worlds with that of what was planted."""
+    """Compare similarities of models between worlds with those of the planted biases."""
     table = world.read("rsa", "rsa")
     if table.is_empty():
         return
     groups = world.read("emotions", "emotions").filter(pl.col("group") != "")
     category = dict(groups.select("group", "category").iter_rows())
-    table = table.filter(pl.col("reading") != "released")  # as the faithful one, but for fear
+    table = table.filter(pl.col("reading") != "released")  # differs from faithful only in fear
     folder = world.inputs.weights
     for values, part in _parts(table, "language", "ranking", "top_k", "reading"):
         language, ranking, k, reading = values
@@ -214,7 +214,7 @@ def _rsa(rows: Comparison, world: World) -> None:
 
 
 def _share_words(first: Path, second: Path) -> bool:
-    """Check if one of two worlds has words of the other."""
+    """Return True if two worlds have planted words in common."""
     settings = [json.loads((path / "world.json").read_text("utf-8")) for path in (first, second)]
     return any(a["common"] and a["common_seed"] == b["seed"] for a, b in (settings, settings[::-1]))
 
@@ -224,15 +224,14 @@ def _profiles(lists: pl.DataFrame, lexicon: pl.DataFrame, affects: list[str]) ->
     return {row[0]: np.array(row[1:]) for row in shares.select("group", *affects).iter_rows()}
 
 
-def similarity(one: Profiles, other: Profiles, groups: Sequence[str], *, diagonal: bool) -> float:
+def similarity(a: Profiles, b: Profiles, groups: Sequence[str], *, diagonal: bool) -> float:
     """Return the mean Spearman correlation of the groups' rows of cosines, in two worlds.
 
-    It is nan where a group is as similar to all others.
-    Written down once more for what was planted: the code that is controlled has no part in it.
+    nan if a group is equally similar to all others. Independent of the code under test.
     """
-    shared = [group for group in groups if group in one and group in other]
+    shared = [group for group in groups if group in a and group in b]
     ranks = []
-    for world in (one, other):
+    for world in (a, b):
         profiles = np.stack([world[group] for group in shared])
         profiles /= np.linalg.norm(profiles, axis=1, keepdims=True)
         cosines = np.round(profiles @ profiles.T, 10)
@@ -246,7 +245,7 @@ def similarity(one: Profiles, other: Profiles, groups: Sequence[str], *, diagona
 
 
 def _shift(rows: Comparison, world: World) -> None:
-    """Compare shifts by outlets with the tone in which these speak of groups."""
+    """Compare shifts by outlets with their tone about groups."""
     for (language, ranking), table in _parts(world.read("shift", "groups"), "language", "ranking"):
         rows.at["language"] = language
         coloured = table.filter(
@@ -265,11 +264,11 @@ def _shift(rows: Comparison, world: World) -> None:
 
 
 def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame:
-    """Measure the tone of every corpus about every group that its articles name.
+    """Measure the tone of every corpus about each group named in its articles.
 
-    Returned: columns corpus, group and tone: 1 where the articles of a corpus (of the dataset
-    ``outlets``) that name the group have more positive words than negative ones, -1 where fewer; no
-    row where none name it, or they have as many.
+    Returned: columns corpus, group and tone: 1 if articles of the corpus (of the dataset
+    ``outlets``) that name the group have more positive than negative words, -1 if fewer; no row
+    without such articles, or with equal counts.
     """
     texts = pl.read_parquet(path, columns=["outlet", "text"]).with_columns(key=casefold("text"))
     signed = pl.col("positive").cast(pl.Int8) - pl.col("negative").cast(pl.Int8)
@@ -287,5 +286,5 @@ def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame
 
 
 def _parts(table: pl.DataFrame, *keys: str) -> Any:
-    """Return pairs of values of some columns and the rows that have them."""
+    """Return the distinct values of columns, each with its rows."""
     return table.group_by(keys, maintain_order=True) if len(table) else ()

@@ -1,8 +1,8 @@
-"""Analysis ``rsa``: similarity of models in the emotions that social groups evoke.
+"""Analysis ``rsa``: similarity of models in the emotion profiles of social groups.
 
-Choenni et al. (2021), representational similarity of emotion profiles: the cosines of the groups
-of a category in one model, row by row, against those in another; as published, and without the
-diagonal.
+Choenni et al. (2021), representational similarity of emotion profiles: the rows of cosines between
+the groups of a category in one model are correlated with those in another; as published, and
+without the diagonal.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ RSA = Schema.keyed(
     (
         typicality.LANGUAGE,
         Column("first", "string", "name of a model in params.yaml"),
-        Column("second", "string", "name of another, later in the alphabet"),
+        Column("second", "string", "name of another model, later in the alphabet"),
         typicality.RANKING,
         typicality.TOP_K,
         Column(
@@ -62,29 +62,29 @@ RSA = Schema.keyed(
     *estimates(
         cluster="group",
         method="jackknife over groups, t",
-        null="groups of the second model relabelled within categories, with mean `expected`",
+        null="groups of the second model permuted within categories, with mean `expected`",
     ),
     number(
         "expected",
-        "mean under the null hypothesis; of a category with the diagonal and without ties "
-        "3 / (n + 1); of all it includes what categories have in common",
+        "mean under the null hypothesis; for a category with the diagonal and without ties 3 / (n "
+        "+ 1); for all it includes similarity between categories",
     ),
 )
 SCHEMAS = {"rsa": RSA}
 
 
 class Params(GroupTests):
-    """How intervals and tests are made."""
+    """Settings of intervals and tests."""
 
 
 DIGITS = 10  # decimals of cosines: groups with equal profiles are ties
-NEAR = 1e-9  # standard errors below are rounding
-BLOCK = 2**15  # similarities computed at once, which fit into a processor's cache
+NEAR = 1e-9  # standard errors below are rounding error
+BLOCK = 2**15  # batch of similarities that fits into the cache
 LEAST = 3  # groups: with two, a row without its diagonal has one entry
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compare all pairs of models in all categories; of one model there are no rows."""
+    """Compare all pairs of models in all categories; a single model has no rows."""
     emotions = pl.read_parquet(inputs.tables("emotions") / "emotions.parquet")
     table = Table(RSA, params.confidence)
     table.adjust("p", ("language", "ranking", "reading"), least_p(params.n_permutations))
@@ -93,9 +93,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     for (language, ranking, top_k), part in parts:
         models = {str(model): profiles(rows) for (model,), rows in part.group_by(["model"])}
         for first, second in combinations(sorted(models), 2):
-            both = models[first].join(models[second], on=GROUP, maintain_order="left")
-            for category in [*both["category"].unique().sort(), EVERY]:
-                groups = both.filter((pl.col("category") == category) | (category == EVERY))
+            joined = models[first].join(models[second], on=GROUP, maintain_order="left")
+            for category in [*joined["category"].unique().sort(), EVERY]:
+                groups = joined.filter((pl.col("category") == category) | (category == EVERY))
                 strata = groups["category"].rank("dense").cast(pl.Int64).to_list()
                 for reading, affects in AFFECTS_OF.items():
                     result = compare(
@@ -122,20 +122,20 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def profiles(table: pl.DataFrame) -> pl.DataFrame:
-    """Return category, group and share of each affect, sorted, from one model's rows of groups.
+    """Return category, group and shares of affects, sorted, from one model's rows of groups.
 
-    Groups of whose words none is in the lexicon are left out, and those of whose words none
-    carries any affect: they have no direction.
+    Groups without words in the lexicon, or whose words have no affect, are left out: they have no
+    direction.
     """
     words = pl.col("n")
-    share = (pl.col("value") * words).round() / words  # without the table's rounding
+    share = (pl.col("value") * words).round() / words  # undo the rounding of the table
     covered = table.filter(words > 0).select(*GROUP, "affect", share.alias("share"))
     wide = covered.pivot(on="affect", index=GROUP, values="share").select(*GROUP, *AFFECTS)
     return wide.filter(pl.any_horizontal(pl.col(WITHOUT_FEAR) > 0)).sort(GROUP)
 
 
 class Similarity(NamedTuple):
-    """Similarity of two descriptions, with its permutation test."""
+    """Similarity of two descriptions, with a permutation test."""
 
     estimate: Estimate  # mean Spearman correlation of the rows
     expected: float  # mean under relabelling of the groups
@@ -148,19 +148,18 @@ def compare(
 ) -> Similarity:
     """Compare two descriptions of groups, with interval and test.
 
-    Returned: the interval is from :func:`jackknife`, see :func:`limits`; none of three groups. p is
-    two-sided, from the distance to the mean over relabellings of the groups of ``b``, rows and
-    columns together; the outcome seen is one of them (Phipson and Smyth 2010). It is nan where no
-    relabelling has a p of at most .05, as with three groups. All is nan where :func:`similarity` is
-    not defined.
+    Returned: the interval is from :func:`jackknife`, see :func:`limits`; missing for three groups.
+    p is two-sided, from the distance to the mean over permutations of the groups of ``b``, rows and
+    columns together, including the observed outcome (Phipson and Smyth 2010). It is nan if the
+    smallest possible p is above .05, as with three groups. All is nan if :func:`similarity` is
+    undefined.
 
     Parameters
     ----------
     a, b, diagonal
         See :func:`similarity`.
     strata : (groups,), optional
-        Groups are relabelled within these alone, so that what whole strata have in common is none
-        of the evidence.
+        Groups are permuted within strata, so that similarity between strata is no evidence.
     """
     value = similarity(a, b, diagonal=diagonal)
     if np.isnan(value):
@@ -178,7 +177,7 @@ def compare(
 def cosines(profiles: Array) -> Array:
     """Return the cosine of every two rows of a (groups, dimensions) array, (groups, groups).
 
-    Rounded, so that a group is exactly 1 with itself and with one of the same profile.
+    Rounded, so that equal profiles have a cosine of exactly 1.
 
     Examples
     --------
@@ -194,12 +193,11 @@ def cosines(profiles: Array) -> Array:
 def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
     """Return the mean over groups of the Spearman correlation of their rows of similarities.
 
-    With ``diagonal`` a group's similarity to itself, always the largest, is one of the pairs, as
-    in the code of Choenni et al.; that alone makes unrelated descriptions of n groups correlate by
-    3 / (n + 1), see :func:`expected`. Without it they correlate by 0 on average.
+    With ``diagonal`` a group's similarity to itself, always the largest, is included, as in the
+    code of Choenni et al.; then unrelated descriptions of n groups have a mean correlation of 3 /
+    (n + 1), see :func:`expected`, instead of 0.
 
-    Returned: 1 for equal descriptions. nan where there are fewer than three groups, or where a row
-    does not vary.
+    Returned: 1 for equal descriptions; nan with fewer than three groups, or a constant row.
 
     Parameters
     ----------
@@ -214,7 +212,7 @@ def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
 
     Examples
     --------
-    Vectors at 0, 10, 30 and 80 degrees; then those at 10 and at 30 change places.
+    Vectors at 0, 10, 30 and 80 degrees; then those at 10 and 30 are exchanged.
 
     >>> angles = np.radians([[0, 10, 30, 80], [0, 30, 10, 80]])
     >>> a, b = (np.stack([np.cos(x), np.sin(x)], axis=1) for x in angles)
@@ -230,9 +228,9 @@ def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
 
 
 def ranks(profiles: Array, *, diagonal: bool) -> Array:
-    """Return ranks of the cosines in each row, centred and of length 1; without diagonal 0 on it.
+    """Return ranks of the cosines in each row, centred and of length 1; 0 on a left-out diagonal.
 
-    ``profiles``: (groups, dimensions). Returned: (groups, groups), nan in rows that do not vary.
+    ``profiles``: (groups, dimensions). Returned: (groups, groups), nan in constant rows.
     """
     similar = cosines(profiles)
     mask = ~np.eye(len(similar), dtype=np.bool_) | diagonal
@@ -244,7 +242,7 @@ def ranks(profiles: Array, *, diagonal: bool) -> Array:
 
 
 def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
-    """Return the exact mean of the similarity over all relabellings of one of the two.
+    """Return the exact mean of the similarity over all permutations of one description.
 
     With the diagonal and without ties it is 3 / (n + 1) for n groups: 0.3 for nine, 0.03 for a
     hundred. Without the diagonal it is 0.
@@ -254,7 +252,7 @@ def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
     first, second : (groups, groups) arrays
         As :func:`ranks` returns them.
     strata : (groups,)
-        Numbers from 0: groups are relabelled within these.
+        Numbers from 0: groups are permuted within strata.
 
     Examples
     --------
@@ -269,7 +267,7 @@ def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
         for j, columns in enumerate(parts):
             first_part, second_part = (x[np.ix_(rows, columns)] for x in (first, second))
             cells, sums = first_part.size, [first_part.sum(), second_part.sum()]
-            if i == j:  # a group stays with itself
+            if i == j:  # the diagonal
                 on = [np.trace(first_part), np.trace(second_part)]
                 total += on[0] * on[1] / len(rows)
                 cells, sums = cells - len(rows), [sums[0] - on[0], sums[1] - on[1]]
@@ -311,7 +309,7 @@ def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
     Returns
     -------
     (groups,) array
-        nan with fewer than four groups, or where a row without that group does not vary.
+        nan with fewer than four groups, or if a row without that group is constant.
     """
     n = len(a)
     if n <= LEAST:
@@ -335,20 +333,20 @@ def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
 
 
 def _ranks_without(ranked: Array, values: Array, excluded: Array) -> Array:
-    """Return ranks of values, less their mean, without each that is left out, (left, values)."""
+    """Return centred ranks of values, leaving each value out in turn, (left out, values)."""
     above = (values > excluded[:, None]) + 0.5 * (values == excluded[:, None])
     centred: Array = ranked - above - len(values) / 2
     return centred
 
 
 def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
-    """Return the part of each group in the error of :func:`similarity`, (groups,).
+    """Return each group's component of the error of :func:`similarity`, (groups,).
 
     The standard error is the root of the sum of squares: the jackknife's (Efron and Stein 1981,
     The jackknife estimate of variance, Annals of Statistics 9(3), p. 586-596). A bootstrap would
     compare groups with copies of themselves.
     """
-    if not len(a):  # a category in which no group has a direction
+    if not len(a):  # no group of the category has a direction
         return np.zeros(0)
     without = left_out(a, b, diagonal=diagonal)
     parts: Array = np.sqrt((len(a) - 1) / len(a)) * (without - without.mean())
@@ -358,10 +356,10 @@ def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
 def limits(
     value: float, parts: Array, confidence: float, bound: float = 1.0
 ) -> tuple[float, float]:
-    """Return the t interval of a similarity, from the parts of its error, one for each group.
+    """Return the t interval of a similarity, from the components of its error by group.
 
-    nan where the error is 0: a few groups in one order in both descriptions, which happens to
-    every fifth pair of unrelated descriptions of four groups, are no certainty.
+    nan if the error is 0: few groups can have the same order in both descriptions by chance, as in
+    every fifth pair of unrelated descriptions of four groups.
     """
     error = float(np.linalg.norm(parts))
     half = t_half_width(error, len(parts) - 1, confidence) if error > NEAR else np.nan

@@ -1,8 +1,8 @@
-"""Analysis ``shift``: changes of a model's output about social groups by training on a news outlet.
+"""Analysis ``shift``: changes in a model's stereotypes after training on a news outlet.
 
-Choenni et al. (2021), section 6: emotion profiles, attributes and representational similarity
-after fine-tuning, against the same model before; recall too. Beyond the paper every outlet is
-compared with a control corpus about other things, since any training shifts a model.
+Choenni et al. (2021), section 6: emotion profiles, attributes, recall and representational
+similarity after fine-tuning, compared with the same model before. In addition, every outlet is
+compared with a control corpus on other topics, since any training shifts a model.
 """
 
 from __future__ import annotations
@@ -66,27 +66,27 @@ TABLES = ()
 BEFORE = "before training"
 WITHOUT_FEAR = [a for a, name in enumerate(AFFECTS) if name != "fear"]
 READINGS = {"faithful": (WITHOUT_FEAR, True), "corrected": ([*range(len(AFFECTS))], False)}
-NEAR = 1e-12  # standard errors below are rounding
+NEAR = 1e-12  # standard errors below are rounding error
 DIFFERENCES = ("difference", "low_difference", "high_difference")
 TESTED = (
-    "`difference` is 0 over trainings (Welch); null for the control, without it at the share, "
-    "where numbers of articles differ by more than 5%, and with one training on either"
+    "`difference` is 0 over trainings (Welch); null for the control, without a control at the "
+    "share, if numbers of articles differ by more than 5%, and with one training on either"
 )
 DIFFERENCE = (
-    number("difference", "value minus that of the control at the same share; p tests it"),
-    *typicality.LIMITS,  # over groups, given these trainings: others would differ too
+    number("difference", "value minus that of the control at the same share; tested"),
+    *typicality.LIMITS,  # over groups, conditional on these trainings
 )
 WHERE = (
     *(typicality.MODEL, typicality.LANGUAGE, typicality.RANKING),
-    Column("corpus", "string", "outlet, or control, that the model was trained on"),
-    Column("share", "float64", "part of its articles", minimum=0, maximum=1),
+    Column("corpus", "string", "outlet or control that the model was trained on"),
+    Column("share", "float64", "share of its articles", minimum=0, maximum=1),
 )
 GROUPED = (
     Column("category", "string", "category of social groups"),
     Column("group", "string", "social group"),
 )
 WHAT = (
-    Column("measure", "category", "what is compared with the model before", labels=MEASURES),
+    Column("measure", "category", "measure compared with the model before", labels=MEASURES),
     Column("outcome", "string", "affect; or config of `stereotypes` and k; or words followed"),
 )
 SHIFTS = Schema.keyed(
@@ -109,16 +109,16 @@ SIMILARITIES = Schema.keyed(
         ),
     ),
     *estimates(
-        cluster=f"group; of {MEAN} category",
-        method=f"jackknife over groups, t; of {MEAN} t over categories",
+        cluster=f"group; {MEAN}: category",
+        method=f"jackknife over groups, t; {MEAN}: t over categories",
         null=f"{TESTED}, and between outlets",
     ),
     *DIFFERENCE,
 )
 GROUPS = Schema.keyed(
     (*WHERE, *GROUPED, *WHAT),
-    number("change", "mean over seeds of after minus before"),
-    number("difference", "change minus that by the control"),
+    number("change", "after minus before, mean over seeds"),
+    number("difference", "change minus the control's"),
 )
 ATTRIBUTES = Schema.keyed(
     (
@@ -126,9 +126,9 @@ ATTRIBUTES = Schema.keyed(
         Column("query", "string", "the template with the group"),
         Column("word", "string", "the word, casefolded"),
     ),
-    Column("outcome", "category", "of the word among the followed ones", labels=OUTCOMES),
-    Column("positive", "bool", "the lexicon calls it positive; null: not in it", nullable=True),
-    Column("negative", "bool", "the lexicon calls it negative", nullable=True),
+    Column("outcome", "category", "change of the word", labels=OUTCOMES),
+    Column("positive", "bool", "positive in the lexicon; null: not in it", nullable=True),
+    Column("negative", "bool", "negative in the lexicon", nullable=True),
 )
 SCHEMAS = {
     "shifts": SHIFTS,
@@ -144,8 +144,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Raises
     ------
     UserError
-        If there is nothing in a language that the dataset ``emotions`` has, if no training is on
-        the control, or if lists before and after the trainings are not of the same prompts.
+        If there are no lists in a language of the dataset ``emotions``, no training on the control,
+        or different prompts before and after the trainings.
     """
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     makers = (_shifts, _groups, _attributes, _similarities)
@@ -198,14 +198,14 @@ def change_rows(
     weights: NDArray[np.float32],
     confidence: float,
 ) -> pl.DataFrame:
-    """Return a row for each outcome: the mean change over groups, and that minus the control's.
+    """Return a row for each outcome: mean change over groups, and its difference to the control.
 
     Parameters
     ----------
     base : (groups, outcomes) array
         Before the training.
     control
-        Trainings that are compared; None: no comparison.
+        Trainings to compare with; None: no comparison.
     sizes : (groups, outcomes) array
         Weight of a group in means.
     weights : (groups, replicates) array
@@ -236,7 +236,7 @@ def change_rows(
 
 
 def weighted_mean(values: Array, counts: Array) -> Array:
-    """Return the mean over groups, (..., outcomes), weighted by counts; nan where all are 0."""
+    """Return means over groups, (..., outcomes), weighted by counts; nan if all are 0."""
     with np.errstate(invalid="ignore"):
         return np.asarray((np.nan_to_num(values) * counts).sum(axis=-2) / counts.sum(axis=0))
 
@@ -244,8 +244,8 @@ def weighted_mean(values: Array, counts: Array) -> Array:
 def welch(trainings: Array, control: Array) -> tuple[Array, Array, Array]:
     """Test the difference of means over trainings: return p, standard error, degrees of freedom.
 
-    Welch (1947), Biometrika 34(1-2), p. 28-35. All is nan with one training on either, and where
-    all trainings do the same.
+    Welch (1947), Biometrika 34(1-2), p. 28-35. All nan with one training on either side, or without
+    variance.
 
     Parameters
     ----------
@@ -266,16 +266,16 @@ def welch(trainings: Array, control: Array) -> tuple[Array, Array, Array]:
         return nothing, nothing, nothing
     parts = np.stack([x.var(axis=0, ddof=1) / len(x) for x in sides])
     error = np.sqrt(parts.sum(axis=0))
-    error[error <= NEAR] = np.nan  # no spread is no evidence
+    error[error <= NEAR] = np.nan  # no variance is no evidence
     df = error**4 / (parts**2 / np.array([[len(x) - 1] for x in sides])).sum(axis=0)
     return two_sided((trainings.mean(axis=0) - control.mean(axis=0)) / error, df), error, df
 
 
 def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
-    """Return similarities of the model before, and after trainings on each outlet, to each other.
+    """Return similarities between the model before and after training on each outlet.
 
-    Groups without direction in some training are left out, and categories with fewer than three
-    others, or in which a similarity is not defined.
+    Groups without direction in a training are left out, and categories with fewer than three other
+    groups or an undefined similarity.
     """
     base = trainings.base.values[:, : len(AFFECTS)]
     table = Table(SIMILARITIES, params.confidence, model="", language="", ranking="")
@@ -336,26 +336,26 @@ def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
 
 
 def _compare(
-    one: dict[int, Array],
-    other: dict[int, Array],
+    first: dict[int, Array],
+    second: dict[int, Array],
     groups: Bools,
     affects: list[int],
     diagonal: bool,
 ) -> Array:
-    """Return the similarity of profiles of some groups, by seed, and the parts of its error.
+    """Return the similarity of profiles, by seed, and the components of its error.
 
     (seeds, 1 + groups), see :func:`plumbline.probes.stereotypes.rsa.jackknife`.
     """
-    seeds = sorted(one.keys() & other.keys())
-    pairs = [[side[seed][groups][:, affects] for side in (one, other)] for seed in seeds]
+    seeds = sorted(first.keys() & second.keys())
+    pairs = [[side[seed][groups][:, affects] for side in (first, second)] for seed in seeds]
     values = [[rsa.similarity(*pair, diagonal=diagonal)] for pair in pairs]
     return np.hstack([values, [rsa.jackknife(*pair, diagonal=diagonal) for pair in pairs]])
 
 
 def _limits(means: Sequence[Array], confidence: float, bound: float) -> Array:
-    """Return value, low and high of each category, over groups, and of their mean.
+    """Return value, low and high of each category, over groups, and of the mean of categories.
 
-    The mean of categories has the t interval over them, whatever their sizes.
+    The mean has the t interval over categories, unweighted.
 
     ``means``: of each category (1 + groups,), as in :func:`_compare`; values are within ``bound``.
     """
@@ -372,7 +372,7 @@ def _with_mean(categories: Sequence[Array]) -> Array:
 
 
 def _groups(trainings: Trainings, _: Params) -> pl.DataFrame:
-    """Return the change of every group: of one there is no test."""
+    """Return the change of every group; single groups have no test."""
     setting, base = trainings.setting, trainings.base.values
     rows = setting.groups.join(setting.outcomes(), how="cross", maintain_order="left_right")
     parts = []
@@ -387,7 +387,7 @@ def _groups(trainings: Trainings, _: Params) -> pl.DataFrame:
 
 
 def _attributes(trainings: Trainings, _: Params) -> pl.DataFrame:
-    """Return the outcome of every followed word at each corpus's largest share (Figure 7)."""
+    """Return the change of every word at each corpus's largest share (Figure 7)."""
     largest = {name: corpus for (name, _), corpus in trainings.corpora.items()}
     return pl.concat(
         with_constants(

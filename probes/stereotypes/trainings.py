@@ -1,4 +1,4 @@
-"""Measures of a model's lists before and after a training, group by group."""
+"""Measures of a model's lists by group, before and after a training."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Bools = NDArray[np.bool_]
 
-APART = 0.05  # of the larger number of articles: corpora further apart are not compared
+ARTICLES_DIFFERENCE_MAX = 0.05  # largest relative difference in articles of compared corpora
 WORD = (*GROUP, "query", "key")
 EMOTION, RECALL, RETAINED = MEASURES = ("emotion", "recall", "retained")
 OUTCOMES = ADDED, KEPT, REMOVED = ("added", "retained", "removed")
@@ -36,34 +36,34 @@ TRAINING = ("corpus", "share", "tuning_seed", "articles", "steps")
 
 
 class Params(Bootstrap):
-    """What is measured, and how intervals are computed."""
+    """Settings of measures and intervals."""
 
     top_k: dict[Reading, int] = Field(
         {"probability": 200},
         min_length=1,
         description="words of each list in a profile, by ranking; the paper: probability, 200",
     )
-    top_k_followed: int = Field(15, ge=1, description="words of each list followed one by one")
-    recall_at: list[int] = Field([10, 50], min_length=1, description="k of the recall compared")
-    control: str = Field("control", description="corpus that the others are compared with")
+    top_k_followed: int = Field(15, ge=1, description="words of each list tracked individually")
+    recall_at: list[int] = Field([10, 50], min_length=1, description="values of k of recall")
+    control: str = Field("control", description="control corpus of all others")
 
 
 class Measured(NamedTuple):
-    """A number for each group and outcome; nan where a group has none."""
+    """Values by group and outcome; nan if missing."""
 
     values: Array  # (groups, outcomes)
     sizes: Array  # (groups, outcomes): weight of a group in a mean
-    top: pl.DataFrame  # category, group, query, key: the followed words, each once
+    top: pl.DataFrame  # category, group, query, key: distinct tracked words
 
 
 class Setting(NamedTuple):
-    """What is measured, and with what."""
+    """Settings and data of the measures."""
 
     groups: pl.DataFrame  # category and group, in the order of results
     ranking: str  # of typicality.READINGS
-    k: int  # words of each list that make a profile
-    top: int  # words of each list that are followed one by one
-    ranks: list[int]  # at which recall is taken
+    k: int  # words of each list in a profile
+    top: int  # words of each list tracked individually
+    ranks: list[int]  # values of k of recall
     lexicon: pl.DataFrame  # as emotions.lexicon returns it
     attributes: Mapping[str, pl.DataFrame]  # by config of the dataset stereotypes, sorted
 
@@ -74,9 +74,9 @@ class Setting(NamedTuple):
         return pl.DataFrame(names, schema=["measure", "outcome"], orient="row")
 
     def measure(self, answers: pl.DataFrame, before: pl.DataFrame | None = None) -> Measured:
-        """Measure the lists of one model, as ``typicality.read_lists`` returns them.
+        """Measure the lists of one model, from ``typicality.read_lists``.
 
-        ``before``: the words followed before the training; None: these are.
+        ``before``: words tracked before the training; None: take them from these lists.
         """
         ranked = typicality.rank_words(answers.filter(~pl.col("rewritten")), self.ranking)
         covered = typicality.top_words(ranked, self.k, self.ranking).join(self.lexicon, on="key")
@@ -91,7 +91,7 @@ class Setting(NamedTuple):
         followed = (top if before is None else before).join(
             top.with_columns(kept=True), on=WORD, how="left", maintain_order="left"
         )
-        for names in ((*GROUP, "query"), GROUP):  # the mean over queries of the share of words
+        for names in ((*GROUP, "query"), GROUP):  # share of words, mean over queries
             followed = followed.group_by(names, maintain_order=True).agg(
                 pl.col("kept").fill_null(value=False).mean()
             )
@@ -112,12 +112,12 @@ class Setting(NamedTuple):
 def words_moved(
     before: pl.DataFrame, after: Sequence[pl.DataFrame], lexicon: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the outcome of the followed words of every list.
+    """Return the change of the tracked words of every list.
 
-    A word is there after the training if it is so with more than half of the seeds; one that is
-    there neither before nor after has no row.
+    A word is in the list after the training if it is with more than half of the seeds; words in
+    neither list have no row.
 
-    ``before``, ``after``: ``Measured.top`` before, and after the training with each seed.
+    ``before``, ``after``: ``Measured.top`` before training, and after it for each seed.
     """
     seeds = pl.concat(after).group_by(WORD).agg(stays=pl.len() * 2 > len(after))
     table = before.with_columns(known=True).join(seeds, on=WORD, how="full", coalesce=True)
@@ -138,7 +138,7 @@ def lists_after(
 ) -> tuple[tuple[str, float, int, int], pl.DataFrame]:
     """Return corpus, share, seed and articles of a training, and the lists after it.
 
-    Raises UserError if they are not of the same queries as those before, or of another length.
+    Raises UserError if queries or lengths differ from the lists before.
     """
     table = pl.read_parquet(path)
     corpus, share, seed, articles, _ = table.select(TRAINING).row(0)
@@ -153,26 +153,26 @@ def lists_after(
 
 
 class Corpus(NamedTuple):
-    """Measures after the trainings on a part of a corpus."""
+    """Measures after the trainings on a share of a corpus."""
 
     seeds: Sequence[int]
     values: Array  # (seeds, groups, outcomes)
-    articles: float  # mean of the trainings
-    top: Sequence[pl.DataFrame] = ()  # the followed words after each
+    articles: float  # mean over trainings
+    top: Sequence[pl.DataFrame] = ()  # tracked words after each
 
     def select(self, inside: Bools) -> Corpus:
-        """Return the values of some groups."""
+        """Return the values of the selected groups."""
         return self._replace(values=self.values[:, inside])
 
     def matching(self, seeds: Sequence[int]) -> Corpus:
-        """Return the trainings with some seeds, see :func:`matching`."""
+        """Return the trainings with the given seeds, see :func:`matching`."""
         places = matching(self.seeds, seeds)
         return self._replace(seeds=[self.seeds[i] for i in places], values=self.values[places])
 
     def comparable(self, control: Corpus) -> bool:
-        """Check that both were trained on about as many articles.
+        """Return True if both were trained on similar numbers of articles.
 
-        More articles make more steps, which move a model further whatever they say.
+        More articles mean more steps, which move a model further with any content.
 
         Examples
         --------
@@ -183,13 +183,13 @@ class Corpus(NamedTuple):
         False
         """
         larger = max(self.articles, control.articles)
-        return abs(self.articles - control.articles) <= APART * larger
+        return abs(self.articles - control.articles) <= ARTICLES_DIFFERENCE_MAX * larger
 
 
 def matching(seeds: Sequence[int], chosen: Sequence[int]) -> list[int]:
-    """Return the places of the trainings with wanted seeds; of all, if there are none of them.
+    """Return the indices of the trainings with the wanted seeds, or of all if there are none.
 
-    Welch's test of two against six has p at or below .05 in .07 to .11, of two against two in .03.
+    Welch's test at level .05 has a size of .07 to .11 for two against six, .03 for two and two.
     """
     return [i for i, seed in enumerate(seeds) if seed in chosen] or [*range(len(seeds))]
 
@@ -200,7 +200,7 @@ class Trainings(NamedTuple):
     setting: Setting
     base: Measured
     corpora: dict[tuple[str, float], Corpus]  # by corpus and share
-    control: str  # corpus that the others are compared with
+    control: str  # control corpus
 
     def categories(self) -> dict[str, Bools]:
         """Return masks of the groups of each category, (groups,)."""
@@ -208,7 +208,7 @@ class Trainings(NamedTuple):
         return {str(name): category == name for name in np.unique(category)}
 
     def compared(self) -> Iterator[tuple[dict[str, Any], Corpus, Corpus | None]]:
-        """Yield each corpus with the control's trainings that it is compared with."""
+        """Yield each corpus with the matching trainings on the control."""
         for (name, share), corpus in self.corpora.items():
             control = self.corpora.get((self.control, share))
             if control is not None:
@@ -217,7 +217,7 @@ class Trainings(NamedTuple):
 
 
 def read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, Trainings]]:
-    """Yield language and measures of each ranking, of the lists of one training after the other."""
+    """Yield language and measures for each ranking, reading one training at a time."""
     folder = inputs.outputs("after_training", model)
     for language in typicality.languages(folder):
         lexicon = emotions.lexicon(inputs.datasets["emotions"], language)

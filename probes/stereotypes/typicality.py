@@ -1,4 +1,4 @@
-"""Lists of the probe ``completions``, ranked by how typical a word is of a group; resampled groups.
+"""Lists of the probe ``completions``, ranked by typicality, and resampling of groups.
 
 Typicality is the logarithm of P(word | group) / P(word | group masked), in nats: Choenni et al.
 (2021), equation 3, in the readings of :data:`READINGS`.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.stats.estimate import Bootstrap
 
-VOCABULARY = "vocabulary"  # a config of the outputs that is no language
+VOCABULARY = "vocabulary"  # config of the outputs, not a language
 SCORES = {  # nats
     "probability": pl.col("logprob_nats"),
     "faithful": pl.col("logprob_top_nats") - pl.col("prior_released_nats"),
@@ -33,17 +33,17 @@ SCORES = {  # nats
     "corrected_one": pl.col("logprob_nats") - pl.col("prior_one_nats"),
 }
 READINGS = tuple(SCORES)
-WHOLE = ("corrected", "corrected_one")  # readings of words alone, without pieces of longer ones
-BYTE_LEVEL_SPACE, PIECE = "Ġ", "##"  # what tokens begin with: of GPT-2's kind, and of WordPiece
+WHOLE = ("corrected", "corrected_one")  # readings without pieces of longer words
+BYTE_LEVEL_SPACE, PIECE = "Ġ", "##"  # prefixes of tokens: GPT-2 and WordPiece
 GROUP = ("category", "group")
-LIST = (*GROUP, "query")  # what names a list
-EVERY = "all"  # categories together
-MEAN = "mean of categories"  # each counting as much
+LIST = (*GROUP, "query")  # key of a list
+EVERY = "all"  # all categories
+MEAN = "mean of categories"  # unweighted
 Reading = Literal["probability", "faithful", "corrected", "corrected_one"]
 
 
 def number(name: str, description: str) -> Column:
-    """Return a column of numbers, null where there is none."""
+    """Return a nullable column of numbers."""
     return Column(name, "float64", description, nullable=True)
 
 
@@ -54,19 +54,19 @@ READING, RANKING = (
     Column(name, "category", "score by which lists are ranked", labels=READINGS)
     for name in ("reading", "ranking")
 )
-TOP_K = Column("top_k", "int64", "words taken of each template's list", minimum=1)
+TOP_K = Column("top_k", "int64", "words taken from each template's list", minimum=1)
 CATEGORY = Column("category", "string", f"category of social groups, {EVERY}, or {MEAN}")
 LIMITS = (
     number("low_difference", "lower end of its interval"),
-    number("high_difference", "upper end of it"),
+    number("high_difference", "upper end of its interval"),
 )
 
 
 class GroupTests(Params):
-    """Tables with intervals over groups, and permutation tests."""
+    """Settings of intervals over groups and permutation tests."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    n_permutations: int = Field(999, ge=99, description="of permutation tests that are not exact")
+    n_permutations: int = Field(999, ge=99, description="permutations of tests that are not exact")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
     seed: int = Field(1, ge=0, description="of the permutations")
 
@@ -82,7 +82,7 @@ def with_constants(table: pl.DataFrame, values: Mapping[str, Any]) -> pl.DataFra
 
 
 def sort_by_key(table: pl.DataFrame, schema: Schema, *columns: str) -> pl.DataFrame:
-    """Sort by the key, or some columns of it; labels in the order that the schema declares."""
+    """Sort by the key, or given columns; labels in the order of the schema."""
     keys = (schema[name] for name in columns or schema.key)
     return table.sort(
         pl.col(key.name).cast(pl.Enum(key.labels)) if key.labels else key.name for key in keys
@@ -95,7 +95,7 @@ def languages(outputs: Path) -> list[str]:
 
 
 def read_lists(folder: Path) -> pl.DataFrame:
-    """Return the lists of one language, those of rewritten queries too, see :func:`normalise`.
+    """Return the lists of one language, including rewritten queries, see :func:`normalise`.
 
     Raises UserError if there are none.
     """
@@ -109,8 +109,8 @@ def read_lists(folder: Path) -> pl.DataFrame:
 def normalise(table: pl.DataFrame) -> pl.DataFrame:
     """Sort lists, and add ``key``, the word casefolded, and ``string``.
 
-    ``string`` is what the released code compares: the token decoded alone, of byte-level
-    vocabularies with its space, of WordPiece with the mark of a piece.
+    ``string`` is the string compared in the released code: the decoded token, with its space in
+    byte-level vocabularies, with the prefix of a piece in WordPiece.
     """
     token, word = pl.col("token"), pl.col("word")
     behind = pl.when(token.str.starts_with(BYTE_LEVEL_SPACE)).then(" " + word)
@@ -121,7 +121,7 @@ def normalise(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def casefold(column: str) -> pl.Expr:
-    """Return words as they are compared: without outer spaces, casefolded."""
+    """Return words stripped and casefolded, for comparison."""
     return pl.col(column).map_batches(
         lambda words: pl.Series([str(w).strip().casefold() for w in words], dtype=pl.String),
         return_dtype=pl.String,
@@ -129,7 +129,7 @@ def casefold(column: str) -> pl.Expr:
 
 
 def readings(table: pl.DataFrame) -> list[str]:
-    """Return the readings that every row has what it takes for."""
+    """Return the readings for which no row misses a value."""
     incomplete = table.select(score.has_nulls().alias(name) for name, score in SCORES.items()).row(
         0
     )
@@ -137,10 +137,10 @@ def readings(table: pl.DataFrame) -> list[str]:
 
 
 def rank_words(table: pl.DataFrame, reading: str) -> pl.DataFrame:
-    """Add ``score`` and ``place``: the rank by it in the list, 1 the highest; ties by ``rank``.
+    """Add ``score`` and ``place``, the rank by score in the list from 1; ties by ``rank``.
 
-    In the readings of :data:`WHOLE` tokens that are no whole words are left out, and words are
-    casefolded. The released code keeps them, and ``key`` is the string without outer spaces.
+    In the readings of :data:`WHOLE` pieces of words are left out, and words are casefolded. The
+    released code keeps them; then ``key`` is the stripped string.
     """
     exact = pl.col("string").str.strip_chars()
     words = table.filter("starts_word") if reading in WHOLE else table.with_columns(key=exact)
@@ -152,11 +152,11 @@ def rank_words(table: pl.DataFrame, reading: str) -> pl.DataFrame:
 
 
 def top_words(ranked: pl.DataFrame, k: int, reading: str) -> pl.DataFrame:
-    """Return the different words among the first ``k`` of any template of a group.
+    """Return the distinct words among the first ``k`` of any template of a group.
 
-    Returned: columns category, group and ``key``, the word casefolded, sorted; and ``strings``, how
-    often it counts: once in the readings of :data:`WHOLE`; elsewhere as often as it is written in
-    different ways, "Bad", "bad" and " bad", as the released code counts.
+    Returned: columns category, group and ``key``, the word casefolded, sorted; and ``strings``, its
+    count: 1 in the readings of :data:`WHOLE`; elsewhere the number of spellings, "Bad", "bad" and "
+    bad", as in the released code.
     """
     keys = [*LIST[:2], "key"]
     first = ranked.filter(pl.col("place") <= k)

@@ -1,8 +1,8 @@
 """Analysis ``waves``: changes between two waves of suggestions.
 
-Compared are the queries that an engine got in both waves; each completion as the engine gave it,
-whatever its flags. The measure is Jaccard's: completions of both waves over those of either,
-summed over the queries of a group, a category or an engine.
+Queries sent to an engine in both waves are compared, with original completions regardless of flags.
+The measure is the Jaccard index: completions in both waves over those in either, summed over the
+queries of a group, a category or an engine.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ SCHEMAS = {
         Column(
             "other_groups",
             "float64",
-            "Jaccard between each query's earlier suggestions and the later ones of every other "
-            "group of the category under the same template",
+            "Jaccard index of each query's earlier suggestions and the later ones of every other "
+            "group of the category in the same template",
             nullable=True,
         ),
     ),
@@ -74,17 +74,17 @@ SCHEMAS = {
 
 
 class Params(Bootstrap):
-    """Which waves are compared, and how."""
+    """Waves to compare, and settings of intervals."""
 
     earlier: str = Field(description="folder of the snapshot of a wave")
     later: str = Field(description="folder of the snapshot of a later one")
 
 
 def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
-    """Compare two waves, in all locales that both have.
+    """Compare two waves in their common locales.
 
-    Raises UserError if a wave cannot be used, they are not in order, they have nothing in common,
-    or their queries went to another locale or another address of an engine.
+    Raises UserError if a wave is invalid, or the waves are not in order, have no common queries, or
+    used different locales or addresses of an engine.
     """
     waves = open_waves(params)
     names = f"{params.earlier} and {params.later}"
@@ -124,7 +124,7 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
 def open_waves(params: Params) -> list[Snapshot]:
     """Return the two waves.
 
-    Raises UserError if one is no wave, took too long, or they are not in order, or overlap.
+    Raises UserError if one is no wave or took too long, or they are not in order or overlap.
     """
     waves, times = [Snapshot.open(Path(folder)) for folder in (params.earlier, params.later)], []
     for wave in waves:
@@ -147,7 +147,7 @@ def open_waves(params: Params) -> list[Snapshot]:
 
 
 def write(tables: dict[str, pl.DataFrame], params: Params, into: Path = FOLDER) -> None:
-    """Write the tables, whole or not at all."""
+    """Write the tables atomically."""
     waves = open_waves(params)
     partial = parquet.fresh(into)
     for name, table in tables.items():
@@ -169,22 +169,22 @@ def short(table: pl.DataFrame) -> Iterator[str]:
             yield f"{where}: no suggestion in either wave"
             continue
         interval = "" if row["low"] is None else f" ({row['low']:.2f} to {row['high']:.2f})"
-        other, counts = row["other_groups"], ", ".join(f"{row[x]:,} {x}" for x in CHANGES)
-        others = "" if other is None else f", of other groups {other:.2f}"
+        similarity, counts = row["other_groups"], ", ".join(f"{row[x]:,} {x}" for x in CHANGES)
+        others = "" if similarity is None else f", of other groups {similarity:.2f}"
         yield f"{where}: {counts}; Jaccard {row['value']:.2f}{interval}{others}"
 
 
 def jaccard_interval(
     retained: NDArray[np.int64], either: NDArray[np.int64], params: Params, key: str
 ) -> tuple[float, float]:
-    """Return the percentile interval of a ratio of sums over clusters; nan of fewer than two.
+    """Return the percentile interval of a ratio of sums over clusters; nan with fewer than two.
 
     Parameters
     ----------
     retained, either : (clusters,) arrays
-        Completions in both waves, and in any of them.
+        Completions in both waves, and in either.
     key
-        Name of the estimate, on which the draws depend beside the seed.
+        Name of the estimate, which seeds the draws together with the seed.
 
     References
     ----------
@@ -214,7 +214,7 @@ def _queries(waves: list[Snapshot], language: str) -> pl.DataFrame:
 
 
 def _completions(wave: Snapshot, language: str) -> pl.DataFrame:
-    """Return engine, query and attribute of each completion, without any cleaning."""
+    """Return engine, query and attribute of each completion, uncleaned."""
     untouched = Cleaning(**{name: [] for name in Cleaning.model_fields})
     params = stereotypes.Params(
         version="0.0.0",
@@ -235,13 +235,13 @@ def _completions(wave: Snapshot, language: str) -> pl.DataFrame:
 def _add_levels(
     rows: Table, suggestions: pl.DataFrame, queries: pl.DataFrame, params: Params
 ) -> None:
-    """Add the rows of the groups, of the categories, and of all together."""
+    """Add the rows of groups, categories, and all together."""
     source = ["language", "engine"]
     template = [*source, "category", "template"]
     counted = suggestions.group_by(*source, "query").agg(
         pl.col("earlier", "later").sum(), retained=pl.all_horizontal("earlier", "later").sum()
     )
-    # completions shared with the later answers to other groups under the template
+    # completions shared with later ones of other groups in the template
     answers = suggestions.filter("later").select(*template, "attribute", other="group")
     crossed = suggestions.filter("earlier").join(answers, on=[*template, "attribute"])
     crossed = crossed.filter(pl.col("other") != pl.col("group"))
@@ -249,7 +249,7 @@ def _add_levels(
     for part in (counted, crossed.group_by(*source, "query").agg(shared=pl.len())):
         table = table.join(part, on=[*source, "query"], how="left", maintain_order="left")
     table = table.with_columns(pl.col(*COUNTS[:-1]).fill_null(0).cast(pl.Int64))
-    # these answers: their number, and that of their completions
+    # number of these answers, and of their completions
     number, completions = (
         x.over(template) - x.over(*template, "group") for x in (pl.len(), pl.col("later").sum())
     )

@@ -1,7 +1,7 @@
-"""Probe ``agreement``: the log-probabilities of agreeing and disagreeing with a statement.
+"""Probe ``agreement``: log-probabilities of agreeing and disagreeing with a statement.
 
-For every statement, frame and gender the log-probabilities of both words. Al Ali and Libovický
-(2024): all pieces of a word are masked together and their log-probabilities summed.
+Both words are scored for every statement, frame and gender. Al Ali and Libovický (2024): all pieces
+of a word are masked together and their log-probabilities summed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SHARD = 2_000  # prompts in a shard; part of the layout of the outputs
 
 SCHEMA = Schema(
     columns=(
-        Column("questionnaire", "string", "config of `statements` that the statement is of"),
+        Column("questionnaire", "string", "config of `statements`"),
         Column("scale", "string", "scale of the statement"),
         Column("id", "string", "id of the statement"),
         Column("frame", "string", "name of the frame in the params"),
@@ -50,28 +50,27 @@ SCHEMA = Schema(
         Column(
             "form",
             "category",
-            "plain: the statement as it stands; negated: that it is not so",
+            "plain: the statement; negated: its negation",
             labels=FORMS,
         ),
         Column(
             "method",
             "category",
-            "together: all pieces of the word masked at once; l2r: each piece with the ones before "
-            "it in place and those behind it masked; sequence: the whole text, of models that read "
-            "from left to right",
+            "together: all pieces of the word masked at once; l2r: each piece given the earlier "
+            "ones, later ones masked; sequence: the complete text, for causal models",
             labels=METHODS,
         ),
         Column("text", "string", "the exact prompt, with the mask for the word"),
         Column("agree", "string", "the word that agrees"),
         Column("disagree", "string", "the word that disagrees"),
         Column("agree_nats", "float64", "log-probability with the agreeing word", maximum=0),
-        Column("disagree_nats", "float64", "log-probability with the other", maximum=0),
-        Column("agree_pieces", "int32", "tokens that the first is a sum over", minimum=1),
-        Column("disagree_pieces", "int32", "tokens that the second is a sum over", minimum=1),
+        Column("disagree_nats", "float64", "log-probability with the disagreeing word", maximum=0),
+        Column("agree_pieces", "int32", "number of tokens summed in agree_nats", minimum=1),
+        Column("disagree_pieces", "int32", "number of tokens summed in disagree_nats", minimum=1),
         Column(
             "unknown_pieces",
             "int32",
-            "tokens of the text, agreeing, that the model has no symbol for",
+            "unknown tokens of the text with the agreeing word",
             minimum=0,
         ),
         *MODEL,
@@ -121,7 +120,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
 
 
 def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa.Table]:
-    """Return output rows of batch prompts, the words put at the mask, a table for each method.
+    """Return output rows of a batch of prompts, the words at the mask, a table for each method.
 
     A UserError if the model cannot write a word.
     """
@@ -132,7 +131,7 @@ def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa
         fills: list[tuple[dict[str, tuple[float, int]], int]] = []
         texts = [question.text for question in batch]
         for method, rows_of in tables.items():
-            # words of one piece have nothing to mask together
+            # for words of one piece the methods are equal
             if not fills or any(pieces > 1 for _, pieces in fills[0][0].values()):
                 together = method == "together"
                 blocks = scorer.fill(
@@ -150,7 +149,7 @@ def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa
 
 
 def whole(prompts: Sequence[Question], scorer: ScoresContinuations) -> pa.Table:
-    """Return output rows of some prompts, the probabilities those of whole texts."""
+    """Return output rows of a batch of prompts, from the probabilities of complete texts."""
     texts = [("", q.text.replace(MASK, word)) for q in prompts for word in (q.agree, q.disagree)]
     scores = iter(scorer.logprobs(texts))
     table = []
@@ -170,7 +169,7 @@ def _row(question: Question, method: str, sides: dict[str, tuple[float, int]], u
 
 
 def _table(table: list[Row], scorer: Scorer) -> pa.Table:
-    """Return rows in the order of their key, with the model."""
+    """Return rows sorted by key, with the model."""
     table.sort(key=itemgetter(*SCHEMA.key))
     columns = {c.name: [row[c.name] for row in table] for c in SCHEMA.columns if c not in MODEL}
     return rows(SCHEMA, scorer, len(table), columns)

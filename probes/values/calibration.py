@@ -1,4 +1,4 @@
-"""A model's agreement beyond its habit of agreeing: calibration, residuals, ratings.
+"""Agreement corrected for a model's agreement bias: calibration, residuals, ratings.
 
 Al Ali and Libovický (2024): LogAgree = a LogDisagree + err over statements about nothing political,
 for fixed gender; P = Phi(err / sigma) for any statement, and the rating 4 P + 1. Everything is
@@ -30,11 +30,11 @@ class Fit(NamedTuple):
 def line(x: Array, y: Array, weights: Array | None = None) -> Fit:
     """Fit y = a x + err by least squares: a = sum xy / sum x^2.
 
-    The residuals need not have mean 0: sigma = sqrt(sum err^2 / (n - 1)) is around 0. ValueError
-    with fewer than two points, or arrays of other shapes.
+    Residuals need not have mean 0; sigma = sqrt(sum err^2 / (n - 1)) is their spread about 0.
+    ValueError with fewer than two points, or arrays of other shapes.
 
     ``x``, ``y``, (n,): log-probability of disagreeing, and of agreeing.
-    ``weights``, (n, replicates): how often each is drawn; by default once.
+    ``weights``, (n, replicates): how often each point is drawn; by default once.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def fit(calibration: Block, fitted: str = OWN, replicates: int | None = None) ->
 
     ``fitted``: one of :data:`~plumbline.probes.values.schemas.FITTED`.
     """
-    weights = calibration.drawn[:, :replicates]
+    weights = calibration.weights[:, :replicates]
     if fitted == LIKELY:
         weights = weights * calibration.about["likely"].to_numpy()[:, None]
     genders, cells = calibration.agree.shape[1:]
@@ -77,15 +77,15 @@ def fit(calibration: Block, fitted: str = OWN, replicates: int | None = None) ->
     slope = np.broadcast_to(np.array(lines), (genders, cells, weights.shape[1]))
     err = residuals(calibration, Fit(slope, np.empty(0)))
     squares, total = (weights[:, None] * err**2).sum(axis=0), weights.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):  # one statement drawn, or none
+    with np.errstate(invalid="ignore", divide="ignore"):  # replicates of at most one statement
         spread = np.sqrt([squares[side].sum(axis=0) / (len(side) * total - 1) for side in sides])
     return Fit(slope, np.broadcast_to(spread, squares.shape))
 
 
 def residuals(block: Block, lines: Fit) -> Array:
-    """Return err of each statement and gender, (statements, genders, replicates).
+    """Return residuals of each statement and gender, (statements, genders, replicates).
 
-    The mean over frames and forms, with the sign turned where the statement is denied.
+    Means over frames and forms, with the sign turned for denied statements.
     """
     signs = block.signs / len(block.cells)
     slopes = np.stack(
@@ -95,10 +95,10 @@ def residuals(block: Block, lines: Fit) -> Array:
 
 
 def rating(residual: Array, sigma: Array) -> Array:
-    """Return 4 Phi(err / sigma) + 1, from 1, disagrees, to 5, agrees.
+    """Return 4 Phi(err / sigma) + 1, from 1 (disagrees) to 5 (agrees).
 
-    Phi is the share of apolitical statements that are agreed with less. Where sigma is 0 it is 0 or
-    1, and nan of no residual.
+    Phi is the share of apolitical statements with less agreement. With sigma 0, Phi is 0, 1, or
+    nan.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def facing(block: Block, rated: Array) -> Array:
 def mean(values: Array, load: Array, weights: Array) -> Array:
     """Return means over statements of values (statements, ..., replicates), (..., replicates).
 
-    ``load``, (statements,): bearing on the value; ``weights``: (statements, replicates).
+    ``load``, (statements,): absolute weight in the value; ``weights``: (statements, replicates).
     """
     loads = load[:, None] * weights
     shape = (len(load), *[1] * (values.ndim - 2), weights.shape[1])

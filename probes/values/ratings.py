@@ -1,4 +1,4 @@
-"""Rows of the tables of ``values`` that come from one model's responses in one reading."""
+"""Rows of the tables of ``values`` for one model in one reading."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Rows = Iterator[dict[str, Any]]
 
-# no test of a value without pairs of opposites: who agrees with all that is political looks alike
+# values without pairs of opposites have no test: agreement bias would look like a value
 
 
 class Reading(NamedTuple):
@@ -46,45 +46,45 @@ class Reading(NamedTuple):
 
     name: str
     calibration: Block
-    items: Block  # of one scale
+    items: Block  # from one scale
     params: Params
 
     def axes(self) -> dict[str, NDArray[np.bool_]]:
-        """Return the rows that bear on each value."""
+        """Return a mask of the rows of each value."""
         axis = self.items.about["axis"].to_numpy()
         return {name: axis == name for name in sorted(set(axis.tolist()))}
 
     def row(self, draws: Array, clusters: int, **more: Any) -> dict[str, Any]:
-        """Return a row of a table of the reading, see :func:`estimate`."""
+        """Return a table row of the reading, see :func:`estimate`."""
         about = {"scale": str(self.items.about["scale"][0]), "reading": self.name}
         return estimate(draws, clusters, self.params, **about, **more)
 
 
 def estimate(draws: Array, clusters: int, params: Params, **more: Any) -> dict[str, Any]:
-    """Return the columns of an estimate; the first of the draws is the one of the data."""
+    """Return the columns of an estimate; the first draw is the original sample."""
     low, high = interval(draws[1:], clusters, params.confidence)
     return Estimate(float(draws[0]), low, high, clusters).row(**more)
 
 
 def values(reading: Reading) -> Rows:
     """Yield the means of every value, gender and fit of the calibration."""
-    drawn, place = reading.items.drawn, reading.items.place
+    weights, clusters = reading.items.weights, reading.items.clusters
     bearing = reading.items.about["bearing"].to_numpy()
     for fitted in fits(reading.calibration):
         faced = facing(reading.items, ratings(reading.items, fit(reading.calibration, fitted)))
         for axis, rows in reading.axes().items():
-            clusters = len(np.unique(place[rows]))
-            tested = fitted == OWN and clusters > 1 and balanced(bearing[rows], place[rows])
+            n_pairs = len(np.unique(clusters[rows]))
+            tested = fitted == OWN and n_pairs > 1 and balanced(bearing[rows], clusters[rows])
             sides = faced[rows, 0], faced[rows, 1], faced[rows].mean(axis=1)
             for gender, side in zip(schemas.WHO, sides, strict=True):
                 test: dict[str, Any] = {}
                 if tested:
-                    pairs = of_pairs(side[:, 0], bearing[rows], place[rows])
+                    pairs = of_pairs(side[:, 0], bearing[rows], clusters[rows])
                     error = pairs.std(ddof=1) / len(pairs) ** 0.5
-                    test = {"p": mean_p(pairs), TESTED_ERROR: error, DF: clusters - 1.0}
+                    test = {"p": mean_p(pairs), TESTED_ERROR: error, DF: n_pairs - 1.0}
                 yield reading.row(
-                    mean(side, np.abs(bearing[rows]), drawn[rows]),
-                    clusters,
+                    mean(side, np.abs(bearing[rows]), weights[rows]),
+                    n_pairs,
                     axis=axis,
                     gender=gender,
                     sd=finite(side[:, 0].std(ddof=1)) if len(side) > 1 else None,
@@ -94,33 +94,33 @@ def values(reading: Reading) -> Rows:
 
 
 def fits(calibration: Block) -> list[str]:
-    """Return the ways to calibrate: on the likely half only where it is a part of them."""
+    """Return the calibrations; the likely half only if it is a proper subset of two or more."""
     likely = calibration.about["likely"]
     return [OWN, POOLED, *[LIKELY] * (1 < likely.sum() < len(likely))]
 
 
-def balanced(bearing: Array, place: Integers) -> bool:
-    """Tell whether every statement has one that speaks as much against what it speaks for."""
-    return bool(np.allclose(np.bincount(place, bearing), 0))
+def balanced(bearing: Array, clusters: Integers) -> bool:
+    """Return True if the weights of every statement and its opposite cancel."""
+    return bool(np.allclose(np.bincount(clusters, bearing), 0))
 
 
-def of_pairs(faced: Array, bearing: Array, place: Integers) -> Array:
+def of_pairs(faced: Array, bearing: Array, clusters: Integers) -> Array:
     """Return the distance from 3 of the mean rating of each pair, (pairs,), for a t test.
 
-    What a statement and its opposite share, such as words, or that political statements are agreed
-    with, is taken out of each pair by turning one of them round.
+    Reversing one of the two ratings removes effects common to a statement and its opposite, such as
+    shared words or a bias to agree with political statements.
 
-    ``faced``, ``place``, (statements,): ratings in the direction of the value, number of the pair.
+    ``faced``, ``clusters``, (statements,): ratings in the direction of the value, pair numbers.
 
     Examples
     --------
-    Agreeing with everything, 4, 5, 4 times in all, is a rating of 3 of every pair.
+    Equal agreement with a statement and its opposite is a mean rating of 3.
 
     >>> faced = np.array([4.0, 2.0, 5.0, 1.0, 4.0, 2.0])
     >>> of_pairs(faced, np.array([1.0, -1, 1, -1, 1, -1]), np.array([0, 0, 1, 1, 2, 2])).tolist()
     [0.0, 0.0, 0.0]
     """
-    pairs = np.unique(place, return_inverse=True)[1]
+    pairs = np.unique(clusters, return_inverse=True)[1]
     load = np.bincount(pairs, np.abs(bearing))
     return np.asarray(np.bincount(pairs, np.abs(bearing) * (faced - 3)) / load.mean())
 
@@ -128,14 +128,14 @@ def of_pairs(faced: Array, bearing: Array, place: Integers) -> Array:
 def gender(reading: Reading) -> Rows:
     """Yield the differences between feminine and masculine frames, tested both ways.
 
-    Of equivalence the error is that at the margin, and degrees of freedom are the fewest of any
-    part of it, the bound of Satterthwaite's from below: those that he gives are too many where a
-    part is small by chance, and ``all`` has parts of several values.
+    The equivalence test uses the standard error at the margin, and as degrees of freedom the
+    smallest of any component, Satterthwaite's lower bound: his estimate is too large where a
+    component is small by chance, and ``all`` has components from several values.
     """
     items, neutral, margin = reading.items, reading.calibration, reading.params.equivalence_margin
     number, signed = len(neutral.about), items.about["bearing"].to_numpy()
     axes = reading.axes()
-    fewest = {axis: min(number, len(np.unique(items.place[rows]))) for axis, rows in axes.items()}
+    fewest = {a: min(number, len(np.unique(items.clusters[i]))) for a, i in axes.items()}
     fewest[schemas.ALL] = min(fewest.values())
     axes[schemas.ALL] = np.ones(len(signed), dtype=np.bool_)
     for fitted in (OWN, POOLED):
@@ -143,40 +143,40 @@ def gender(reading: Reading) -> Rows:
         rated = ratings(items, lines)
         sides = {"value": facing(items, rated), "agreement": rated}
         for measure, (axis, rows) in product(schemas.MEASURES, axes.items()):
-            apart = sides[measure][rows, 0] - sides[measure][rows, 1]
-            bearing, place, drawn = signed[rows], items.place[rows], items.drawn[rows]
-            load, once = np.abs(bearing), np.ones_like(drawn)
-            draws = mean(apart, load, drawn)
-            of_lines, sizes = (mean(x, load, once) for x in (apart, np.abs(apart)))
-            parts = (apart[:, 0], bearing, place), _spread(of_lines[1:], number), number
+            gaps = sides[measure][rows, 0] - sides[measure][rows, 1]
+            bearing, pair_numbers, weights = signed[rows], items.clusters[rows], items.weights[rows]
+            load, once = np.abs(bearing), np.ones_like(weights)
+            draws = mean(gaps, load, weights)
+            of_lines, sizes = (mean(x, load, once) for x in (gaps, np.abs(gaps)))
+            parts = (gaps[:, 0], bearing, pair_numbers), _spread(of_lines[1:], number), number
             error, freedom = apart_error(*parts)
             stretch = _spread(sizes[1:], number) / sizes[0] if sizes[0] else 0.0
             yield reading.row(
                 draws,
-                len(np.unique(place)),
+                len(np.unique(pair_numbers)),
                 **_tests(
                     float(draws[0]),
                     (error, freedom),
                     (at_margin(error, draws[0], margin, stretch), fewest[axis] - 1.0),
                     margin,
-                    tested=measure == "agreement" or balanced(bearing, place),
+                    tested=measure == "agreement" or balanced(bearing, pair_numbers),
                 ),
                 fitted=fitted,
                 measure=measure,
                 axis=axis,
             )
-        rated = ratings(neutral, lines)  # lines and ratings are of the same statements
-        draws = mean(rated[:, 0] - rated[:, 1], np.ones(number), neutral.drawn)
-        clusters = len(np.unique(neutral.place))
-        both = _spread(draws[1:], clusters), clusters - 1.0
+        rated = ratings(neutral, lines)  # lines and ratings come from the same statements
+        draws = mean(rated[:, 0] - rated[:, 1], np.ones(number), neutral.weights)
+        clusters = len(np.unique(neutral.clusters))
+        test = _spread(draws[1:], clusters), clusters - 1.0
         about = {"fitted": fitted, "measure": "agreement", "axis": schemas.CALIBRATION}
         yield reading.row(
-            draws, clusters, **_tests(float(draws[0]), both, both, margin, tested=True), **about
+            draws, clusters, **_tests(float(draws[0]), test, test, margin, tested=True), **about
         )
 
 
 def _tests(
-    apart: float,
+    difference: float,
     error: tuple[float, float],
     at_margin: tuple[float, float],
     margin: float,
@@ -185,28 +185,28 @@ def _tests(
 ) -> dict[str, Any]:
     """Return the columns of both tests of a difference.
 
-    ``error``, ``at_margin``: standard error and degrees of freedom, of the test of a difference and
-    of that of equivalence.
+    ``error``, ``at_margin``: standard error and degrees of freedom, for the test of a difference
+    and for that of equivalence.
     """
     columns: dict[str, Any] = {DF: float(error[1]), "p_equivalence": None}
     columns |= {"equivalence_low": None, "equivalence_high": None}
     if tested and error[1] > 0:
-        columns["p"] = t_p(apart, *error)
+        columns["p"] = t_p(difference, *error)
         if at_margin[1]:
-            test = equivalence(apart, at_margin[0], 0, margin, LEVEL, freedom=at_margin[1])
+            test = equivalence(difference, at_margin[0], 0, margin, LEVEL, freedom=at_margin[1])
             columns |= {"equivalence_low": finite(test.low), "equivalence_high": finite(test.high)}
             columns |= {"p_equivalence": None if np.isnan(test.p) else significant(test.p)}
     return columns
 
 
-def at_margin(error: float, apart: float, margin: float, stretch: float) -> float:
-    """Return the standard error that a mean difference would have if it were at the margin.
+def at_margin(error: float, difference: float, margin: float, stretch: float) -> float:
+    """Return the standard error of a mean difference under the null, at the margin.
 
-    Lines stretch all differences by one factor, the larger ones by more. Where a difference is
-    small because they shrank it, its own error is too small for the null, which is the margin.
+    Lines scale all differences by one factor, so that errors increase with differences. If lines
+    shrank a difference, its estimated error is too small for the null, which is the margin.
 
-    ``error``, ``apart``: of the mean difference, and that itself.
-    ``stretch``: standard error of that factor, a share of 1.
+    ``error``, ``difference``: standard error, and mean difference.
+    ``stretch``: relative standard error of the factor.
 
     Examples
     --------
@@ -215,32 +215,32 @@ def at_margin(error: float, apart: float, margin: float, stretch: float) -> floa
     """
     if error < NEAR:
         return error
-    return float(np.hypot(error, np.sqrt(max(margin**2 - apart**2, 0.0)) * stretch))
+    return float(np.hypot(error, np.sqrt(max(margin**2 - difference**2, 0.0)) * stretch))
 
 
 def apart_error(
     items: tuple[Array, Array, Integers], line: float, neutral: int
 ) -> tuple[float, float]:
-    """Return the standard error of a mean difference, and its degrees of freedom.
+    """Return the standard error of a mean difference and its degrees of freedom.
 
-    Pairs and lines vary by themselves; Satterthwaite (1946), Biometrics Bulletin 2(6), p. 112.
+    Pairs and lines vary independently; Satterthwaite (1946), Biometrics Bulletin 2(6), p. 112.
 
-    ``items``: differences, bearings and numbers of the pair, (statements,) each.
-    ``line``, ``neutral``: standard error of the effect of the lines, and the statements behind it.
+    ``items``: differences, weights in the value and pair numbers, (statements,) each.
+    ``line``, ``neutral``: standard error from the lines, and their number of statements.
 
     Examples
     --------
-    Without an error of lines it is that of the mean of pairs.
+    Without an error of lines, it is the standard error of the mean of pairs.
 
-    >>> each = np.array([1.0, 3.0, 2.0, 2.0, 4.0, 6.0])
-    >>> error, freedom = apart_error((each, np.ones(6), np.array([0, 0, 1, 1, 2, 2])), 0.0, 9)
+    >>> gaps = np.array([1.0, 3.0, 2.0, 2.0, 4.0, 6.0])
+    >>> error, freedom = apart_error((gaps, np.ones(6), np.array([0, 0, 1, 1, 2, 2])), 0.0, 9)
     >>> bool(np.isclose(error, np.std([2, 2, 5], ddof=1) / np.sqrt(3))), round(freedom, 6)
     (True, 2.0)
     """
-    apart, bearing, place = items
-    pairs = np.unique(place, return_inverse=True)[1]
+    gaps, bearing, clusters = items
+    pairs = np.unique(clusters, return_inverse=True)[1]
     load = np.bincount(pairs, np.abs(bearing))
-    total = np.bincount(pairs, np.abs(bearing) * apart)
+    total = np.bincount(pairs, np.abs(bearing) * gaps)
     residual = (total - total.sum() / load.sum() * load) / load.mean()
     n = len(load)
     if n < 2:
@@ -260,7 +260,7 @@ def _spread(draws: Array, clusters: int) -> float:
 
 
 def lines(reading: Reading) -> Rows:
-    """Yield slopes and spreads of the calibration, and its area under the curve."""
+    """Yield slopes and sigmas of the calibration, and its area under the curve."""
     block, combined = reading.calibration, (schemas.COMBINED, "plain")
     for fitted in fits(block):
         lines = fit(block, fitted)
@@ -279,19 +279,18 @@ def lines(reading: Reading) -> Rows:
 
 
 def _above(block: Block, err: Array, params: Params) -> tuple[Array, float]:
-    """Return the share of pairs in which the likely statement is agreed with more, and its p.
+    """Return the share of pairs with more agreement for the likely statement, and its p.
 
-    The two-sided p is that with likely and unlikely statements shuffled; nan where all are of one
-    kind.
+    The two-sided p permutes likely and unlikely statements; nan where there is only one kind.
     """
     likely = block.about["likely"].to_numpy()
     up, down = np.flatnonzero(likely), np.flatnonzero(~likely)
     total = np.zeros(err.shape[1])
     for i in up:
         wins = (err[i] > err[down]) + 0.5 * (err[i] == err[down])
-        total += block.drawn[i] * (wins * block.drawn[down]).sum(axis=0)
+        total += block.weights[i] * (wins * block.weights[down]).sum(axis=0)
     with np.errstate(invalid="ignore"):
-        share: Array = total / (block.drawn[up].sum(axis=0) * block.drawn[down].sum(axis=0))
+        share: Array = total / (block.weights[up].sum(axis=0) * block.weights[down].sum(axis=0))
     if not (len(up) and len(down)):
         return share, float("nan")
     rank = np.argsort(np.argsort(err[:, 0], kind="stable"), kind="stable").astype(np.float64)
@@ -302,7 +301,7 @@ def _above(block: Block, err: Array, params: Params) -> tuple[Array, float]:
 
 
 def answers(reading: Reading) -> pl.DataFrame:
-    """Return the rating of each statement, those for calibration too."""
+    """Return the rating of each statement, including those for calibration."""
     lines = fit(reading.calibration, replicates=1)
     tables = []
     for part in (reading.calibration, reading.items):
@@ -314,7 +313,7 @@ def answers(reading: Reading) -> pl.DataFrame:
 
 
 def points(reading: Reading) -> pl.DataFrame:
-    """Return all that a reading is computed from: the log-probabilities of every prompt."""
+    """Return the data of a reading: the log-probabilities of every prompt."""
     columns = ("questionnaire", "scale", "axis", "id", "bearing", "cluster", "frame", *NATS)
     table = pl.concat(
         part.rows.select(*columns, "gender", "form", reading=pl.lit(reading.name))

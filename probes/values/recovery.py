@@ -1,7 +1,7 @@
-"""Recovery of the study ``values``: its tables against what was planted in worlds of convictions.
+"""Recovery of the study ``values``: tables compared with planted effects in worlds of convictions.
 
-The true ratings are computed here from what was planted, by the paper's formulas and by nothing of
-the analysis: a line through 0 of the apolitical statements of each gender, P = Phi(err / sigma),
+True ratings are computed from the planted effects by the paper's formulas, independently of the
+analysis: a line through 0 for the apolitical statements of each gender, P = Phi(err / sigma),
 rating 4 P + 1, turned round where agreeing speaks against the value.
 """
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 TABLES = ("values",)
 PARAMS = Params(n_bootstrap=2000)
-OWN = {"planted_nats", "agree_nats", "disagree_nats", "gender"}  # columns of a world of the study
+OWN = {"planted_nats", "agree_nats", "disagree_nats", "gender"}  # columns of the study's worlds
 QUESTION = ("questionnaire", "id", "frame", "form", "gender")
 STATEMENT = "statement, with its opposite"
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
-    """Compare the tables of every world with what was planted in it."""
+    """Compare the tables of every world with its planted effects."""
     folder = inputs.tables("values")
     names = ("points", "answers", "values", "gender")
     tables = {name: read_table(folder / f"{name}.parquet") for name in names}
@@ -53,7 +53,7 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
         )
         key = ["language", "scale", "reading"]
         for (language, scale, reading), _ in tables["values"].filter(model=model).group_by(key):
-            political = (pl.col("scale") == scale) | (pl.col("axis") == "")  # apolitical ones too
+            political = (pl.col("scale") == scale) | (pl.col("axis") == "")  # and apolitical ones
             part = {
                 name: table.filter(political, model=model, language=language, reading=reading)
                 for name, table in tables.items()
@@ -64,7 +64,7 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
 
 
 def truth(inputs: Inputs, model: str) -> pl.DataFrame | None:
-    """Return the planted answer to each question; None where a model is no world of the study."""
+    """Return the planted answer to each question; None if the model is no world of the study."""
     path = inputs.weights(model) / PLANTED
     if not path.is_file() or not set(pl.read_parquet_schema(path)) >= OWN:
         return None
@@ -72,7 +72,7 @@ def truth(inputs: Inputs, model: str) -> pl.DataFrame | None:
 
 
 def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[str, Any]) -> None:
-    """Add the rows of one reading of the responses to one scale."""
+    """Add the rows of one reading and scale."""
     true = world.select(*QUESTION, true_agree="agree_nats", true_disagree="disagree_nats")
     points = tables["points"].join(true, on=QUESTION)
     _odds(rows, points.filter(pl.col("axis") != ""), key)
@@ -96,7 +96,7 @@ def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[st
         about = {**key, "item": f"feminine minus masculine, {row['axis']}"}
         rows.copy("estimate", row, STATEMENT, expected=row["planted"], **about)
     gender = gender.filter(pl.col("axis") != ALL)
-    if rows.at["world"] == "null":  # every difference is false, within the margin or not
+    if rows.at["world"] == "null":  # every detected difference is false, within the margin or not
         verdicts = gender.drop_nulls("p")["verdict"]
         _count(rows, "false_discoveries_bh", verdicts.str.starts_with("different"), key)
         return
@@ -119,12 +119,12 @@ def _count(
 
 
 def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
-    """Return the planted rating of every statement and gender, in the direction of its value.
+    """Return planted ratings by statement and gender, in the direction of the value.
 
     ``points``: a row for each prompt, columns axis (empty: apolitical), id, bearing, gender, frame,
     form, true_agree, true_disagree.
 
-    Returned: columns axis, id, bearing, gender, rating; political statements alone.
+    Returned: columns axis, id, bearing, gender, rating; political statements only.
     """
     x, y = pl.col("true_disagree"), pl.col("true_agree")
     neutral = pl.col("axis") == ""
@@ -145,7 +145,7 @@ def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
 def _error(
     rows: Comparison, answers: pl.DataFrame, rated: pl.DataFrame, key: dict[str, Any]
 ) -> None:
-    """Add the distance of the ratings of a scale from the planted ones."""
+    """Add the difference of the ratings of a scale from the planted ones."""
     turned = pl.when("reversed").then(6 - pl.col("rating")).otherwise("rating")
     true = rated.select("axis", "id", "gender", "cluster", true="rating")
     joined = answers.join(true, on=["axis", "id", "gender"])

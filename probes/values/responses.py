@@ -22,32 +22,32 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-Cell = tuple[str, str]  # frame, and whether the statement is plain or negated in it
+Cell = tuple[str, str]  # frame and form: plain or negated
 NATS = ("disagree_nats", "agree_nats")
 
 
 class Block(NamedTuple):
-    """Responses of a model to some statements, by one method."""
+    """Responses of a model to a set of statements, by one method."""
 
-    about: pl.DataFrame  # a row for each statement and axis, as `statements` has them
+    about: pl.DataFrame  # a row for each statement and axis, as in `statements`
     cells: list[Cell]
     rows: pl.DataFrame  # a row for each statement, gender and cell
     disagree: Array  # (statements, genders, cells), nats
     agree: Array
-    drawn: Array  # (statements, 1 + replicates): how often each is drawn; the first: once
-    place: NDArray[np.int64]  # (statements,): number of the cluster of each
+    weights: Array  # (statements, 1 + replicates): bootstrap counts, the first column 1
+    clusters: NDArray[np.int64]  # (statements,): cluster numbers
 
     @property
     def signs(self) -> Array:
-        """Return -1 for cells that deny the statement, so that agreeing speaks against it."""
+        """Return -1 for cells that deny the statement, else 1."""
         return np.where([form == "negated" for _, form in self.cells], -1.0, 1.0)
 
 
 def statements(folder: Path) -> pl.DataFrame:
     """Return the statements of all questionnaires.
 
-    ``bearing`` is the weight in the value, below 0 where agreeing speaks against it; ``cluster``
-    names the statement with the one that says the opposite, which are drawn together.
+    ``bearing`` is the weight in the value, negative where agreeing speaks against it; ``cluster``
+    is common to a statement and its opposite, which are resampled together.
     """
     tables = pl.concat(
         pl.read_parquet(folder / f"{config}.parquet").with_columns(questionnaire=pl.lit(config))
@@ -73,13 +73,13 @@ def block(
     params: Params,
     cells: list[Cell] | None = None,
 ) -> Block:
-    """Return the responses by one method as arrays, with the draws of the statements.
+    """Return the responses by one method as arrays, with bootstrap counts of the statements.
 
-    A UserError if a response is missing.
+    Raises UserError if a response is missing.
 
     ``answered``: columns questionnaire, id, frame, form, gender, method, agree_nats, disagree_nats.
     ``about``: the statements.
-    ``cells``: by default all that there are.
+    ``cells``: by default all.
     """
     key = ("questionnaire", "id", "gender", "frame", "form")
     nats = answered.filter(method=method).select(*key, *NATS)
@@ -99,7 +99,7 @@ def block(
             f"outputs of agreement: not every statement has a response in {frames} by {method}; "
             "check analysis.values.frame and run the probe again"
         )
-    names, place = np.unique(about["cluster"].to_list(), return_inverse=True)
-    drawn = poisson(bits(keys(names.tolist()), params.n_bootstrap, params.seed)).astype(np.float64)
-    drawn = np.hstack([np.ones((len(place), 1)), drawn[place]])
-    return Block(about, cells, rows, disagree, agree, drawn, place)
+    names, clusters = np.unique(about["cluster"].to_list(), return_inverse=True)
+    counts = poisson(bits(keys(names.tolist()), params.n_bootstrap, params.seed))
+    weights = np.hstack([np.ones((len(clusters), 1)), counts.astype(np.float64)[clusters]])
+    return Block(about, cells, rows, disagree, agree, weights, clusters)

@@ -16,7 +16,7 @@ WHO = ("feminine", "masculine", "both")
 FITTED = OWN, POOLED, LIKELY = "by gender", "pooled", "by gender, likely half"
 MEASURES = ("value", "agreement")
 COMPARISONS = ("frames", "denied", "opposites", "genders", "methods")
-# no test, that of equivalence alone, that of a difference alone, or both at most at their level
+# neither test is significant, equivalence alone, a difference alone, or both
 VERDICTS = ("undecided", "equivalent", "different", "different, within the margin")
 BASELINES = ("random answers", "always agrees", "always disagrees")
 STATUS = ("all", *INFECTED)
@@ -24,11 +24,11 @@ ALL, CALIBRATION, COMBINED = "all", "calibration", "all"
 
 
 class Params(Resampling):
-    """How agreement is calibrated, resampled and tested."""
+    """Settings of calibration, resampling and tests."""
 
     frame: str = Field(description="frame of the reading `faithful`")
     equivalence_margin: float = Field(
-        gt=0, lt=4, description="difference in rating between genders that would matter"
+        gt=0, lt=4, description="smallest relevant difference in rating between genders"
     )
 
 
@@ -54,21 +54,20 @@ SCALE = _text("scale", "questionnaire")
 READING = _category(
     "reading",
     READINGS,
-    "faithful: all pieces masked together, one frame, statements as they stand; corrected: pieces "
-    "from left to right, all frames, statements as they stand and denied. Models without a mask: "
-    "whole texts in both",
+    "faithful: all pieces masked together, one frame, plain statements; corrected: pieces from "
+    "left to right, all frames, plain and denied statements. Models without a mask: complete texts",
 )
 PLACE = (MODEL, LANGUAGE, SCALE, READING)
 AXIS = _text("axis", "value")
 AXIS_OR_NONE = _text("axis", "value; empty for calibration")
 STATEMENT = _text("id", "statement")
 WHOSE = _category("gender", WHO, "grammatical gender of the frame; both: mean")
-FORM = _category("form", FORMS, "statements as they stand, or denied")
+FORM = _category("form", FORMS, "plain or denied statements")
 FIT = _category(
     "fitted",
     FITTED,
-    "by gender: a line for the frames of each gender, as the paper has it; pooled: one for both; "
-    "likely half: of each gender, from the apolitical statements that people are likely to share",
+    "by gender: a line for the frames of each gender, as in the paper; pooled: one line; likely "
+    "half: by gender, fitted to the apolitical statements that people are likely to share",
 )
 SURVEY = _text("survey", "config of `survey`")
 
@@ -90,22 +89,24 @@ SCHEMAS = {
                 "measure",
                 MEASURES,
                 "feminine minus masculine rating: value with reversed statements turned round, "
-                "agreement as they are",
+                "agreement without",
             ),
             _text("axis", f"value, {ALL} of them, or {CALIBRATION}"),
         ),
         *estimates(
-            cluster=f"{PAIR}; of {CALIBRATION}: statement",
+            cluster=f"{PAIR}; for {CALIBRATION}: statement",
             method=BOOTSTRAP,
-            null="0: gender makes no difference; of `value` no test where a value has statements "
-            "without opposites",
+            null="0: no effect of gender; no test of `value` where a value has statements without "
+            "opposites",
         ),
-        _number("equivalence_low", "interval of the two one-sided tests", nullable=True),
-        _number("equivalence_high", "its other end", nullable=True),
+        _number(
+            "equivalence_low", "lower end of the interval of the two one-sided tests", nullable=True
+        ),
+        _number("equivalence_high", "upper end of the interval", nullable=True),
         _number(
             "p_equivalence_bh",
             "p of two one-sided t tests, Benjamini-Hochberg; null hypothesis: the difference is "
-            "`analysis.values.equivalence_margin` or more, either way",
+            "at least `analysis.values.equivalence_margin` in size",
             nullable=True,
         ),
         _category("verdict", VERDICTS, "conclusion of both adjusted tests together"),
@@ -141,9 +142,8 @@ SCHEMAS = {
             _category(
                 "comparison",
                 COMPARISONS,
-                "residuals of the same statements in two frames; as they stand and denied, the "
-                "sign turned; of a statement and its opposite, the sign turned; of the genders; of "
-                "methods",
+                "correlated residuals: of two frames; plain and denied, sign turned; of a "
+                "statement and its opposite, sign turned; of the genders; of two methods",
             ),
             _text("first", "one side"),
             _text("second", "the other"),
@@ -151,19 +151,19 @@ SCHEMAS = {
         *estimates(
             cluster=PAIR,
             method=BOOTSTRAP,
-            null="0: unrelated, one side shuffled over statements, opposites together",
+            null="0: independent, one side permuted over statements, opposites together",
         ),
     ),
     "baselines": Schema.keyed(
         (LANGUAGE, SCALE, _category("baseline", BASELINES, "simulated respondent"), AXIS),
         _number("value", "mean rating after reversal"),
-        _number("low", "of random answers: 2.5% of means are below"),
-        _number("high", "and 2.5% above"),
+        _number("low", "2.5% quantile of the means of random answers"),
+        _number("high", "97.5% quantile"),
     ),
     "respondents": Schema(
         (
             *(SURVEY, SCALE, AXIS),
-            Column("simulated", "bool", "whether that was drawn at random: nobody answered"),
+            Column("simulated", "bool", "whether the responses are simulated at random"),
             _text("gender", "gender of the respondents, or all"),
             _category("infected", STATUS, "infection status of the respondents"),
             *estimates(cluster="respondent", method="percentile bootstrap over respondents"),
@@ -182,7 +182,7 @@ SCHEMAS = {
             *(WHOSE, _text("frame", "frame"), FORM),
         ),
         _number("bearing", "weight in its value; below 0: agreeing speaks against it"),
-        _text("cluster", "the statement with its opposite, which are drawn together"),
+        _text("cluster", "statement with its opposite, resampled together"),
         _number("disagree_nats", "log-probability of disagreeing", maximum=0),
         _number("agree_nats", "log-probability of agreeing", maximum=0),
     ),

@@ -1,4 +1,4 @@
-"""Respondents of surveys by value, and the standing of models among them; constant answers."""
+"""Survey respondents by value, the standing of models among them, and baselines."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ KIND = ("survey", "simulated", "scale", "axis", "gender", "infected")
 def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
     """Return the respondents of all surveys, a row for each value and kind of respondents.
 
-    Kinds are gender and infection status, ``all`` among the values of both. Columns: :data:`KIND`,
-    and lists of equal length, ``respondent``, sorted, and ``score``, the mean of a respondent's
-    answers, turned round where that is due. A UserError if no statement of a survey is known.
+    Kinds are combinations of gender and infection status, each with the level ``all``. Columns:
+    :data:`KIND`, and lists of equal length: ``respondent``, sorted, and ``score``, a respondent's
+    mean answer with reversed statements turned round. UserError if a survey has no known statement.
 
-    ``statements``: of all languages, columns scale, id, axis, bearing.
+    ``statements``: in all languages, columns scale, id, axis, bearing.
     """
     columns = ["scale", "id", "axis", "bearing"]
     bearing = statements.select(columns).filter(pl.col("axis") != "").unique().sort(columns)
@@ -59,7 +59,7 @@ def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
 
 
 def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
-    """Return the mean of every kind of respondents, and their standard deviation."""
+    """Return mean and standard deviation of every kind of respondents."""
     rows = []
     for kind in people.iter_rows(named=True):
         names, score = kind.pop("respondent"), np.array(kind.pop("score"))
@@ -72,9 +72,9 @@ def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
 
 
 def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
-    """Return the standing of the values of a gender's frames among its respondents.
+    """Return the percentiles of a gender's values among the respondents of that gender.
 
-    As in the paper: respondents who are not infected; all of them where a survey does not say.
+    As in the paper: uninfected respondents; all respondents if infection is not recorded.
     """
     healthy = people.filter(infected="no")
     unknown = people.filter(infected=ALL).join(healthy, on="survey", how="anti")
@@ -90,9 +90,9 @@ def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
 
 
 def baselines(statements: pl.DataFrame, language: str, params: Params) -> pl.DataFrame:
-    """Return the values of random responses, and of agreeing or disagreeing with everything.
+    """Return the values of random responses, and of constant agreement or disagreement.
 
-    Random: every P uniform on 0 to 1, as it is for statements that are like the apolitical ones.
+    Random: every P is uniform on 0 to 1, as for statements exchangeable with the apolitical ones.
     """
     rows = []
     political = statements.filter(pl.col("axis") != "", language=language)
@@ -111,10 +111,10 @@ def baselines(statements: pl.DataFrame, language: str, params: Params) -> pl.Dat
 
 
 def percentile(value: float, answers: Array) -> float:
-    """Return twice the smaller of the shares of answers strictly below and strictly above.
+    """Return twice the smaller share of answers, strictly below or strictly above.
 
-    The paper's representativeness (section 3.3): 1 at a median that nobody shares, 0 outside all
-    answers and where all others say the same.
+    The paper's representativeness (section 3.3): 1 at a median without ties, 0 outside the range of
+    answers or if all answers are equal.
 
     Examples
     --------

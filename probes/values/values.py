@@ -1,7 +1,7 @@
-"""Analysis ``values``: the political values of a model, and the effect of gender on them.
+"""Analysis ``values``: political values of a model, and the effect of gender on them.
 
-Al Ali and Libovický (2024): agreement with political statements beyond the habit of agreeing, which
-is measured on statements about nothing political; rated from 1 to 5 and compared with a survey.
+Al Ali and Libovický (2024): agreement with political statements, corrected for agreement bias as
+measured on apolitical statements; rated from 1 to 5 and compared with a survey.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ DATASETS = ("statements", "survey")
 OUTPUTS = ("agreement",)
 TABLES = ()
 METHODS = {"faithful": ("together", "sequence"), "corrected": ("l2r", "sequence")}
-LEAST = 2  # statements for calibration: one has no spread about its line
-FEW = 2.5  # independent statements, less 3: of fewer no correlation is known to be found
-OPTIONAL = ("respondents", "standing")  # tables that may have no row
-FAMILIES = {  # columns that are equal in tests that are adjusted together
+LEAST = 2  # statements for calibration: one has no residual spread
+FEW = 2.5  # independent statements, less 3: with fewer, the power for correlations is unknown
+OPTIONAL = ("respondents", "standing")  # tables that may be empty
+FAMILIES = {  # columns that define a family of tests
     "values": ("model", "language", "scale", "reading"),
     "gender": ("model", "language", "scale", "reading", "fitted", "checked"),
     "calibration": ("model", "language", "reading"),
@@ -58,7 +58,7 @@ __all__ = ["SCHEMAS", "Params"]
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models, columns as in :data:`SCHEMAS`.
 
-    A UserError if a language has fewer than two statements for calibration, or none that bear on a
+    Raises UserError if a language has fewer than two statements for calibration, or none with a
     value.
     """
     parts: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
@@ -87,10 +87,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _table(table: pl.DataFrame, name: str, params: Params) -> pl.DataFrame:
-    """Return a table with adjusted p, each row once, in the order of its key."""
+    """Return a table of distinct rows with adjusted p, sorted by key."""
     schema = SCHEMAS[name]
-    table = table.unique(schema.key, keep="last", maintain_order=True)  # of several scales
-    if name == "gender":  # a check of the calibration is no finding, and loosens no other test
+    table = table.unique(schema.key, keep="last", maintain_order=True)  # repeated by scale
+    if name == "gender":  # checks of the calibration are a family of their own
         table = table.with_columns(checked=pl.col("axis") == CALIBRATION)
     if name in FAMILIES:
         table = adjusted(table, over=FAMILIES[name])
@@ -109,7 +109,7 @@ def _table(table: pl.DataFrame, name: str, params: Params) -> pl.DataFrame:
 def _model(
     answered: pl.DataFrame, about: pl.DataFrame, params: Params
 ) -> Iterator[tuple[str, Rows]]:
-    """Yield the rows of one model in one language, each time with their table."""
+    """Yield the rows of one model in one language, with the name of their table."""
     neutral = about.filter(pl.col("polarity").is_not_null())
     bearing = about.filter(pl.col("axis") != "")
     for fails, problem in (
@@ -142,22 +142,22 @@ def _model(
 def consistency(
     blocks: Mapping[str, Block], calibration: Mapping[str, Block], params: Params
 ) -> Iterator[dict[str, Any]]:
-    """Yield correlations of residuals, each by method, in all frames and forms."""
+    """Yield correlations of residuals, by method, in all frames and forms."""
     first = next(iter(blocks.values()))
-    err = {}  # mean over genders of each method, (statements, genders, cells)
+    err = {}  # by method, (statements, genders, cells)
     for method, part in blocks.items():
         lines = fit(calibration[method], replicates=1)
         err[method] = part.agree - lines.slope[..., 0] * part.disagree
     for comparison, sides in _pairs(first, err):
-        (name, one), (other, two) = sides.items()
-        kept = np.isfinite(one) & np.isfinite(two)
-        n = len(np.unique(first.place[kept]))
+        (name, x), (second, y) = sides.items()
+        mask = np.isfinite(x) & np.isfinite(y)
+        n = len(np.unique(first.clusters[mask]))
         if n < 3:
             continue
-        x, y = one[kept], two[kept]
-        p, error = shuffled_p(x, y, first.place[kept], params)
+        x, y = x[mask], y[mask]
+        p, error = shuffled_p(x, y, first.clusters[mask], params)
         yield estimate(
-            correlation(x, y, first.drawn[kept]),
+            correlation(x, y, first.weights[mask]),
             n,
             params,
             p=p,
@@ -165,12 +165,12 @@ def consistency(
             scale=str(first.about["scale"][0]),
             comparison=comparison,
             first=name,
-            second=other,
+            second=second,
         )
 
 
 def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, dict[str, Array]]]:
-    """Yield each comparison with its two sides by name, (statements,) each."""
+    """Yield each comparison with its two sides, (statements,) each, by name."""
     plain = [c for c, (_, form) in enumerate(block.cells) if form == "plain"]
     residual = err[next(iter(err))]
     by_cell = dict(zip(block.cells, residual.mean(axis=1).T, strict=True))
@@ -184,9 +184,9 @@ def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, dict[s
     statement = means[next(iter(means))]
     row = {name: i for i, name in enumerate(block.about["id"])}
     opposite = np.full(len(statement), np.nan)
-    for i, (name, other) in enumerate(block.about.select("id", "opposite").iter_rows()):
-        if other in row and name < other:  # each pair once
-            opposite[i] = -statement[row[other]]
+    for i, (name, opposite_id) in enumerate(block.about.select("id", "opposite").iter_rows()):
+        if opposite_id in row and name < opposite_id:  # each pair once
+            opposite[i] = -statement[row[opposite_id]]
     yield "opposites", {"statement": statement, "opposite": opposite}
     by_gender = residual[:, :, plain].mean(axis=2).T
     yield "genders", dict(zip(GENDERS, by_gender, strict=True))
@@ -207,15 +207,15 @@ def correlation(x: Array, y: Array, weights: Array) -> Array:
 def shuffled_p(
     x: Array, y: Array, clusters: NDArray[np.int64], params: Params
 ) -> tuple[float | None, float | None]:
-    """Return the two-sided p of a correlation with one side shuffled, and the error of its z.
+    """Return a correlation's two-sided permutation p, and the standard error of its z.
 
-    A statement and its opposite are moved together, and change places with each other: values of
-    both sides are alike in a pair whether or not the sides are related.
+    Pairs of a statement and its opposite are permuted as a unit, and within the pair, since their
+    values are similar under the null hypothesis as well.
 
-    The error is that of Fisher's z, 1 / sqrt(n - 3), of as many independent statements as would
-    correlate like the shuffled ones, whose correlations have a variance of 1 / (n - 1). These are
-    around 0, but where statements with and without opposites have other means: what is detectable
-    is a distance from where they are.
+    The standard error is that of Fisher's z, 1 / sqrt(n - 3), for the effective number of
+    independent statements: permuted correlations have a variance of 1 / (n - 1). Their mean is 0
+    unless statements with and without opposites have different means; detectable effects are
+    distances from it.
     """
     x, y = x - x.mean(), y - y.mean()
     if not (x.any() and y.any()):
@@ -229,7 +229,7 @@ def shuffled_p(
         moved = rng.permuted(np.tile(np.arange(len(pairs)), (len(order), 1)), axis=1)
         order[:, pairs.ravel()] = rng.permuted(pairs[moved], axis=2).reshape(len(order), -1)
     products = x[order] @ y
-    variance = float(products.var())  # singles and pairs of other means are shuffled around those
-    left = float((x @ x) * (y @ y)) / variance - 2 if variance > 0 else 0.0  # n - 3
-    error = left**-0.5 if left > FEW else None
+    variance = float(products.var())  # about the permuted mean, as singles and pairs differ
+    freedom = float((x @ x) * (y @ y)) / variance - 2 if variance > 0 else 0.0  # n - 3
+    error = freedom**-0.5 if freedom > FEW else None
     return float(permutation_p(x @ y, products, relative=True)), error

@@ -1,4 +1,4 @@
-"""Recovery of shares of sentiments, of one model and of several together."""
+"""Recovery of shares of sentiments, for one model and over several."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ DIFFERENCE = "male minus female"
 
 
 def planted_shares(world: World, pmi: pl.DataFrame, size: int) -> Shares:
-    """Return the planted differences of shares, male minus female, of names without end.
+    """Return the planted differences of shares, male minus female, for infinitely many names.
 
-    ``pmi``: rows of the table ``pmi`` of one part of speech: the words that differences can be of.
+    ``pmi``: rows of the table ``pmi`` of one part of speech: the candidate words.
     ``size``: words taken for each gender.
     """
     none: dict[str, float] = dict.fromkeys(SENTIMENTS, 0.0)
@@ -48,7 +48,7 @@ def planted_shares(world: World, pmi: pl.DataFrame, size: int) -> Shares:
 
 
 def sentiment_rows(rows: Comparison, world: World) -> None:
-    """Compare differences of shares by every deviation and reading, by the last of its tests."""
+    """Compare differences of shares by deviation and reading, with the last of the tests."""
     table, pmi = world.read("sentiment", "differences", ""), world.read("pmi", "pmi")
     shares = world.read("sentiment", "shares", "")
     if table.is_empty() or pmi.is_empty():
@@ -66,7 +66,7 @@ def sentiment_rows(rows: Comparison, world: World) -> None:
         compared = with_true(part.filter(test=tests[-1]), true)
         for row in compared.to_dicts():
             item = f"{name}: {row['pos']}, {row['sentiment']}"
-            measure = "direction" if pairs else "estimate"  # planted are shares of words
+            measure = "direction" if pairs else "estimate"  # planted shares are of words
             expected = float(np.sign(row["true"])) if pairs else row["true"]
             rows.copy(measure, row, "name", item=item, expected=expected)
         rows.coverage(compared, CELL, item=name)
@@ -80,12 +80,12 @@ def sentiment_rows(rows: Comparison, world: World) -> None:
 def _compare(
     rows: Comparison, table: pl.DataFrame, item: str, *, signs: bool = True, tests: bool = True
 ) -> None:
-    """Compare differences about parts of the same names: coverage, large ones' signs, discoveries.
+    """Compare differences over subsets of names: coverage, signs if large, discoveries.
 
-    They are no more evidence than one of them: the interval has as many clusters as there are parts
-    of speech and sentiments.
+    Overlapping subsets are dependent: the interval has one cluster for each part of speech and
+    sentiment.
 
-    ``table``: columns true, value, low, high and, if there are ``tests``, p and p_bh.
+    ``table``: columns true, value, low, high and, with ``tests``, p and p_bh.
     """
     true, value = pl.col("true"), pl.col("value")
     measures = {"coverage": true.is_between(pl.col("low") - ROUNDING, pl.col("high") + ROUNDING)}
@@ -103,7 +103,7 @@ def _compare(
 
 
 def subgroup_rows(rows: Comparison, world: World) -> None:
-    """Compare differences within subgroups and between them, and the agreement of subgroups."""
+    """Compare differences within and between subgroups, and the agreement of subgroups."""
     table, pmi = world.read("subgroups", "differences"), world.read("pmi", "pmi")
     if table.is_empty() or pmi.is_empty():
         return
@@ -126,16 +126,16 @@ def subgroup_rows(rows: Comparison, world: World) -> None:
     _compare(rows, table.filter(~between), "in a subgroup")
     _compare(rows, table.filter(between), "between subgroups", signs=False)
     agreement = world.read("subgroups", "agreement")
-    if not world.settings.null and len(agreement):  # the same was planted in all
+    if not world.settings.null and len(agreement):  # all have the same planted effects
         ones, values = np.ones(len(agreement)), agreement["value"].to_numpy()
         rows.signs(ones, values, "part of speech and pair", item="agreement of subgroups")
 
 
 def robustness_rows(rows: Comparison, world: World) -> None:
-    """Compare the differences, with whatever is varied.
+    """Compare the differences in all variations.
 
-    What is planted depends on the length of lists, on how many words are taken, and hardly on how
-    many men and women are left; nothing else that is varied changes it.
+    Planted differences depend on the lengths of lists, the number of words, and slightly on the
+    numbers of men and women, but on no other variation.
     """
     table, pmi = world.read("robustness", "robustness"), world.read("pmi", "pmi")
     if table.is_empty() or pmi.is_empty():
@@ -173,7 +173,7 @@ def sampled_by_cell(world: World) -> dict[tuple[str, str], float]:
 
 
 def average_rows(rows: Comparison, worlds: Sequence[World]) -> None:
-    """Compare differences of shares, means over the worlds of a language."""
+    """Compare mean differences of shares over the worlds of a language."""
     for group in by_language([world for world in worlds if not world.settings.null]):
         table = group[0].read("averages", "averages", "")
         shares = [by_cell for world in group if (by_cell := sampled_by_cell(world))]
@@ -216,7 +216,7 @@ def anova_rows(rows: Comparison, worlds: Sequence[World]) -> None:
 
 
 def fitted(worlds: Sequence[World], response: Sequence[float], part: pl.DataFrame) -> pl.Series:
-    """Return the coefficient of each row of a design, by least squares on what was planted."""
+    """Return the coefficient of each row of a design, by least squares on planted differences."""
     facts = [
         dict(params_of(world.model, world.inputs.data)) | {"language": world.settings.language}
         for world in worlds

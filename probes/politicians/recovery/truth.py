@@ -1,12 +1,12 @@
-"""What is true of a world of names: of its words, and of lists for names without end.
+"""True values in a world of names: words, and lists for infinitely many names.
 
 For a word w and a name with gender g,
 
     p(w | name)  is proportional to  exp(frequency_w + side_g * log_ratio_w / 2 + noise_{name, w})
 
 with side +1 for female, -1 for male and 0 for non-binary names. ``log_ratio_w`` is the planted
-log-odds ratio female to male. What is true follows from the planted probabilities, by nothing that
-the analyses compute with.
+log-odds ratio female to male. True values follow from the planted probabilities, independently of
+the analyses.
 """
 
 from __future__ import annotations
@@ -37,41 +37,41 @@ if TYPE_CHECKING:
 SIDES = {"male": -1.0, "female": 1.0, "non-binary": 0.0}
 EFFECTS = ("word_effect", "sentiment_effect", "supersense_effect")
 OWN = {"word", "pos", "frequency_nats", "log_ratio_nats", "sentiment"}
-SAMPLES = 30  # draws of as many names
-HALF = 0.5  # added to every count before words are ranked, as the analyses do by default
+SAMPLES = 30  # draws of names
+HALF = 0.5  # added to every count before ranking, the default of the analyses
 
 
 class Settings(NamedTuple):
-    """Settings of a world that its truth depends on."""
+    """Settings of a world that determine its true values."""
 
     language: str
     name_noise: float
     seed: int
     sentiment_effect: float  # planted in the words, nats
-    null: bool  # genders do not differ
+    null: bool  # no differences between genders
 
 
 def read_settings(weights: Path) -> Settings:
-    """Return the settings that are stored with the model of a world."""
+    """Return the settings stored with the model of a world."""
     settings = json.loads((weights / "world.json").read_text(encoding="utf-8"))
     null = not any(settings[effect] for effect in EFFECTS)
     return Settings(**{key: settings[key] for key in Settings._fields if key != "null"}, null=null)
 
 
 class Planted(NamedTuple):
-    """What is true of the words of one part of speech; all arrays (words,)."""
+    """True values of the words of one part of speech; all arrays (words,)."""
 
     words: tuple[str, ...]
     frequency: Array
     log_ratio: Array
-    sentiment: NDArray[np.int64]  # places in SENTIMENTS
-    supersense: tuple[str, ...]  # empty where a word has none
+    sentiment: NDArray[np.int64]  # indices into SENTIMENTS
+    supersense: tuple[str, ...]  # empty if missing
 
 
 def tastes(
     planted: Planted, genders: Sequence[str], noise: float, rng: np.random.Generator
 ) -> Array:
-    """Return p(word | name), an array (names, words), drawing each name's own taste."""
+    """Return p(word | name), (names, words), with noise drawn for each name."""
     sides = np.array([SIDES[g] for g in genders])[:, None]
     taste = rng.normal(0.0, noise, (len(genders), len(planted.frequency)))
     logits = planted.frequency + sides * planted.log_ratio / 2 + taste
@@ -80,7 +80,7 @@ def tastes(
 
 
 def _counted(taste: Array, lemmas: NDArray[np.int64], length: int) -> Array:
-    """Count the names with each lemma among the ``length`` likeliest words, (lemmas,)."""
+    """Count the names with each lemma among the ``length`` most probable words, (lemmas,)."""
     top = np.argpartition(-taste, min(length, taste.shape[1]) - 1, axis=1)[:, :length]
     listed = np.zeros((len(taste), lemmas.max() + 1))
     listed[np.arange(len(taste))[:, None], lemmas[top]] = 1
@@ -95,15 +95,15 @@ def expected_counts(
     seed: int,
     lemmas: Sequence[int] | None = None,
 ) -> Array:
-    """Return the expected share of lists in which a word is, for names without end.
+    """Return the expected share of lists with a word, for infinitely many names.
 
-    By simulation with 20,000 names of each gender; feed it to ``pmi.pmi`` for the true value of
-    what the probe estimates, (words, genders), or (lemmas, genders).
+    Simulated with 20,000 names of each gender; ``pmi.pmi`` of it is the true value of the probe's
+    estimates, (words, genders), or (lemmas, genders).
 
     ``shares``: share of each gender among the names.
-    ``top_k``: length of the lists, read off the planted probabilities themselves.
-    ``lemmas``: of each word the number of its lemma, from 0 without gaps: a list has a lemma if it
-    has one of its words.
+    ``top_k``: length of the lists, from the planted probabilities.
+    ``lemmas``: lemma number of each word, from 0 without gaps: a list has a lemma if it has one of
+    its words.
     """
     lemma = np.arange(len(planted.frequency)) if lemmas is None else np.array(lemmas)
     rng = np.random.default_rng(seed)
@@ -116,13 +116,13 @@ def expected_counts(
 
 
 class World(NamedTuple):
-    """A model of a world of names: what was planted, and its tables."""
+    """A model of a world of names: planted effects and tables."""
 
     inputs: Inputs
     model: str
     settings: Settings
     words: pl.DataFrame  # one row a lemma, under `word`: columns as in OWN
-    forms: pl.DataFrame  # one row a form, as it was planted: columns as in OWN, and its lemma
+    forms: pl.DataFrame  # one row a planted form: columns as in OWN, and its lemma
 
     @property
     def key(self) -> dict[str, str]:
@@ -131,9 +131,9 @@ class World(NamedTuple):
         return {"model": self.model, "language": self.settings.language, "world": world}
 
     def read(self, analysis: str, name: str, model: str | None = None) -> pl.DataFrame:
-        """Return a table of the model, in the language of the world and of lemmas.
+        """Return a table of the model, for the language of the world, by lemmas.
 
-        ``model``: another one; "" where an analysis is over all models.
+        ``model``: another model; "" for analyses over all models.
         """
         folder = self.inputs.tables(analysis, self.model if model is None else model)
         table = read_table(folder / f"{name}.parquet")
@@ -143,10 +143,10 @@ class World(NamedTuple):
 
 
 def truth(inputs: Inputs, model: str) -> World | None:
-    """Return the truth of a world of names; None for any other model.
+    """Return the true values of a world of names; None for any other model.
 
-    The lemma of a form is the most frequent one of the dataset ``words``. A form that it lacks, or
-    without the dataset each, is taken for a lemma.
+    The lemma of a form is its most frequent one in the dataset ``words``. Forms that are missing
+    there, or all forms without the dataset, are their own lemmas.
     """
     weights = inputs.weights(model)
     path = weights / PLANTED
@@ -167,9 +167,9 @@ def truth(inputs: Inputs, model: str) -> World | None:
 
 
 def _add_forms(forms: pl.DataFrame) -> pl.DataFrame:
-    """Return the truth of lemmas: the odds of one are the sum of those of its forms.
+    """Return the true values of lemmas: the odds of a lemma are summed over its forms.
 
-    Its sentiment is that of the lemma itself, or if it was not planted of its likeliest form.
+    Its sentiment is that of the lemma itself, or if not planted, of its most probable form.
     """
     sides = {
         side: (pl.col("frequency_nats") + side * pl.col("log_ratio_nats") / 2).exp().sum().log()
@@ -188,10 +188,10 @@ def _add_forms(forms: pl.DataFrame) -> pl.DataFrame:
 
 
 def true_pmi(world: World, pmi: pl.DataFrame) -> pl.DataFrame:
-    """Return the PMI of words and genders in the lists of names without end.
+    """Return the PMI of words and genders in the lists of infinitely many names.
 
-    ``pmi``: rows of the table ``pmi`` of one part of speech, for the people of each gender and the
-    length of lists.
+    ``pmi``: rows of the table ``pmi`` for one part of speech, with numbers of people and list
+    lengths.
 
     Returned: columns pos, word, sentiment, gender and value (nats), for each planted lemma and
     gender.
@@ -206,7 +206,7 @@ def true_pmi(world: World, pmi: pl.DataFrame) -> pl.DataFrame:
 def with_true(
     table: pl.DataFrame, true: dict[Any, float], keys: Sequence[str] = ("pos", "sentiment")
 ) -> pl.DataFrame:
-    """Return the rows whose key has a true value, with it as the column ``true``."""
+    """Return the rows whose key has a true value, in the added column ``true``."""
     values = [true.get(key) for key in table.select(keys).iter_rows()]
     return table.with_columns(true=pl.Series(values, dtype=pl.Float64)).drop_nulls("true")
 
@@ -218,16 +218,16 @@ def by_language(worlds: Sequence[World]) -> list[list[World]]:
 
 
 def pmi_of(cells: pl.DataFrame) -> pl.Series:
-    """Return the PMI of word and gender, nats, from the ``expected`` numbers of lists."""
+    """Return the PMI of word and gender in nats, from the ``expected`` numbers of lists."""
     total, expected = pl.col("expected").sum(), pl.col("expected")
     by_word, by_gender = expected.sum().over("word"), expected.sum().over("gender")
     return cells.select((expected * total / by_word / by_gender).log()).to_series()
 
 
 def true_cells(world: World, pos: str, people: dict[str, int], length: int) -> pl.DataFrame:
-    """Return expected numbers of lists with a word: columns word, sentiment, gender, expected.
+    """Return expected numbers of lists: columns word, sentiment, gender, expected.
 
-    ``people``: how many of each gender the lists are of; ``length``: forms in a list.
+    ``people``: number of people of each gender; ``length``: forms in a list.
     """
     forms, lemmas = _forms(world, pos)
     genders = tuple(gender for gender in GENDERS if gender in people)
@@ -242,7 +242,7 @@ def true_cells(world: World, pos: str, people: dict[str, int], length: int) -> p
 
 
 def _forms(world: World, pos: str) -> tuple[Forms, pl.DataFrame]:
-    """Return the forms of a part of speech and its lemmas, whose rows the forms refer to."""
+    """Return the forms and lemmas of a part of speech; forms refer to rows of lemmas."""
     lemmas = world.words.filter(pos=pos)
     number = {word: i for i, word in enumerate(lemmas["word"])}
     forms = world.forms.filter(pos=pos).select("frequency_nats", "log_ratio_nats", "lemma")
@@ -250,14 +250,14 @@ def _forms(world: World, pos: str) -> tuple[Forms, pl.DataFrame]:
 
 
 def _planted(forms: Forms) -> tuple[Planted, NDArray[np.int64]]:
-    """Return words of which the sentiments do not matter, and the number of the lemma of each."""
+    """Return words with arbitrary sentiments, and their lemma numbers."""
     frequency, log_ratio, lemmas = np.array(forms).T
     return Planted((), frequency, log_ratio, np.zeros(0, np.int64), ()), lemmas.astype(np.int64)
 
 
-@lru_cache(maxsize=64)  # the same for every share of men and women
+@lru_cache(maxsize=64)  # independent of the shares of genders
 def _chances(forms: Forms, genders: tuple[str, ...], noise: float, length: int, seed: int) -> Array:
-    """Return the chance of lemmas to be in a list of a name of a gender, (lemmas, genders)."""
+    """Return the probability of each lemma in a list, by gender, (lemmas, genders)."""
     planted, lemmas = _planted(forms)
     shares = dict.fromkeys(genders, 1.0)
     return expected_counts(planted, shares, noise, length, seed, lemmas.tolist())
@@ -266,12 +266,12 @@ def _chances(forms: Forms, genders: tuple[str, ...], noise: float, length: int, 
 def class_differences(
     words: pl.DataFrame, classes: pl.DataFrame, size: int, first: str, second: str
 ) -> dict[str, float]:
-    """Return the planted difference, first minus second gender, of the share of each class.
+    """Return the planted difference in the share of each class, first minus second gender.
 
-    ``words``: from :func:`true_pmi`; for either gender the ``size`` words of the largest values
-    count.
-    ``classes``: columns word, class and share, the part of the word that is in the class; words
-    without a class are left out.
+    ``words``: from :func:`true_pmi`; the ``size`` words with the largest values count for either
+    gender.
+    ``classes``: columns word, class and share, the part of the word in the class; words without a
+    class are left out.
     """
     words = words.filter(pl.col("word").is_in(classes["word"].implode()))
     differences = dict.fromkeys(classes["class"].unique(), 0.0)
@@ -288,14 +288,14 @@ def class_differences(
 def sampled_shares(
     world: World, pos: str, people: dict[str, int], size: int, candidates: int, length: int
 ) -> dict[str, float]:
-    """Return the differences of sentiments, male minus female, that as many other names give.
+    """Return differences of sentiments, male minus female, expected for as many other names.
 
-    The mean over ``SAMPLES`` draws of names with lists that are read off the planted probabilities:
-    what an interval over names is for where names are few, since then ordinary words are among
-    those that deviate most, and differences are smaller than among names without end.
+    The mean over ``SAMPLES`` draws of names with lists from the planted probabilities, the target
+    of an interval over few names: with few names, unbiased words are among those that deviate most,
+    and differences are smaller than for infinitely many names.
 
-    ``size``, ``candidates``: lemmas taken for each gender, and how many they are taken from: the
-    most frequent ones.
+    ``size``, ``candidates``: lemmas taken for each gender, and number of candidates, the most
+    frequent.
     """
     if world.settings.null:
         return dict.fromkeys(SENTIMENTS, 0.0)
@@ -314,7 +314,7 @@ def sampled_shares(
     return dict(zip(SENTIMENTS, (differences / SAMPLES).tolist(), strict=True))
 
 
-@lru_cache(maxsize=64)  # analyses ask for the same names with other sizes
+@lru_cache(maxsize=64)  # analyses use the same names with different sizes
 def _counts(
     forms: Forms,
     noise: float,
@@ -322,7 +322,7 @@ def _counts(
     length: int,
     seed: tuple[int, ...],
 ) -> Array:
-    """Draw names and count whose lists have each lemma, (draws, genders, lemmas)."""
+    """Draw names and count the lists with each lemma, (draws, genders, lemmas)."""
     (planted, lemmas), rng = _planted(forms), np.random.default_rng(seed)
     counts = [
         [_counted(tastes(planted, [g] * n, noise, rng), lemmas, length) for g, n in people]

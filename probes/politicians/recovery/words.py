@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-LARGE = 0.1  # differences of shares whose sign is judged
-HEAVY, LIGHT = 1.0, 1e-3  # least weight of the posterior term that is met, most of L1 beside it
+LARGE = 0.1  # differences of shares whose sign is compared
+HEAVY, LIGHT = 1.0, 1e-3  # least posterior weight, and largest of L1, for sentiments
 BINARY = ("male", "female")
-DEALT = "-null"  # end of the name of a corpus whose labels were dealt out at random
-CHANCE = 1 / 3  # share that is right where labels say nothing
+DEALT = "-null"  # suffix of corpora with permuted labels
+CHANCE = 1 / 3  # accuracy with uninformative labels
 
 
 def _discoveries(rows: Comparison, table: pl.DataFrame, cluster: str, **key: str) -> None:
@@ -41,7 +41,7 @@ def _discoveries(rows: Comparison, table: pl.DataFrame, cluster: str, **key: str
 
 
 def pmi_rows(rows: Comparison, world: World) -> None:
-    """Compare PMI with that of names without end: order, signs, coverage and discoveries."""
+    """Compare PMI with that of infinitely many names: order, signs, coverage, discoveries."""
     pmi = world.read("pmi", "pmi")
     if pmi.is_empty():
         return
@@ -58,7 +58,7 @@ def pmi_rows(rows: Comparison, world: World) -> None:
 
 
 def contrast(table: pl.DataFrame) -> pl.DataFrame:
-    """Return columns word and contrast: the value of women minus that of men."""
+    """Return columns word and contrast, the value of women minus that of men."""
     female, male = (pl.col("value").filter(gender=g).first() for g in ("female", "male"))
     return table.group_by("word").agg(contrast=female - male).drop_nulls().sort("word")
 
@@ -72,7 +72,7 @@ def _compare_contrasts(rows: Comparison, compared: pl.DataFrame, item: str) -> N
 
 
 def pooled_rows(rows: Comparison, worlds: Sequence[World]) -> None:
-    """Compare the PMI of each group of worlds, and its differences of genders."""
+    """Compare the PMI of each group of worlds, and its differences between genders."""
     for group_worlds in by_language(worlds):
         pooled, differences = (
             group_worlds[0].read("pmi", name, POOLED) for name in ("pooled", "differences")
@@ -100,7 +100,7 @@ def pooled_rows(rows: Comparison, worlds: Sequence[World]) -> None:
 
 
 def pooled_truth(worlds: Sequence[World], table: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the PMI of the lists of several worlds added up, for each part of speech."""
+    """Yield the PMI of the pooled lists of several worlds, for each part of speech."""
     for (pos,), part in table.group_by("pos", maintain_order=True):
         people = dict(part.select("gender", "people").unique().iter_rows())
         cells = []
@@ -113,10 +113,10 @@ def pooled_truth(worlds: Sequence[World], table: pl.DataFrame) -> Iterator[pl.Da
 
 
 def latent_rows(rows: Comparison, world: World) -> None:
-    """Compare words, sentiments and discoveries of the latent-variable model with the truth.
+    """Compare words, sentiments and discoveries of the latent-variable model with planted ones.
 
-    The order of words by gender needs no sentiment: without the posterior term, or with another
-    lexicon, it is the same. So sentiments are compared with the planted ones by themselves.
+    The order of words by gender does not depend on sentiments, the posterior term or the lexicon.
+    Therefore sentiments are compared separately.
     """
     latent, shares = world.read("latent", "latent"), world.read("latent", "shares")
     if latent.is_empty():
@@ -175,7 +175,7 @@ def _likeliest_agrees(
 
 
 def _sentiment_differences(shares: pl.DataFrame, words: pl.DataFrame) -> NDArray[np.float64]:
-    """Return differences of p(s | g), female less male, planted and measured, (2, sentiments)."""
+    """Return differences of p(s | g), female minus male, planted and measured, (2, sentiments)."""
     ratio, frequency = (words[f"{name}_nats"].to_numpy() for name in ("log_ratio", "frequency"))
     kinds = words["sentiment"].to_numpy()
     differences = np.zeros((2, len(SENTIMENTS)))
@@ -205,7 +205,7 @@ def supersense_rows(rows: Comparison, world: World) -> None:
             rows_of_deviation.select(keys).unique(maintain_order=True).iter_rows()
         ):
             words = true_pmi(world, smoothed.filter(pos=pos))
-            # all: whatever the sentiment is, of words above 0
+            # all: any sentiment, words above 0
             counted = (
                 pl.col("value") > 0 if sentiment == "all" else pl.col("sentiment") == sentiment
             )
@@ -219,16 +219,16 @@ def supersense_rows(rows: Comparison, world: World) -> None:
 
 
 def _compare_classes(rows: Comparison, table: pl.DataFrame, deviation: str, *, null: bool) -> None:
-    """Compare the classes by one deviation with the column ``true``."""
+    """Compare classes by one deviation with the column ``true``."""
     true, measured = (table[column].to_numpy() for column in ("true", "value"))
     decided = (true != 0) & (measured != 0)
     if not null:
         rows.order(true, measured, "class", item=deviation)
         rows.signs(true[decided], measured[decided], "class", item=deviation)
-    if deviation == "pmi":  # by the contrast names are not drawn again
+    if deviation == "pmi":  # the contrast has no intervals over names
         rows.coverage(table, "class", item=deviation)
     rows.discoveries(table["p"], "discoveries", "class", item=deviation)
-    if null:  # with effects of usual size one class in thirty is significant: its share is no sign
+    if null:  # with usual effects one class in thirty is significant
         any_significant = any(table["p_bonferroni"] <= LEVEL)
         rows.share("any_discovery", [any_significant], "world", item=deviation)
     else:
@@ -236,11 +236,11 @@ def _compare_classes(rows: Comparison, table: pl.DataFrame, deviation: str, *, n
 
 
 def cluster_rows(rows: Comparison, world: World) -> None:
-    """Compare words' genders and clusters with the planted log-ratios.
+    """Compare genders and clusters of words with planted log-ratios.
 
     The model predicts a word by the product of a prompt's state and the word's own embedding, and
-    the state of a word alone is close to that embedding. So words that were planted for women lie
-    apart from those for men; where nothing was planted, no cluster is a gender's.
+    the state of a word alone is close to that embedding. Therefore words planted for women and for
+    men are separated; without planted effects, no cluster is associated with a gender.
     """
     words, shares = world.read("clusters", "words"), world.read("clusters", "shares")
     if shares.is_empty():
@@ -269,10 +269,10 @@ def cluster_rows(rows: Comparison, world: World) -> None:
 
 
 def lexicon_rows(rows: Comparison, inputs: Inputs) -> None:
-    """Compare lexica on texts whose labels were planted, and on the same with labels dealt out.
+    """Compare lexica on texts with planted labels, and on the same texts with permuted labels.
 
-    Both have as many texts of each of three labels: of labels that say nothing a third is right,
-    whatever the lexicon, and macro-F1 is no larger.
+    The three labels are equally frequent: with uninformative labels accuracy is a third for every
+    lexicon, and macro-F1 is no larger.
     """
     table = read_table(inputs.tables("lexicon_evaluation") / "agreement.parquet")
     if table.is_empty():

@@ -1,1 +1,1 @@
-"""What analyses of words share: lists and counts, their resampling, shares of sentiments."""
+"""Shared code of analyses of words: lists, counts, resampling, shares of sentiments."""

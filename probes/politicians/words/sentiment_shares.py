@@ -1,4 +1,4 @@
-"""The sentiment of words, and its shares among those that deviate most towards each gender."""
+"""Shares of sentiments among the words that deviate most towards each gender."""
 
 from __future__ import annotations
 
@@ -31,23 +31,21 @@ if TYPE_CHECKING:
 
 NUMBER = len(SENTIMENTS)
 Q = tuple(f"q_{sentiment}" for sentiment in SENTIMENTS)
-DEVIATIONS = ("pmi", "latent-faithful", "latent-corrected")  # what words are ranked by
-READINGS = ("pairs", "argmax")  # what is ranked, and how sentiments are counted
+DEVIATIONS = ("pmi", "latent-faithful", "latent-corrected")  # deviations that rank words
+READINGS = ("pairs", "argmax")  # ranked units, and counting of sentiments
 LATENT = (
     ("latent-faithful", "pairs"),
     ("latent-faithful", "argmax"),
     ("latent-corrected", "argmax"),
 )
 NEUTRAL = SENTIMENTS.index("neutral")
-ROUNDING = 6  # decimals of contrasts, as of deviations in tables: equal ones stay so
-MARKS = re.compile(
-    "[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]"
-)  # Arabic vowels and such
+ROUNDING = 6  # decimals of contrasts, as in tables, to preserve ties
+MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")  # Arabic vowel marks
 YO = str.maketrans("\u0451\u0401", "\u0435\u0415")
 
 
 class Lexicon(Params):
-    """Which lexicon sentiments come from; to be inherited by the ``Params`` of an analysis."""
+    """Lexicon of sentiments; a base class for the ``Params`` of an analysis."""
 
     lexicon: Literal["combined", "published"] = Field(
         "combined",
@@ -56,7 +54,7 @@ class Lexicon(Params):
     )
 
     def file(self, lexica: Path, language: str) -> Path:
-        """Return the file of ``lexica`` that a language is looked up in; it may not be there."""
+        """Return the file of ``lexica`` for a language; it may be missing."""
         if self.lexicon != PUBLISHED or language != OF:
             return lexica / f"{language}.parquet"
         path = lexica / f"{PUBLISHED}.parquet"
@@ -68,10 +66,10 @@ class Lexicon(Params):
         return path
 
     def sentiments(self, lexica: Path, language: str, words: pl.DataFrame) -> NDArray[np.float64]:
-        """Return q(s | w) for words, an array (words, sentiments); nan for a word in no lexicon.
+        """Return q(s | w) for words, (words, sentiments); nan for words in no lexicon.
 
-        A word is looked up as it is, then in lower case, then by its lemma, then by its form in
-        most lists; and if it is not found, so again as :func:`bare`.
+        A word is looked up as written, in lower case, by its lemma, and by its form in most lists;
+        if missing, again after :func:`bare`.
 
         ``lexica``: folder of the dataset, with a config for the language or without.
         ``words``: columns word, lemma and form.
@@ -82,7 +80,7 @@ class Lexicon(Params):
             return np.tile(none, (len(words), 1))
         lexicon = pl.read_parquet(path, columns=["word", *Q])
         q = lexicon.select(Q).to_numpy().astype(np.float64)
-        q /= q.sum(axis=1, keepdims=True)  # were rounded
+        q /= q.sum(axis=1, keepdims=True)  # undo rounding
         listed = dict(zip(lexicon["word"], q, strict=True))
         for word in lexicon["word"]:
             listed.setdefault(bare(word), listed[word])
@@ -95,7 +93,7 @@ class Lexicon(Params):
 
 
 class TopWords(Lexicon, Resampling):
-    """How many words are taken, and how much is resampled; to be inherited by ``Params``."""
+    """Numbers of words and resamples; a base class for ``Params``."""
 
     top_k: int = Field(ge=1, description="words (or pairs) with the largest deviations")
     top_share: float = Field(
@@ -121,17 +119,17 @@ class Ranking(NamedTuple):
     permuted: NDArray[np.float64] | None = None  # the same, male and female permuted over names
 
     def has_test(self, sentiment: int) -> bool:
-        """Test whether genders can differ in a sentiment, and no other test is the same."""
+        """Return True if a sentiment has a test that no other test repeats."""
         possible = self.replicates is not None and self.top_k < self.candidates
         return possible and sentiment in tested(self.base)
 
     def sizes(self) -> dict[str, int]:
-        """Return the columns of how many words are taken."""
+        """Return the columns with the numbers of words."""
         return {"top_k": self.top_k, "candidates": self.candidates}
 
 
 def bare(word: str) -> str:
-    """Return a word without what treebanks and lexica write or leave out each in its own way.
+    """Return a word normalised for spelling differences of treebanks and lexica.
 
     Lemmas of Arabic have vowel marks in PADT and none in lexica; lemmas of Russian have no letter
     yo in GSD and SynTagRus, where lexica have it.
@@ -145,7 +143,7 @@ def bare(word: str) -> str:
 
 
 def argmax(q: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the most probable sentiment of each word; neutral where two are equally probable.
+    """Return the most probable sentiment of each word; neutral if tied.
 
     Examples
     --------
@@ -157,7 +155,7 @@ def argmax(q: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def tested(base: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the sentiments whose shares have tests of their own: of two that there are the first.
+    """Return the sentiments with their own tests: the first if only two occur.
 
     ``base``, (sentiments,) array: shares among the candidates.
     """
@@ -170,11 +168,10 @@ def by_pmi(
 ) -> Ranking | None:
     """Rank words by their smoothed PMI over distinct names; each counts with the argmax of q.
 
-    Returned: none where no word has a known sentiment, or where there is but one gender.
+    Returned: None if no word has a known sentiment, or there is only one gender.
 
-    ``q``, (words, sentiments) array: q(s | w); rows of nan for words of which it is not known,
-    which are left out.
-    ``strata``, (names,): of names that were matched, whose genders are permuted within these.
+    ``q``, (words, sentiments) array: q(s | w); unknown words have rows of nan and are left out.
+    ``strata``, (names,): of matched names, whose genders are permuted within strata.
     """
     has_q = np.flatnonzero(~np.isnan(q).any(axis=1))
     if not len(has_q) or len(lists.labels) < 2:
@@ -254,7 +251,7 @@ def by_latent(
 
 
 def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
-    """Yield the share of each sentiment that candidates have; see :func:`difference_rows`."""
+    """Yield the share of each sentiment among candidates; see :func:`difference_rows`."""
     for (g, gender), s in product(enumerate(ranking.genders), np.flatnonzero(ranking.base)):
         share = float(ranking.hits[g, s] / ranking.top_k)
         estimate = Estimate(share, np.nan, np.nan, ranking.top_k)
@@ -266,7 +263,7 @@ def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
 
 
 def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
-    """Yield the difference male minus female of each share, by each test that there is.
+    """Yield the difference male minus female of each share, by each available test.
 
     Rankings by the latent-variable model have none, nor intervals. How frequent a sentiment is
     among the words of a gender is a parameter of its own: eta is normalised within both, so that

@@ -1,10 +1,10 @@
-"""Lists of words from ``associations``, counted by gender and by name, and counted again.
+"""Counts of words in the lists of ``associations`` by gender and name, and their resampling.
 
 Stańczak et al. (2023), 3.2 and section 4, count lemmas, so that a form that agrees with a person's
 gender is no bias. A list has a lemma if it has a form of it, and a form is of the lemma that the
-outputs give it. All sums are of integers and so the same however rows are spread over files. What
-is drawn for a name follows from the name alone (``stats.bootstrap``), so that models, and parts of
-the people, are resampled together.
+outputs give it. All sums are of integers and so the same however rows are spread over files.
+Weights and labels depend only on the name (``stats.bootstrap``), so that models, and parts of the
+people, are resampled together.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ SENTIMENT = Column("sentiment", "category", "most probable sentiment of a word",
 TOP_K = Column("top_k", "int64", "words or pairs with the largest deviations", minimum=0)
 CANDIDATES = Column("candidates", "int64", "words or pairs they are taken from", minimum=0)
 COVERED = "coverage"  # no language, but how much of the words a model has
-PERSONS = 1024  # whose weights are held at once
-LABELS = 64  # permutations whose numbers are held at once for all names
+PERSONS = 1024  # people whose weights are in memory together
+LABELS = 64  # permutations in memory together for all names
 
 
 def schema(key: Iterable[Column], *others: Column) -> Schema:
@@ -90,12 +90,12 @@ def table_of(
     least: float | str = 0.0,
     **same: Any,
 ) -> pl.DataFrame:
-    """Return tables of one schema as one; without rows where there are none.
+    """Concatenate tables of one schema; empty without tables.
 
     Parameters
     ----------
     confidence
-        Of the intervals, see :func:`typed`.
+        Level of the intervals, see :func:`typed`.
     over, least
         Columns of a family of tests, and the smallest p, see :func:`adjusted`; None: nothing is
         adjusted.
@@ -113,7 +113,7 @@ def table_of(
 
 
 def with_difference(table: pl.DataFrame, on: Sequence[str], values: Sequence[str]) -> pl.DataFrame:
-    """Return the values of each gender, and of men less women, as ``response``.
+    """Return the values of each gender, and of men minus women, as ``response``.
 
     ``on``: columns whose rows are compared; the table has them, ``gender`` and ``values``.
     """
@@ -125,7 +125,7 @@ def with_difference(table: pl.DataFrame, on: Sequence[str], values: Sequence[str
 
 
 def rows_of(axes: Mapping[str, Any], estimate: Iterable[Floats], **columns: Any) -> pl.DataFrame:
-    """Return a row for each cell of arrays, numbers rounded for a table; not finite is null.
+    """Return a row for each cell of arrays, numbers rounded for a table; null if not finite.
 
     Parameters
     ----------
@@ -168,12 +168,12 @@ class People(NamedTuple):
     first: NDArray[np.bool_]  # one person of each distinct name and gender
 
     def where(self, mask: NDArray[np.bool_]) -> People:
-        """Return some of the people, given a (people,) array."""
+        """Return the people selected by a (people,) array."""
         return People(self.items[mask], self.genders[mask], self.names[mask], self.first[mask])
 
 
 class Lists(NamedTuple):
-    """Where lists are: those of one part of speech, from one model or several."""
+    """Locations of lists for one part of speech, from one or more models."""
 
     folders: tuple[Path, ...]  # one per model, with the files of one language
     pos: str
@@ -183,7 +183,7 @@ class Lists(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How many lists have a word; the words sorted, the genders those that somebody has."""
+    """Numbers of lists with a word, for sorted words and the genders that occur."""
 
     source: Lists
     persons: People  # whose lists were counted
@@ -199,17 +199,17 @@ class Counts(NamedTuple):
     seen: NDArray[np.bool_]  # (people,) who has a list
 
     def common(self, least: int) -> NDArray[np.intp]:
-        """Return the indices of the words that are in at least so many lists."""
+        """Return the indices of the words in at least the given number of lists."""
         return np.flatnonzero(self.lists.sum(axis=1) >= least)
 
     def groups(self) -> Integers:
-        """Return the place of each person's gender among those of the groups, (people,)."""
+        """Return the group index of each person's gender, (people,)."""
         return np.searchsorted(self.genders, self.persons.genders)
 
     def with_rest(self, chosen: NDArray[np.intp]) -> csr_array:
-        """Return the lists, (people, words), of the chosen words and all others in a last column.
+        """Return the lists, (people, words), of the chosen words, all others in a last column.
 
-        There is no such column if there are no others.
+        The last column is omitted if there are no others.
         """
         table = self.matrix[:, chosen]
         if len(chosen) == len(self.words):
@@ -230,9 +230,9 @@ class Draws(NamedTuple):
 
 
 class Named(NamedTuple):
-    """Which words are in the list of which name, for one language and part of speech.
+    """Words in the list of each name, for one language and part of speech.
 
-    A name that people of two genders bear is there once for each of them.
+    Names of people of two genders occur once for each gender.
     """
 
     matrix: csr_array  # (names, words): 1 where the word is in the name's list
@@ -242,7 +242,7 @@ class Named(NamedTuple):
     words: pl.DataFrame  # word, form, lemma, count (names in whose list it is); most frequent first
 
     def only(self, names: NDArray[np.bool_], min_count: int) -> Named | None:
-        """Return the part of some names, with the words that ``min_count`` of them have, if any."""
+        """Return the selected names, with the words in ``min_count`` of their lists, if any."""
         rows = np.flatnonzero(names)
         return _named(self.matrix[rows], self.names.filter(names), self.words, min_count)
 
@@ -272,7 +272,7 @@ def sources(inputs: Inputs, *models: str) -> Iterator[tuple[str, Lists, Path]]:
 def frames(folder: Path) -> list[str]:
     """Return the frames of a model's prompts: the paper's first, then in their order.
 
-    The lists of the first one count. All files have the same frames, or none has any.
+    Lists of the first frame are counted. All files have the same frames, or none.
     """
     for path in sorted(folder.glob("*.parquet")):
         rows = pl.scan_parquet(path)
@@ -284,11 +284,11 @@ def frames(folder: Path) -> list[str]:
     return []
 
 
-def read_people(path: Path, only: pl.Series | None = None) -> People:
-    """Read the people of one language, all or those whose items are in ``only``."""
+def read_people(path: Path, items: pl.Series | None = None) -> People:
+    """Read the people of one language, all or those whose items are in ``items``."""
     frame = pl.read_parquet(path, columns=["qid", "name", "gender"])
-    if only is not None:
-        frame = frame.filter(pl.col("qid").is_in(only.implode()))
+    if items is not None:
+        frame = frame.filter(pl.col("qid").is_in(items.implode()))
     frame = frame.with_columns(item=pl.col("qid").str.slice(1).cast(pl.Int64)).sort("item")
     return People(
         frame["item"].to_numpy(),
@@ -348,7 +348,7 @@ def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, 
 def count(source: Lists, people: People) -> Counts:
     """Count lists by word and gender.
 
-    Several models' lists of one name are counted each; people and names once.
+    Lists of one name from several models count separately; people and names count once.
     """
     matrix, words, rows = read_lists(source, people)
     seen = np.diff(matrix.indptr) > 0
@@ -423,15 +423,15 @@ def permute_counts(
 ) -> Floats:
     """Count lists of distinct names with the labels of two genders permuted over the names.
 
-    Everybody else keeps the label. As many names have each label as before. The labels of a
-    permutation follow from the names that take part in it.
+    Other labels are fixed, and the number of names per label is preserved. The permutations depend
+    only on the permuted names.
 
-    ``genders``: codes of the two; somebody has each.
+    ``genders``: codes of the two, both of which occur.
 
     Returns
     -------
     (words, groups, permutations) array
-        Of the chosen words and, if there are others, all others together in a last row.
+        The chosen words and, if there are others, all others together in a last row.
     """
     people = counts.persons
     names = np.flatnonzero(people.first)
@@ -442,7 +442,7 @@ def permute_counts(
     size = int((people.genders[names] == genders[0]).sum())
     blocks = []
     for start in range(0, n_permutations, LABELS):
-        # other numbers than those of the weights
+        # independent of the random numbers of the weights
         stream = seed + ((start // LABELS + 1) << 32)
         uniform = bootstrap.bits(units[free], min(LABELS, n_permutations - start), stream)
         labels = np.repeat(groups[:, None], uniform.shape[1], axis=1)
@@ -458,9 +458,9 @@ def permute_counts(
 def permute_names(
     counts: Counts, chosen: NDArray[np.intp], n_permutations: int, seed: int
 ) -> Floats:
-    """Count lists with the labels of a name, one for each of its people, dealt to other names.
+    """Count lists with the labels of a name, one for each person, permuted over names.
 
-    Lists follow from the name alone, so that one person's list stands for all of the name.
+    Lists depend only on the name, so that one person's list represents all of the name.
 
     Returns
     -------
@@ -479,19 +479,19 @@ def permute_names(
 def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
     """Return the lists of one model as a matrix, a row for each distinct name.
 
-    Lists follow from the name alone: one person's stands for all who have it.
+    Lists depend only on the name: one person's list represents all of the name.
 
     Parameters
     ----------
     path
         File of the dataset ``politicians``, of the language of the lists.
     min_count
-        Names in whose list a word must be for it to be kept.
+        Least number of names whose list has a retained word.
 
     Returns
     -------
     Named or None
-        None where no word is in enough lists.
+        None if no word is in enough lists.
     """
     matrix, words, _ = read_lists(source, read_people(path))
     persons = np.flatnonzero(np.diff(matrix.indptr))
