@@ -115,5 +115,5 @@ def test_ray_on_this_machine(whole, monkeypatch):
     assert not actors()
     TINY.rename("once")
     next(Path("tiny").glob("*.safetensors")).write_bytes(b"spoilt")
-    with pytest.raises(UserError, match="model.safetensors"):
+    with pytest.raises(UserError, match=r"model\.safetensors"):
         probe("associations", "tiny", Execution("ray"))
