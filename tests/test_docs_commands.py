@@ -195,6 +195,15 @@ def test_links_have_targets(page):
             assert anchor in anchors(path), link
 
 
+@pytest.mark.parametrize("page", sorted((TOP / "docs/studies").glob("*.md")), ids=lambda p: p.stem)
+def test_code_and_tests_named_on_a_study_page_exist(page):
+    folder = TOP
+    for name in re.findall(r"`([\w/.-]+\.py)`", page.read_text("utf-8")):
+        path = TOP / name if "/" in name else folder / name
+        assert path.is_file(), name
+        folder = path.parent
+
+
 def contains(shown, printed):
     """Return whether words are in a page, in a row; the sixth decimal may differ by processor."""
 
