@@ -187,5 +187,5 @@ def nearest(name: str, names: Collection[str], kind: str) -> str:
     if name in names:
         return name
     near = difflib.get_close_matches(name, names, 1)
-    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    hint = f"did you mean {near[0]}?" if near else f"available: {', '.join(names)}"
     raise UserError(f"{kind}: no {name!r}; {hint}")

@@ -85,7 +85,7 @@ class Figure:
         """Save the figure in the format of the file's suffix."""
         kind = Path(path).suffix.removeprefix(".").lower()
         if kind not in FORMATS:
-            raise UserError(f"{path}: no format {kind!r}; there are {', '.join(FORMATS)}")
+            raise UserError(f"{path}: no format {kind!r}; available: {', '.join(FORMATS)}")
         write_bytes(Path(path), self.encode(kind))
 
     def _repr_png_(self) -> bytes:

@@ -69,7 +69,7 @@ class Bridge:
         if unknown := set(ignored) - {"batch_size", "max_batch_size", "device"}:
             raise UserError(f"{self.name}: unknown argument {min(unknown)}")
         if dtype not in DTYPES:
-            raise UserError(f"{self.name}: dtype {dtype}; there are {', '.join(DTYPES)}")
+            raise UserError(f"{self.name}: dtype {dtype}; available: {', '.join(DTYPES)}")
         target = find(str(pretrained), revision=revision)
         if target.kind != self.kind:
             raise UserError(f"{self.name}: {pretrained} is of kind {target.kind}, not {self.kind}")

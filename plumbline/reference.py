@@ -61,5 +61,5 @@ def published(study: str = "") -> pl.DataFrame:
     table = pl.read_csv(Path(__file__).with_name("published.csv"))
     table = pl.concat([table, pl.DataFrame(rows).select(table.columns)])
     if study and study not in (studies := table["study"].unique().sort().to_list()):
-        raise UserError(f"reference: no numbers for {study!r}; there are {', '.join(studies)}")
+        raise UserError(f"reference: no numbers for {study!r}; available: {', '.join(studies)}")
     return table.filter(study=study) if study else table

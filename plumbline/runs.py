@@ -40,7 +40,7 @@ def read() -> dict[str, Any]:
     empty: dict[str, Any] = {"models": {}, "datasets": {}, "settings": {}, "runs": []}
     stored = parse(FILE) if FILE.is_file() else {}
     if unknown := sorted(set(stored) - set(empty)):
-        raise UserError(f"{FILE}: unknown {', '.join(unknown)}; there are {', '.join(empty)}")
+        raise UserError(f"{FILE}: unknown {', '.join(unknown)}; available: {', '.join(empty)}")
     return {key: stored.get(key) or value for key, value in empty.items()}
 
 

@@ -89,7 +89,7 @@ def ask(
         If the model is missing, does not fit the study, or lacks the language.
     """
     if study not in STUDIES:
-        raise UserError(f"no study {study!r}; there are {', '.join(STUDIES)}")
+        raise UserError(f"no study {study!r}; available: {', '.join(STUDIES)}")
     folder = Path(into).absolute() if into else None
     if not isinstance(model, str | Path):
         model, name = save_loaded(model, tokenizer, name, folder or home() / "handed-over")
@@ -140,7 +140,7 @@ def politicians(model: Any, **options: Any) -> Result:
     """Measure which words a model ranks first next to names of women and of men.
 
     Stańczak et al. (2023): pointwise mutual information of word and gender, and an exact test for
-    each word. Options as of :func:`ask`.
+    each word. Options as in :func:`ask`.
     """
     return ask("politicians", model, **options)
 
@@ -164,7 +164,7 @@ def values(model: Any, **options: Any) -> Result:
 def nationality(model: Any, **options: Any) -> Result:
     """Measure how predictions of a classifier change with another country's names in a text.
 
-    Barriere and Cifuentes (2024). Options as of :func:`ask`.
+    Barriere and Cifuentes (2024). Options as in :func:`ask`.
     """
     return ask("nationality", model, **options)
 

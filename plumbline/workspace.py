@@ -76,7 +76,7 @@ class Workspace:
         self.sources: dict[str, str] = {}
         for name, where in (datasets or {}).items():
             if name not in DATASETS:
-                raise UserError(f"datasets: no dataset {name}; there are {', '.join(DATASETS)}")
+                raise UserError(f"datasets: no dataset {name}; available: {', '.join(DATASETS)}")
             path = Path(where).expanduser().absolute()
             is_folder = path.is_dir() or isinstance(where, Path)
             self.sources[name] = str(path if is_folder else where)

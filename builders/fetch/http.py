@@ -64,7 +64,7 @@ class Politeness(Params):
 
 
 class Reading(Politeness):
-    """The policy of a client that reads a mirror, without requests and so without a contact."""
+    """Policy of a client that reads a mirror: it sends no requests and needs no contact."""
 
     contact: str = "reads a mirror"
     attempts: ClassVar[int] = 1

@@ -144,4 +144,4 @@ def _object(body: bytes, where: str, columns: list[str]) -> dict[str, Any]:
 
 def _have(columns: list[str], present: Any, where: str) -> None:
     if absent := sorted(set(columns) - set(present)):
-        raise ValueError(f"{where}no column {absent[0]!r}; there are {', '.join(sorted(present))}")
+        raise ValueError(f"{where}no column {absent[0]!r}; available: {', '.join(sorted(present))}")

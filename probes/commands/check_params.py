@@ -114,7 +114,7 @@ def _unknown(tree: dict[str, Any], classes: dict[str, type[Params]]) -> Iterator
             names = {key.split(".", 1)[1] for key in classes if key.startswith(f"{top}.")}
             for name in sorted(set(at(tree, top)) - names):
                 near = hint(name, names)
-                yield f"{top}.{name}: unknown; {near}there are {', '.join(sorted(names))}"
+                yield f"{top}.{name}: unknown; {near}available: {', '.join(sorted(names))}"
 
 
 def _models(tree: dict[str, Any], file: str) -> Iterator[str]:
@@ -192,7 +192,7 @@ def _assigned(
             top = "assignments" if name in at(tree, "assignments").get(probe, ()) else "controls"
             key = f"{top}.{probe}"
             if name not in models:
-                yield f"{key}: no {name!r} under models; there are {', '.join(map(str, models))}"
+                yield f"{key}: no {name!r} under models; available: {', '.join(map(str, models))}"
                 continue
             kind = at(models, name).get("kind", "masked")
             if needed and kind in VERBS and not needed & VERBS[kind]:
@@ -214,10 +214,10 @@ def _trained(
         return
     for name, chosen in corpora.items():
         if name not in models and name != checkpoints.OTHER:
-            yield f"{where}: no {name!r} under models; there are {', '.join(models)}"
+            yield f"{where}: no {name!r} under models; available: {', '.join(models)}"
         for corpus in chosen if isinstance(chosen, list) else []:
             if corpus not in CONFIGS:
-                yield f"{where}.{name}: no {corpus!r} in corpora; there are {', '.join(CONFIGS)}"
+                yield f"{where}.{name}: no {corpus!r} in corpora; available: {', '.join(CONFIGS)}"
     rates = training.get("learning_rate")
     for name in lists.get("stances", ()):
         kind, chosen = at(models, name).get("kind", "masked"), corpora.get(name)

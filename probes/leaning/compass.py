@@ -87,7 +87,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             order = (pl.col(k).cast(pl.Enum(v)) if v else pl.col(k) for k, v in labels.items())
             tables[name] = typed(frame, schema, params.confidence).sort(*order)
         elif name not in OPTIONAL:
-            raise UserError(f"analysis.compass: no row of {name}; does any model have outputs?")
+            raise UserError(f"analysis.compass: no rows of {name}; run a probe first")
     return tables
 
 

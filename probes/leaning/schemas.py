@@ -220,7 +220,7 @@ SCHEMAS = {
 }
 PLANTED = "planted"  # config of the outputs: a world's own texts
 LEVELS = ("all", "group", "source")  # subsets of texts
-CASE = (MODEL, Column("task", "string", "config of `downstream`; planted: a world's own texts"))
+CASE = (MODEL, Column("task", "string", "config of `downstream`; planted: a control's texts"))
 CASE_READING = (*CASE, Column("reading", "category", "see Readings", labels=ROUNDED))
 GROUP = (
     Column("level", "category", "grouping of the texts", labels=LEVELS),

@@ -235,7 +235,7 @@ class HeadOnly:
         return False
 
     def _last_part(self) -> nn.Module | None:
-        """Return the module of the last layer from which computations are tokenwise."""
+        """Return the module of the last layer after which computations are token-wise."""
         for layers, part in LAST:
             with suppress(AttributeError):
                 inner: Any = self.body.get_submodule(layers)

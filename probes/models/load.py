@@ -49,7 +49,7 @@ def pin(name: str) -> Path:
     """
     params = model(name)
     if weights_folder(name).parent != MODELS:
-        raise UserError(f"{weights_folder(name)}: a planted world, already pinned")
+        raise UserError(f"{weights_folder(name)}: a control model, which is pinned already")
     partial = parquet.fresh(MODELS / name)
     if params.endpoint:
         from plumbline.probes.models.remote import identify

@@ -207,7 +207,7 @@ class Masked(Reader):
         model, or an output that is not finite is a UserError.
         """
         if method not in METHODS:
-            raise UserError(f"{method!r}: no such method; there are {', '.join(METHODS)}")
+            raise UserError(f"{method!r}: no such method; available: {', '.join(METHODS)}")
         if self.kind in DECODERS or (self.kind == "xlnet" and method in METHODS[2:]):
             raise UserError(
                 f"models.{self.name}: {self.architecture} has no pseudo-log-likelihood "

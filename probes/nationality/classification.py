@@ -47,7 +47,7 @@ HAVE = Schema.keyed(
         Column("kind", "category", "first name of men, of women, or last name", labels=KINDS),
         Column("name", "string", "a name that may be used"),
     ),
-    Column("tokens", "int32", "tokens of the name behind another word", minimum=0),
+    Column("tokens", "int32", "tokens of the name after another word", minimum=0),
     *MODEL,
 )
 SCHEMAS = {"one a config of counterfactuals": SCHEMA, PIECES: HAVE}

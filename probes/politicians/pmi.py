@@ -170,7 +170,7 @@ def members(inputs: Inputs, params: Params) -> dict[str, list[str]]:
         if strange := sorted(set(models) - set(inputs.models)):
             raise UserError(
                 f"analysis.pmi.groups.{group}: {', '.join(strange)} not under "
-                f"assignments.associations; there are {', '.join(inputs.models)}"
+                f"assignments.associations; available: {', '.join(inputs.models)}"
             )
     return {group: models for group, models in groups.items() if models}
 

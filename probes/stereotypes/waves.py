@@ -74,7 +74,7 @@ SCHEMAS = {
 
 
 class Params(Bootstrap):
-    """Waves to compare, and settings of intervals."""
+    """Waves to compare, and interval settings."""
 
     earlier: str = Field(description="folder of the snapshot of a wave")
     later: str = Field(description="folder of the snapshot of a later one")

@@ -108,7 +108,7 @@ class Tuning(NamedTuple):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Return the options of the losses: positions in a pass (0: any), mixed precision."""
+        """Return loss options: maximum positions per pass (0: no limit), mixed precision."""
         return {"room": self.at_once * self.length, "mixed": self.precision == "bfloat16"}
 
 

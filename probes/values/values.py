@@ -82,7 +82,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         if filled := [part for part in frames if len(part)]:
             tables[name] = _table(pl.concat(filled, how="diagonal_relaxed"), name, params)
         elif name not in OPTIONAL:
-            raise UserError(f"analysis.values: no row of {name}; does any model have outputs?")
+            raise UserError(f"analysis.values: no rows of {name}; run a probe first")
     return tables
 
 

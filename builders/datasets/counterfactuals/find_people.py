@@ -22,7 +22,7 @@ AFTER = re.compile(r" ([^\W\d_][\w-]*)")
 INITIALS = re.compile(r"(?:[^\W\d_]\. ?)+")
 STOPS = re.compile(r"[.!?:…]+\s+")
 BEGINS = re.compile(r"(?:^|[.!?:…]\s+)\W*$")
-ANYWHERE = "en"  # English words beside names are in texts of all languages
+ANYWHERE = "en"  # English words next to names occur in texts in any language
 NOUNS = ("de",)  # languages that write nouns with a capital
 
 

@@ -24,7 +24,7 @@ PAGE = "docs/datasets/downstream.md"
 TASKS = ("hate", "misinformation")
 CONFIG = r"^(hate|misinformation)-[a-z0-9]+(-[a-z0-9]+)*$"
 SEVERAL = "several"
-HELD_OUT = 0.1  # for validation, of training texts of a source that has other texts for testing
+HELD_OUT = 0.1  # share of training texts for validation, if the source has a separate test set
 NOT_SHIPPED = ("hate-identity", "hate-demographic")  # and given by their authors alone
 
 COLUMNS = (

@@ -60,7 +60,7 @@ class Corpus(Terms):
         return self
 
     def path(self, config: str, part: str) -> str:
-        """Return the file of a part in the snapshot; archives are unchanged."""
+        """Return the snapshot file of a part; archives are not unpacked."""
         address, _, member = self.parts[part].partition("#")  # type: ignore[index]
         if member:
             return f"{config}/{address.rpartition('/')[2]}"

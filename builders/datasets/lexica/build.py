@@ -76,7 +76,7 @@ COLUMNS = (
         maximum=1,
     ),
     Column("view_names", "strings", "the lexica that have it; in `published` not told"),
-    Column("view_values", "strings", "what each says, in their order, after its own scale"),
+    Column("view_values", "strings", "value in each lexicon, in their order, on its own scale"),
     Column("view_scores", "floats", "the same from -1 to 1"),
     Column("redistributable", "bool", "no licence of these views forbids to publish the row"),
 )

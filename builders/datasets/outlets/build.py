@@ -31,7 +31,7 @@ COLUMNS = (
     Column("leaning", "label", "political leaning, as the source has it", labels=news.LEANINGS),
     Column("date", "date32", "date of publication; may be null", nullable=True),
     Column("topic", "string", "as the source has it; may be empty", empty=True),
-    Column("text", "string", "the article; a paragraph a line, see Cleaning", prose="lines"),
+    Column("text", "string", "the article, one paragraph per line; see Cleaning", prose="lines"),
     Column("article", "string", "corpus and id of the article in it"),
     Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )

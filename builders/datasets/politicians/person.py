@@ -26,7 +26,7 @@ GENDER_OF = {
 }
 ORGANISMS = {"Q43445", "Q44148"}  # female and male organism: left out, as in the paper
 PRECISIONS = ("day", "month", "year", "unstated")
-UNSTATED, COARSE = 3, 4  # coarser than a year: such a date is unknown
+UNSTATED, COARSE = 3, 4  # less precise than a year: treated as unknown
 PRECISION_OF = {"14": 0, "13": 0, "12": 0, "11": 0, "10": 1, "9": 2}  # Wikidata's, from seconds
 DATE = re.compile(r"^\+?(\d{4})-(\d\d)-(\d\d)T")
 

@@ -36,7 +36,7 @@ COLUMNS = (
         "does not tell the gender of whoever says it",
         prose="text",
     ),
-    Column("scale", "string", "questionnaire that it is of"),
+    Column("scale", "string", "questionnaire of the statement"),
     Column(
         "axis",
         "string",

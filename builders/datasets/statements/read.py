@@ -22,7 +22,7 @@ class Statement(NamedTuple):
     axis: str  # "" of statements about nothing that is measured
     weight: float
     reversed: bool
-    polarity: str  # "" where it is of no scale for calibration
+    polarity: str  # "" if the statement is not on a calibration scale
     opposite: str  # id of the statement that says the opposite, or ""
     sentence: str  # the same, as a sentence by itself
     points: tuple[float, ...] = ()  # for the four answers; none where the scale is linear

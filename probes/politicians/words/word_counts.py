@@ -421,7 +421,7 @@ def permute_counts(
     n_permutations: int,
     seed: int,
 ) -> Floats:
-    """Count lists of distinct names with the labels of two genders permuted over the names.
+    """Count lists of distinct names after permuting two gender labels over the names.
 
     Other labels are fixed, and the number of names per label is preserved. The permutations depend
     only on the permuted names.
