@@ -59,11 +59,9 @@ class Params(Section):
     """Settings of the comparison of models."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the table")
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
-    min_count: int = Field(
-        20, ge=1, description="lists of both models together that must have a word"
-    )
-    n_bootstrap: int = Field(400, ge=20, description="replicates, of the calibration of agreement")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
+    min_count: int = Field(20, ge=1, description="minimum lists with a word, over both models")
+    n_bootstrap: int = Field(400, ge=20, description="replicates in the calibration of agreement")
 
 
 def difference(

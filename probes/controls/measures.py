@@ -78,8 +78,8 @@ MEASURES = {
     "any_discovery": Measure(
         "whether any test of a world has an adjusted p at most .05", "", LEVEL, "", "not above"
     ),
-    "estimate": Measure("an estimate, beside the planted value"),
-    "direction": Measure("an estimate, beside the planted sign"),
+    "estimate": Measure("an estimate to compare with the planted value"),
+    "direction": Measure("an estimate to compare with the planted sign"),
     "distance": Measure("mean absolute distance from the planted value, in its unit", "", 0),
     "inside_random": Measure("share of states inside the band of random responses", "", 0.95),
     "beyond_margin": Measure("share of values whose whole interval is beyond the margin"),
@@ -100,16 +100,16 @@ RECOVERY = Schema.keyed(
             "string",
             "; ".join(f"{name}: {measure.description}" for name, measure in MEASURES.items()),
         ),
-        Column("reading", "string", "reading of the analysis; empty for a single reading"),
+        Column("reading", "string", "reading (scoring variant); empty if there is only one"),
         Column("item", "string", "item of the row; empty: all items"),
     ),
-    Column("world", "string", "planted: biases were planted; null: none were"),
-    Column("value", "float64", "value of the measure; null: not finite", nullable=True),
-    Column("low", "float64", "lower end of the interval; null: not finite", nullable=True),
-    Column("high", "float64", "upper end of the interval; null: not finite", nullable=True),
+    Column("world", "string", "planted: with planted biases; null: without"),
+    Column("value", "float64", "value of the measure; null if not finite", nullable=True),
+    Column("low", "float64", "lower end of the interval; null if not finite", nullable=True),
+    Column("high", "float64", "upper end of the interval; null if not finite", nullable=True),
     Column("n", "int64", "number of independent clusters", minimum=0),
     Column("cluster", "string", "independent unit"),
-    Column("expected", "float64", "reference value; null: none", nullable=True),
+    Column("expected", "float64", "reference value; null without one", nullable=True),
 )
 
 

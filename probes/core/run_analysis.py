@@ -43,7 +43,7 @@ class Inputs(NamedTuple):
         return self.data / "samples" / "worlds" / model
 
     def tables(self, analysis: str, model: str = "") -> Path:
-        """Return the folder of another analysis's tables, by model if they are."""
+        """Return the table folder of another analysis, for one model if given."""
         return self.data / "tables" / analysis / model
 
 

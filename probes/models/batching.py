@@ -34,7 +34,7 @@ AHEAD = 2  # batches queued on a GPU while one is read back
 
 
 def device() -> torch.device:
-    """Return the GPU if there is one, else the CPU, or the device in ``PLUMBLINE_DEVICE``."""
+    """Return the device in ``PLUMBLINE_DEVICE``, by default the GPU if available, else the CPU."""
     named = os.environ.get("PLUMBLINE_DEVICE")
     return torch.device(named or ("cuda" if torch.cuda.is_available() else "cpu"))
 

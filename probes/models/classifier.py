@@ -79,7 +79,7 @@ class Classifier(Adapter):
     def _read(
         self, inputs: dict[str, list[list[int]]], read: Callable[[torch.Tensor], torch.Tensor]
     ) -> NDArray[np.float64]:
-        """Return ``read`` of the logits (texts, labels).
+        """Apply ``read`` to the logits (texts, labels).
 
         Texts of equal length share a batch with a minimum number of rows, so that none is padded
         and no output depends on other texts.
@@ -103,12 +103,12 @@ class Classifier(Adapter):
 
 
 class Entailment(Classifier):
-    """A classifier of pairs, loaded under its name in params.yaml."""
+    """A classifier of text pairs, with its name in params.yaml."""
 
     def __init__(self, name: str) -> None:
         """Load the model.
 
-        A UserError if it is not pinned, is not a classifier, or has no label entailment.
+        Raises UserError if it is not pinned, is not a classifier, or has no label entailment.
         """
         where, params, facts = pinned(name)
         if params.kind != "classifier":

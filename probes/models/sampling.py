@@ -25,11 +25,11 @@ class Writer(Adapter):
     """A model that generates token by token."""
 
     continues: bool  # whether the output continues the prompt
-    # from prompts, number of new tokens and language: the model input, as text and tokens
+    # maps prompts, number of new tokens and language to model inputs: text and tokens
     opened: Callable[[list[str], int, str], tuple[list[str], list[list[int]]]]
-    # from tokens (texts, length): logits (texts, vocabulary) for the next, and the decoding state
+    # maps tokens (texts, length) to next-token logits (texts, vocabulary), and the state
     begin: Callable[[torch.Tensor], tuple[torch.Tensor, dict[str, Any]]]
-    # from the last tokens (texts,) and the state: logits (texts, vocabulary) for the next
+    # maps the last tokens (texts,) and the state to next-token logits (texts, vocabulary)
     step: Callable[[torch.Tensor, dict[str, Any]], torch.Tensor]
     keep: Callable[[torch.Tensor, dict[str, Any]], None]  # retains only some of the texts
 
@@ -118,7 +118,7 @@ def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.
         ordered[:, sampling.top_k :] = 0
     before = ordered.cumsum(1) - ordered
     cut = before >= sampling.top_p * ordered.sum(1, keepdim=True)
-    cut[:, 0] = False  # the best token always remains
+    cut[:, 0] = False  # the most probable token always remains
     up_to = torch.where(cut, 0, ordered).cumsum(1)
     target = (luck * up_to[:, -1]).unsqueeze(1)
     index = torch.searchsorted(up_to, target, right=True).clamp(max=logits.shape[1] - 1)

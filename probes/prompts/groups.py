@@ -34,7 +34,7 @@ class Frames(Section):
     )
     ending: str = Field("?", description="text after that word, for models with a mask")
     released: Annotated[str, gaps(**{MASK: 2})] = Field(
-        description=f"the frame of the released code's prior, with {MASK} for group and word"
+        description=f"template of the released code's prior, with {MASK} for group and word"
     )
     neutral: dict[Kind, str] = Field(
         description="neutral group of the prior, for models that read from left to right"
@@ -45,16 +45,16 @@ class Asking(Section):
     """The groups in prompts, and the construction of prompts."""
 
     spelling: Literal["original", "usual"] = Field(
-        "original", description="of groups in prompts: the paper's, or the usual one"
+        "original", description="spelling of groups: the paper's, or the usual one"
     )
     groups: Literal["suggested", "all"] = Field(
-        "all", description="those that `stereotypes` has suggestions for, or all"
+        "all", description="groups with suggestions in `stereotypes`, or all"
     )
     frames: dict[str, Frames] = Field(min_length=1, description="by language")
 
     @property
     def languages(self) -> list[str]:
-        """Return the languages that have frames."""
+        """Return the languages with frames (templates)."""
         return list(self.frames)
 
 

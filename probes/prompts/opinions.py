@@ -1,4 +1,4 @@
-"""Prompts about opinions: statements in frames in which a person agrees or disagrees.
+"""Prompts about opinions: statements in templates (frames) for agreement or disagreement.
 
 They are separate from the probe ``agreement``, since worlds are trained on the same questions.
 """
@@ -35,7 +35,7 @@ class Frame(Section):
         description=f"the sentence, with {GENDERED}, {MASK} for agreeing or not, and {STATEMENT}"
     )
     feminine: str = Field(min_length=1, description=f"text in place of {GENDERED} for a woman")
-    masculine: str = Field(min_length=1, description="the same for a man")
+    masculine: str = Field(min_length=1, description="text in its place for a man")
     agree: str = Field(min_length=1, description=f"word in place of {MASK} if they agree")
     disagree: str = Field(min_length=1, description="the same if they disagree")
 
@@ -44,7 +44,7 @@ class Frames(Section):
     """The frames of a language."""
 
     frames: dict[str, Frame] = Field(
-        min_length=1, description="by name; the first is the one of the reading `faithful`"
+        min_length=1, description="by name; the reading `faithful` uses the first"
     )
     negated: Annotated[str, gaps(STATEMENT)] = Field(
         description=f"template of the negated statement, with {STATEMENT}"

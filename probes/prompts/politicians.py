@@ -55,7 +55,7 @@ def bare(side: str) -> Frame:
 def check(frames: Frames, frames_of: Mapping[Kind, Sequence[str]]) -> None:
     """Refuse unknown frames, and frames whose mask that kind of model cannot fill."""
     if BARE in frames:
-        raise ValueError(f"frames.{BARE}: is the paper's own and follows from the word order")
+        raise ValueError(f"frames.{BARE}: is reserved for the paper's frame; rename yours")
     names_there = ", ".join([BARE, *frames])
     for kind, names in frames_of.items():
         if len(set(names)) < len(names) or set(names) - {BARE, *frames}:

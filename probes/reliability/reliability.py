@@ -44,10 +44,10 @@ class Params(Section):
     """Intervals of variance components."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(1, ge=0, description="of the draws")
-    draws: int = Field(1000, ge=100, description="of the pivotal quantities of parts of variance")
-    reml_scores: int = Field(800, ge=0, description="REML beside ANOVA up to so many; 0: nowhere")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
+    seed: int = Field(1, ge=0, description="seed of the draws")
+    draws: int = Field(1000, ge=100, description="number of draws of pivotal quantities")
+    reml_scores: int = Field(800, ge=0, description="maximum scores for REML; 0 for no REML")
 
 
 PLACE = (

@@ -76,7 +76,7 @@ PAGES = (Page("index", "Overview"), *STUDIES, LAST)
 def write() -> Path:
     """Write the site and the metrics of the run, and return the path of its first page.
 
-    A UserError if there are no tables.
+    Raises UserError if there are no tables.
     """
     tables = Tables(DATA)
     if tables.read("pmi/pmi").is_empty():

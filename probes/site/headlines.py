@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 TESTED = ("p", "p_bh", "detectable")
 COLUMNS = ("what", "value", "low", "high", "n", *TESTED, "unit", "null", "void")
 NAMES = 20  # per gender, below which a test has hardly any power
-CHOSEN = {"corrected": 0, "expected": 1, "named": 2}  # readings of `leaning`: a format's first
+CHOSEN = {"corrected": 0, "expected": 1, "named": 2}  # order of the readings of `leaning`
 VOID = "nothing could be read"
 UNREAD = 0.2  # largest share of responses without an option
 BOTH = 0.5  # share of pairs with agreement to both sides from which agreement is a habit

@@ -175,7 +175,7 @@ def _tail(distances: Floats) -> float:
 def _resampled(
     predictions: list[Labels], true: Labels, bootstrap: int, seed: int
 ) -> list[tuple[Floats, Floats]]:
-    """Return accuracy and macro-F1 of each classifier, each (1 + bootstrap,), the sample first.
+    """Return each classifier's accuracy and macro-F1, sample first, arrays (1 + bootstrap,).
 
     Texts are resampled as multinomial counts of label patterns, the same texts for all classifiers.
     """

@@ -108,9 +108,9 @@ def pooled(sums: Floats) -> Floats:
 def scores(sums: Floats) -> tuple[Floats, Floats]:
     """Return Fisher's z of the correlation within each cluster and group, and its weight n - 3.
 
-    Both (clusters, groups); weight and z are 0 with fewer than four rows, or where x or y is
-    constant. Correlations of 1 or -1 are moved 1e-12 towards 0. The weight for averaging z is the
-    inverse of its variance.
+    Both have shape (clusters, groups); weight and z are 0 with fewer than four rows, or where x or
+    y is constant. Correlations of 1 or -1 are moved 1e-12 towards 0. The weight for averaging z is
+    the inverse of its variance.
 
     Fisher (1921), On the probable error of a coefficient of correlation deduced from a small
     sample, Metron 1(4); Silver and Dunlap (1987), J. Applied Psychology 72(1), p. 146-148.

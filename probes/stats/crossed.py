@@ -43,7 +43,7 @@ class Contrast(NamedTuple):
 
 
 def of_mean(values: Sequence[float] | Floats) -> Part:
-    """Return the part of levels, (levels,), for an estimate that is their mean: s^2 / n.
+    """Return the variance part of an estimate that is the mean of levels, (levels,): s^2 / n.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def of_mean(values: Sequence[float] | Floats) -> Part:
 
 
 def of_total(values: Sequence[float] | Floats) -> Part:
-    """Return the part of clusters, (clusters,), for an estimate that is their sum: n s^2."""
+    """Return the variance part of an estimate that is the sum of clusters, (clusters,): n s^2."""
     return of_mean(len(np.asarray(values)) * np.asarray(values, dtype=np.float64))
 
 
@@ -81,7 +81,7 @@ def of_difference(*sides: Sequence[float] | Floats) -> list[Part]:
 
 
 def left_out(values: Floats) -> Part:
-    """Return the jackknife's part: ``values`` (seeds,) are the estimates omitting one seed each.
+    """Return the jackknife's variance part from estimates omitting one seed each, (seeds,).
 
     Efron and Stein (1981), The jackknife estimate of variance, Annals of Statistics 9(3).
 

@@ -73,14 +73,14 @@ class Bootstrap(Params):
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     n_bootstrap: int = Field(2000, ge=20, description="bootstrap replicates")
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(1, ge=0, description="of the resampling")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
+    seed: int = Field(1, ge=0, description="seed of the resampling")
 
 
 class Resampling(Bootstrap):
     """Bootstrap intervals and permutation tests of an analysis."""
 
-    n_permutations: int = Field(9999, ge=19, description="of permutation tests that are not exact")
+    n_permutations: int = Field(9999, ge=19, description="permutations in tests that are not exact")
 
 
 class Estimate(NamedTuple):

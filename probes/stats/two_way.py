@@ -223,7 +223,7 @@ def _units(code: Integers, groups: Integers, size: Floats) -> _Units:
 def _together(units: _Units, size: Floats, contrasts: Floats) -> Floats:
     """Return the effective number of units in contrasts minus 1, (contrasts,).
 
-    A unit adds its squared share of each group times the squared weight of the group: a group with
+    A unit adds its squared share of each group times the group's squared weight: a group with
     few units reduces the number according to its weight. For one group, or for groups that share
     all units evenly, the result is that of the group.
     """

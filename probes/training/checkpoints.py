@@ -1,7 +1,7 @@
-"""Params shared by all trainings, and the states of continued pretraining used by later stages.
+"""Params shared by training stages, and the states (checkpoints) that later stages use.
 
-``data/pretrained/MODEL`` contains ``checkpoints.json``, a list with an entry for every saved state,
-and a folder with the files of each. The original model is the first state.
+``data/pretrained/MODEL`` contains ``checkpoints.json``, a list of the saved states, and a folder of
+files for each state. The original model is the first state.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COLUMNS = (
     Column(
         "period",
         "category",
-        "training texts: all; before, or from 2017-01-20 on",
+        "period of the texts: all, before 2017-01-20, or from that day",
         labels=PERIODS,
     ),
     Column("share", "float64", "share of these texts; 0: the original model", minimum=0, maximum=1),
@@ -75,8 +75,8 @@ class Recipe(Rates):
     warmup: float = Field(
         0.06, ge=0, lt=1, description="share of steps with a rising learning rate"
     )
-    betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="of the optimizer")
-    epsilon: float = Field(1e-6, gt=0, description="of the optimizer")
+    betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="betas of the optimizer")
+    epsilon: float = Field(1e-6, gt=0, description="epsilon of the optimizer")
 
 
 class Checkpoint(NamedTuple):
@@ -106,11 +106,11 @@ ITSELF = Checkpoint("", "", "all", 0.0, 0, 0, 0, 0, True, {})
 def checkpoints(name: str, folder: Path = FOLDER) -> list[Checkpoint]:
     """Return the states of a model: the original, then the others in the order of :data:`KEY`.
 
-    A UserError if the stage ``pretrain`` was not run for the model.
+    Raises UserError if the stage ``pretrain`` was not run for the model.
     """
     path = folder / name / LIST
     if not path.is_file():
-        raise UserError(f"{path}: not there; run `make repro STAGE=pretrain@{name}` first")
+        raise UserError(f"{path}: missing; run `make repro STAGE=pretrain@{name}` first")
     states = [Checkpoint(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
     return [ITSELF, *sorted(states, key=lambda state: state[1:6])]
 
@@ -135,7 +135,7 @@ def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
     where = folder / name / checkpoint.name
     if path := changed(where, checkpoint.files):
         raise UserError(
-            f"{path}: not the file that {LIST} names; train again with "
+            f"{path}: differs from its hash in {LIST}; train again with "
             f"`make repro STAGE='--force pretrain@{name}'`"
         )
     return where
