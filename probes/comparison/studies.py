@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 LEAST = 2  # minimum number of names per gender, or of groups per category
-METHODS = ("l2r", "sequence")  # methods of agreement in the corrected reading
+METHODS = ("l2r", "sequence")  # agreement's methods in the corrected reading (variant)
 PREFERRED = ("continuous", "likeliest", "corrected")  # readings of stances, by preference
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-PLANTED = "planted.parquet"  # in the folder of a world
+PLANTED = "planted.parquet"  # in the folder of a world (a control model)
 ROUNDING = 1e-6  # rounding error of numbers in tables
 ENDS = ("value", "low", "high")
 KINDS = {"string": pl.String, "float64": pl.Float64, "int64": pl.Int64}
@@ -47,7 +47,7 @@ PARAMS = Params()
 
 
 class Comparison:
-    """Rows of one recovery table; ``at`` is the model, language and world of new rows."""
+    """Rows of one recovery table; ``at`` has the model, language and kind of control."""
 
     def __init__(self, params: Params = PARAMS) -> None:
         self.params, self.confidence = params, params.confidence
@@ -136,7 +136,7 @@ def read_table(path: Path) -> pl.DataFrame:
 
 
 def recover(studies: Sequence[str] = STUDIES) -> Path:
-    """Compare the tables of studies with the effects planted in their worlds; return the folder.
+    """Compare the tables of studies with the effects planted in their control models.
 
     ``probes/STUDY/recovery.py`` defines ``TABLES``, the analyses whose tables it reads, ``run``,
     which returns the rows of each, ``truth`` and optionally ``DATASETS``.

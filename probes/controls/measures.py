@@ -51,7 +51,7 @@ MEASURES = {
         "mean recall less that in the lists of other groups", FOUND, 0, "above", "includes"
     ),
     "similarity": Measure(
-        "similarity to a world that shares half of the words, less that of unrelated ones",
+        "similarity to a control that shares half of the words, less that of unrelated ones",
         *(FOUND, 0, "above", "includes"),
     ),
     "tone_shift": Measure(
@@ -68,20 +68,20 @@ MEASURES = {
         *("", LEVEL, "", "not above"),
     ),
     "false_discoveries": Measure(
-        "share of tests of effects that were not planted with p at most .05",
+        "share of tests of unplanted effects with p at most .05",
         *(SILENT, LEVEL, "not above", "not above"),
     ),
     "false_discoveries_bh": Measure(
-        "share of tests of effects that were not planted with an adjusted p at most .05",
+        "share of tests of unplanted effects with an adjusted p at most .05",
         *(SILENT, LEVEL, "not above", "not above"),
     ),
     "any_discovery": Measure(
-        "whether any test of a world has an adjusted p at most .05", "", LEVEL, "", "not above"
+        "whether any test of a control has an adjusted p at most .05", "", LEVEL, "", "not above"
     ),
     "estimate": Measure("an estimate to compare with the planted value"),
     "direction": Measure("an estimate to compare with the planted sign"),
     "distance": Measure("mean absolute distance from the planted value, in its unit", "", 0),
-    "inside_random": Measure("share of states inside the band of random responses", "", 0.95),
+    "inside_random": Measure("share of checkpoints inside the band of random responses", "", 0.95),
     "beyond_margin": Measure("share of values whose whole interval is beyond the margin"),
     "label_agreement": Measure("share of words whose likeliest sentiment is the planted one"),
     "divergence": Measure("largest KL divergence of a word's sentiments from the lexicon's", "", 0),
@@ -114,7 +114,7 @@ RECOVERY = Schema.keyed(
 
 
 def question(measure: str, world: str) -> str:
-    """Return the question that a measure answers in a world; "" if it is not judged."""
+    """Return the question that a measure answers for a control; "" if it is not judged."""
     declared = MEASURES[measure]
     if not getattr(declared, world):
         return ""

@@ -14,7 +14,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import check, read
 from plumbline.probes import EACH, POOLED
 
-LISTS = {  # list of models used by an analysis of single models without a list of its own
+LISTS = {  # model list used by an analysis of single models without a separate list
     "pmi": "words",
     "latent": "words",
     "supersenses": "words",
@@ -60,7 +60,7 @@ def assigned_models(name: str) -> tuple[str, ...]:
 def stage_of(name: str, model: str = "") -> str:
     """Return the stage of dvc.yaml that makes the outputs or tables of a model, or of all models.
 
-    All planted worlds share one stage, and all groups of models another.
+    All worlds share one stage, and all groups of models another.
     """
     controls = _lists().get("controls")
     if controls and model in getattr(controls, LISTS.get(name, name), ()):

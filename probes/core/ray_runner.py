@@ -74,7 +74,7 @@ def each(
                 running[task.remote(str(Path.cwd()), function, values)] = job
             done, _ = ray.wait(list(running), num_returns=1, timeout=PATIENCE_S)
             if not done:
-                raise UserError(f"no call returned in {PATIENCE_S} s; free resources of the cluster")
+                raise UserError(f"no call returned in {PATIENCE_S} s; free cluster resources")
             job = running.pop(done[0])
             try:
                 yield job, ray.get(done[0])

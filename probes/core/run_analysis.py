@@ -39,7 +39,7 @@ class Inputs(NamedTuple):
         return self.data / "outputs" / probe / model
 
     def weights(self, model: str) -> Path:
-        """Return the folder of a planted world, with its planted effects and settings."""
+        """Return the folder of a world (control model), with its planted effects and settings."""
         return self.data / "samples" / "worlds" / model
 
     def tables(self, analysis: str, model: str = "") -> Path:
@@ -105,7 +105,7 @@ def _models(module: Any) -> tuple[str, ...]:
 def _folders(name: str, module: Any, inputs: Inputs) -> Iterator[tuple[Path, str, str]]:
     """Yield the input folders of an analysis, each with the stage that made it and its model.
 
-    Datasets are left out if there are outputs or tables, which name them.
+    Datasets are left out if outputs or tables, which name them, exist.
     """
     probes, analyses = getattr(module, "OUTPUTS", ()), getattr(module, "TABLES", ())
     if not (probes or analyses):

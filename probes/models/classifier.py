@@ -36,7 +36,7 @@ class Classifier(Adapter):
         self, where: Path, name: str, revision: str, *, context: str = "", **options: Any
     ) -> None:
         if context:
-            raise UserError(f"models.{name}.context: a classifier takes none; take the line out")
+            raise UserError(f"models.{name}.context: a classifier has none; remove the line")
         super().__init__(where, name, revision, **options)
         self.mask_token = str(self.tokens.tokenizer.mask_token or "")
         config = self.model.config

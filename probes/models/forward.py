@@ -313,7 +313,7 @@ class Reader(Filler):
         return [(ids, self.tokens.counted(ids)) for ids in self.tokens.encode(words, language)]
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
-        """Yield the mean last hidden state of each word's own tokens, in the order of the words.
+        """Yield the mean last hidden state of the tokens of each word, in the order of the words.
 
         A word without tokens or with too many, or a state that is not finite, is a UserError.
         """

@@ -179,8 +179,8 @@ def close(difference: torch.Tensor, logits: torch.Tensor) -> bool:
 class HeadOnly:
     """Passes only the requested last states of a model's body to its head.
 
-    The head is the model's own code in any architecture: its input has shape (positions, 1, width)
-    in place of (texts, tokens, width).
+    The head is the model's code in any architecture, with an input of shape (positions, 1, width)
+    instead of (texts, tokens, width).
     """
 
     def __init__(self, body: nn.Module) -> None:

@@ -75,7 +75,7 @@ def load(name: str, *, exact: bool = False) -> Scorer:
         from plumbline.probes.models.remote import Remote
 
         if params.context:
-            raise UserError(f"models.{name}.context: not for remote models; take the line out")
+            raise UserError(f"models.{name}.context: not for remote models; remove the line")
         return Remote(name, params.endpoint, _facts(name)["revision"])
     where, params, facts = pinned(name)
     dtype = "float64" if exact else params.dtype

@@ -82,7 +82,7 @@ class Model(Params):
     )
     pickles: bool = Field(
         False,
-        description="load weights from pickles if there are no safetensors; their code is not "
+        description="load weights from pickles without safetensors; their code is not "
         "executed, but safetensors are safer",
     )
     languages: list[str] | None = Field(
@@ -134,7 +134,7 @@ def weights_folder(name: str) -> Path:
 
 
 def worlds() -> dict[str, Model]:
-    """Return the existing planted worlds, by name."""
+    """Return the existing worlds, by name."""
     manifests = {path.parent.name: path for path in sorted(WORLDS.glob(f"*/{MANIFEST}"))}
     return {name: _world(path) for name, path in manifests.items() if NAME.fullmatch(name)}
 

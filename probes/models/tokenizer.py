@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 HEAD = "a"  # the word before a candidate
-UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # written without spaces: pieces have no marker
+UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # without spaces: tokens have no marker
 SENTENCEPIECE, BYTE_LEVEL = "▁", "Ġ"  # space markers of these vocabularies
 
 

@@ -1,6 +1,6 @@
 """Prompts about social groups: templates with groups, and the same with the group masked.
 
-They are separate from the probe ``completions``, since worlds are trained on the same prompts.
+They are separate from the probe ``completions``, as control models are trained on the same prompts.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Query(NamedTuple):
     kind: Kind
     template: str  # as the params have it
     written: str = ""  # the group as spelled in the prompt; default: as in the paper
-    rewritten: bool = False  # with the key term of an attribute of this group alone
+    rewritten: bool = False  # with the key term of an attribute that only this group has
 
     @property
     def text(self) -> str:
@@ -75,7 +75,7 @@ class Query(NamedTuple):
 
 
 def queries(asking: Asking, folders: dict[str, Path], language: str) -> list[Query]:
-    """Return every group in every template of its kind; a ``UserError`` if there is none."""
+    """Return every group in every template of its kind; a ``UserError`` without any."""
     groups = pl.read_parquet(folders["social_groups"] / f"{language}.parquet")
     rows = suggestions(folders["stereotypes"], language, "category", "group").unique()
     suggested = {(category, group.lower()) for category, group in rows.iter_rows()}

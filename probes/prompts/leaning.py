@@ -1,7 +1,7 @@
 """Prompts about political statements, with a mask, open, or with options to choose from.
 
 Feng et al. (2023), section 2, and Röttger et al. (2024), *Political Compass or Spinning Arrow?*
-These prompts are separate from the probe ``stances``, since a world is trained on them.
+These prompts are separate from the probe ``stances``, since a control model is trained on them.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
         if not path.is_file():
             raise UserError(
                 f"probes.stances.questionnaires: {config} not in statements; add it under "
-                "datasets.statements.configs, or take it out"
+                "datasets.statements.configs, or remove it"
             )
         table = pl.read_parquet(path, columns=["id", "language", "text", "sentence"]).unique("id")
         rows = table.filter(language=asking.language).sort("id")

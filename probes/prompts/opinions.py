@@ -1,6 +1,6 @@
 """Prompts about opinions: statements in templates (frames) for agreement or disagreement.
 
-They are separate from the probe ``agreement``, since worlds are trained on the same questions.
+They are separate from the probe ``agreement``, as control models are trained on the same questions.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
     if not result:
         raise UserError(
             f"probes.agreement.frames: no statement in {language!r}; name a questionnaire under "
-            "datasets.statements.configs, or take the frames out"
+            "datasets.statements.configs, or remove the frames"
         )
     return result
 

@@ -87,7 +87,7 @@ def chosen(
             if frame is None:
                 raise UserError(
                     f"probes.associations.frames.{name}: no {pos} for {language!r}; add one, or "
-                    "take the frame out of probes.associations.frames_of"
+                    "remove the frame from probes.associations.frames_of"
                 )
             result[pos][name] = frame
     return result

@@ -77,7 +77,7 @@ SCHEMAS = {
     "consistency": Schema.keyed(
         (
             *PLACE,
-            Column("cases", "string", "rows of the grid: statements, models or states"),
+            Column("cases", "string", "rows of the grid: statements, models or checkpoints"),
             Column(
                 "items",
                 "string",

@@ -127,7 +127,7 @@ def write() -> Path:
 def analysis_section(study: Study, analysis: str, tables: Tables) -> Section:
     """Return the section of an analysis, with the calibration of its tests.
 
-    A study with its own figures has a module ``page`` with ``DRAWINGS``, by table.
+    A study with special figures has a module ``page`` with ``DRAWINGS``, by table.
     """
     module = f"plumbline.probes.{study.name}.page"
     drawings = import_module(module).DRAWINGS if find_spec(module) else {}

@@ -1,4 +1,4 @@
-"""The controls: recovery of planted biases by analyses, with verdicts and metrics.
+"""The controls: recovery of planted biases (known effects), with verdicts and metrics.
 
 The stage ``recovery`` has a table of every analysis. ``probes/controls/measures.py`` declares for
 each measure its question and the criterion to pass. ``dvc metrics`` reads ``metrics.json``,

@@ -72,7 +72,7 @@ class Headline(NamedTuple):
     about: str
     probe: str
     controls: tuple[str, str]  # positive, negative
-    planted: str  # in positive controls
+    planted: str  # known effects in positive controls
     kind: Kind
     analysis: str
     tables: tuple[str, ...]  # no headline if the first table is empty
@@ -162,7 +162,7 @@ def _words(tables: Frames) -> pl.DataFrame:
 
 
 def _recalled(tables: Frames) -> pl.DataFrame:
-    """Return a row for each category: recall at the smallest k, by the corrected reading.
+    """Return a row for each category: recall at the smallest k, in the corrected reading.
 
     The value is the difference from the recall with the lists of other groups (the null).
     """

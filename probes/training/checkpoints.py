@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path("data/pretrained")
 LIST = "checkpoints.json"
-INPUT = "pretrained"  # key in the input folders of a probe of states
+INPUT = "pretrained"  # key in the input folders of a probe that runs on states
 PERIODS = ("all", "before", "from")
 COLUMNS = (
     Column("corpus", "string", "training corpus, a config of `corpora`; empty: the original model"),
@@ -80,7 +80,7 @@ class Recipe(Rates):
 
 
 class Checkpoint(NamedTuple):
-    """A state of a model."""
+    """A state (saved checkpoint) of a model."""
 
     name: str  # folder name; empty for the original model
     corpus: str

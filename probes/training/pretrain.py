@@ -84,7 +84,7 @@ class Params(Recipe):
     )
     epochs: int = Field(ge=1, description="passes over the texts")
     save: Literal["last", "each"] = Field(
-        "last", description="saved states: after the last epoch, or after each"
+        "last", description="states (checkpoints) to save: after the last epoch, or each"
     )
     batch: int = Field(256, ge=1, description="texts per step, over all processes")
     batch_tokens: int = Field(
@@ -164,7 +164,7 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
     if entry.kind not in TRAINED:
         raise UserError(
             f"{KEY}.corpora: {name} is of kind {entry.kind}, which is not trained further; give it "
-            f"an entry of its own, `{name}: []`"
+            f"a separate entry, `{name}: []`"
         )
     distributed.accelerator()  # before loading models: it sets the device of this process
     chosen = _choices(params, name)
@@ -235,7 +235,7 @@ def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str
     """Return the texts of a corpus in a period by id, in random order.
 
     The order is by hash: articles are grouped by outlet, since leaning is a property of outlets;
-    posts are single. A world uses its own texts, since real texts would erase the planted bias;
+    posts are single. A world uses artificial texts, since real ones would erase the planted bias;
     they are in every period. Other texts without a date are in the period `all` only. A missing
     corpus is a UserError.
     """
@@ -259,7 +259,7 @@ def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str
 def drawn(texts: dict[str, str], share: float, start: float, most: int | None = None) -> list[str]:
     """Return a contiguous part of the texts, in cyclic order.
 
-    Trainings with evenly spaced starts share no text if there are enough. A smaller share is a
+    Training runs with evenly spaced starts share no text if texts suffice. A smaller share is a
     subset of a larger one.
 
     ``start``: start of the part, as a share of all texts.
