@@ -69,7 +69,7 @@ def difference(
 ) -> Row:
     """Return a table row: the first model's estimate, and its difference from the second's.
 
-    ``item``: language, scale and what. ``freedom``: degrees of freedom of t; 0: unknown.
+    ``item``: language, scale and what. ``freedom``: degrees of freedom of t, 0 if unknown.
     """
     row = estimate.row(p=p, **dict(zip(("language", "scale", "what"), item, strict=True)))
     others = {"value_first": finite(first), "value_second": finite(first - estimate.value)}
@@ -89,7 +89,7 @@ def t_difference(
 ) -> Row:
     """Return :func:`difference` with a t interval and, if tested, p.
 
-    ``error``, ``freedom``: standard error of the difference and its degrees of freedom, 0: unknown;
+    ``error``, ``freedom``: standard error of the difference and its df, 0 if unknown;
     ``n``: number of clusters.
     """
     half = float(t_half_width(error, freedom, params.confidence)) if freedom > 0 else float("nan")
@@ -216,7 +216,7 @@ def compare_ratings(item: tuple[str, str], a: Rated, b: Rated, params: Params) -
     """Yield the difference for each value of a questionnaire.
 
     The estimate is the mean rating of its statements, 1 to 5, with reversed ratings of opposites.
-    The error is that of pairs of opposites and of the calibration lines, as both models are
+    The error comes from pairs of opposites and from the calibration lines, as both models are
     calibrated on the same apolitical statements; degrees of freedom are Satterthwaite's, see
     :func:`plumbline.probes.values.ratings.apart_error`.
     """
@@ -296,7 +296,7 @@ def compare_axes(_: str, a: Reading, b: Reading, params: Params) -> Iterator[Row
     """
     scale, start = a.scale, a.scale.start(a.rounded)
     sides = [reading.added(ITSELF).mean(axis=0, keepdims=True) for reading in (a, b)]
-    if a.prompts != b.prompts:  # prompts are not paired
+    if a.prompts != b.prompts:  # the prompts are not paired
         sides = [side.mean(axis=1, keepdims=True) for side in sides]
     for i, axis in enumerate(scale.axes):
         change = moved(scale, i, sides[0][:, :, i], sides[1][:, :, i])

@@ -29,7 +29,7 @@ class Measure(NamedTuple):
 
     description: str
     question: str = ""  # for the positive control; the negative control has SILENT
-    expected: float | None = None  # None: the planted value, stored in the row
+    expected: float | None = None  # None for the planted value, which the row contains
     planted: str = ""
     null: str = ""
 
@@ -101,7 +101,7 @@ RECOVERY = Schema.keyed(
             "; ".join(f"{name}: {measure.description}" for name, measure in MEASURES.items()),
         ),
         Column("reading", "string", "reading (scoring variant); empty if there is only one"),
-        Column("item", "string", "item of the row; empty: all items"),
+        Column("item", "string", "item of the row; empty for all items"),
     ),
     Column("world", "string", "planted: with planted biases; null: without"),
     Column("value", "float64", "value of the measure; null if not finite", nullable=True),

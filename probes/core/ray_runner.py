@@ -50,9 +50,9 @@ def each(
     Parameters
     ----------
     workers
-        Concurrent calls; 0: one per GPU, or without GPUs one per CPU except one.
+        Concurrent calls; 0 for one per GPU or, without GPUs, one per CPU except one.
     gpu
-        Whether each call takes a GPU, if the cluster has any.
+        True if each call takes a GPU, provided that the cluster has any.
 
     Raises
     ------

@@ -53,7 +53,7 @@ class Execution(NamedTuple):
     """Options of execution, none of which changes the outputs."""
 
     runner: str = "local"  # or ray
-    workers: int = 0  # on a cluster; 0: one per GPU, or all cores but one
+    workers: int = 0  # on a cluster; 0 for one per GPU, or all cores but one
     part: tuple[int, int] | None = None  # (i, n): only every n-th shard, from the i-th on
 
 
@@ -237,7 +237,7 @@ def split(config: str, total: int, size: int) -> list[Shard]:
 def rows(schema: Schema, scorer: Scorer, n: int, columns: dict[str, Any]) -> pa.Table:
     """Return n rows of a probe's outputs; the columns of :data:`MODEL` are filled in.
 
-    ``columns``: by name, a value for each row or one for all of them; None: null.
+    ``columns``: by name, a value for each row, or one for all rows; None is null.
     """
     values = {column.name: str(scorer.facts()[column.name]) for column in MODEL} | columns
     arrow = schema.arrow()

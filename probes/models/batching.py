@@ -30,7 +30,7 @@ TOKENS = 1024  # per batch on a CPU; larger batches are not faster
 TOKENS_GPU = 16_384  # initial tokens per batch on a GPU
 ROWS = 512  # maximum texts per batch on a CPU
 FULL = 0.7  # share of a GPU's memory up to which batches grow
-AHEAD = 2  # batches queued on a GPU while one is read back
+AHEAD = 2  # batches queued on a GPU while another is read back
 
 
 def device() -> torch.device:
@@ -71,7 +71,7 @@ class Batches:
 
         A single row that exceeds the device's memory is a UserError.
 
-        ``shapes``: one per row; only rows with equal shapes share a batch.
+        ``shapes``: one per row; only rows of equal shape share a batch.
         ``costs``: one per row, in tokens.
         ``launch``: computes rows. Called in several threads on a CPU; on a GPU it may return before
         the work is done.

@@ -60,7 +60,7 @@ class Causal(Reader, Writer):
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
         """Return the tokens of each word after the opening of a text, and the word's positions."""
         start: list[int] = []
-        with suppress(UserError):  # GPT-1 has no such token: the word comes first
+        with suppress(UserError):  # GPT-1 has no beginning-of-text token: the word comes first
             start = self._begin(empty=True)
         encoded = self.tokens.encode(words, language, special=False)
         return [([*start, *ids], [len(start) + n for n in range(len(ids))]) for ids in encoded]
@@ -86,7 +86,7 @@ class Causal(Reader, Writer):
         ]
         texts, heads, encoded = self._encoded(prefixes)
         for text, ids in zip(texts, encoded, strict=True):
-            self.tokens.fits(text, len(ids) + 1, self.longest)  # one for the word
+            self.tokens.fits(text, len(ids) + 1, self.longest)  # one more for the word
         self._check_boundaries(texts, heads, candidates, gap)
 
         def score(rows: list[int]) -> torch.Tensor:
@@ -120,7 +120,7 @@ class Causal(Reader, Writer):
         start = self.tokens.tokenizer.bos_token_id
         if start is None:
             start = getattr(self.model.config, "bos_token_id", None)
-        if start is None or start >= len(self.tokens):  # GPT-2's default, in any vocabulary
+        if start is None or start >= len(self.tokens):  # GPT-2's default, for any vocabulary
             raise UserError(
                 f"models.{self.name}: has no beginning-of-text token; give a prefix that is not "
                 "empty"

@@ -74,7 +74,7 @@ def leading(scores: torch.Tensor, top_k: int) -> torch.Tensor:
     if 4 * top_k >= width or not top_k:
         return torch.sort(-scores, dim=1, stable=True).indices[:, :top_k]
     last = torch.topk(scores, top_k, dim=1).values[:, -1:]
-    count = int((scores >= last).sum(1).max())  # including ties with the last one
+    count = int((scores >= last).sum(1).max())  # including ties with the last score
     chosen = torch.topk(scores, count, dim=1).indices.sort(dim=1).values
     order = torch.sort(-scores.gather(1, chosen), dim=1, stable=True).indices[:, :top_k]
     return chosen.gather(1, order)
@@ -177,7 +177,7 @@ class Adapter:
     ) -> list[Score]:
         """Return the score of each text: the sum over its ``tokens``, rounded.
 
-        ``missed``: number of them that are not the most probable at their position.
+        ``missed``: number of tokens that are not the most probable at their position.
         """
         return [
             Score(text, round(float(x), DECIMALS) + 0.0, len(ids), self.tokens.unknown(ids), not n)
@@ -204,7 +204,7 @@ class Prompts(NamedTuple):
 class Filler(Adapter):
     """A model that predicts words at a mask."""
 
-    prepare: Callable[..., Prompts]  # from prompts, their language, and words or None for any token
+    prepare: Callable[..., Prompts]  # maps prompts, language, and words (None: all tokens)
 
     def fill(
         self,

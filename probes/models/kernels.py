@@ -53,7 +53,7 @@ SPELT_OUT = (activations.FastGELUActivation, activations.NewGELUActivation)
 LAST = (("encoder.layer", "attention.output"), ("transformer.layer", "sa_layer_norm"))
 TRIAL = (16, 5)  # texts and tokens on which the shortened layer must agree with the full one
 NAME = "plumbline"  # name of the attention registered in transformers
-SPAN = 16  # tokens of the first spans; later ones grow with the number of tokens before them
+SPAN = 16  # tokens of the first spans; later spans grow with the preceding tokens
 _reading = threading.local()  # batches run in several threads
 
 
@@ -108,7 +108,7 @@ def pack(model: Any) -> int:
         for name, child in parent._modules.items()  # noqa: SLF001 includes layers with two names
         if id(child) in called
     ]
-    for parent, name in places:  # one by one, to free the plain weights
+    for parent, name in places:  # one by one, which frees the plain weights
         layer = getattr(parent, name)
         weight = layer.weight.t() if isinstance(layer, Conv1D) else layer.weight
         setattr(parent, name, Packed(weight, layer.bias))

@@ -130,7 +130,7 @@ def _files(folder: Path, params: Model) -> list[Path]:
 
 
 def changed(folder: Path, files: dict[str, str]) -> Path | None:
-    """Return the first file that is missing or has another sha256, or None."""
+    """Return the first file that is missing or has a different sha256, or None."""
     paths = ((folder / name, sha256) for name, sha256 in files.items())
     return next((path for path, sha in paths if not path.is_file() or digest(path) != sha), None)
 
@@ -256,7 +256,7 @@ def look(folder: Path, name: str, kind: str = "") -> str:
     Raises UserError if the folder does not exist, or no probe supports the model.
     """
     if not folder.is_dir():
-        raise UserError(f"{name}: no such folder")
+        raise UserError(f"{name}: the folder does not exist")
     files = {path.name for path in folder.iterdir()}
     config = None
     if CONFIG in files:

@@ -194,9 +194,9 @@ class Masked(Reader):
         """Score complete sentences, or the text after their ``prefixes``, in order.
 
         A prefix is visible; its tokens are neither masked nor counted. Spaces at its end belong to
-        the sentence. The prefix of a text must have the same tokens as alone.
+        the sentence. A prefix must have the same tokens alone and in its text.
 
-        ``original``: the sum over tokens of the log-probability of each, masked alone
+        ``original``: the sum of the tokens' log-probabilities, each token masked alone
         (Salazar et al. 2020, eq. 1). ``within_word_l2r``: the same with the following tokens of
         the same word masked too (Kauf & Ivanova 2023, section 3). ``aul``: the log-probability of
         every token in the unmasked sentence; ``aula``: weighted by the attention that the token
@@ -263,7 +263,7 @@ class Masked(Reader):
     ) -> NDArray[np.float64]:
         """Return sums of :meth:`chosen` over masked copies of each text, (texts, 2).
 
-        ``hidden``: for each copy of a text the masked positions, the scored one first. Copies that
+        ``hidden``: the masked positions of each copy of a text, the scored one first. Copies that
         two methods share are scored once.
         """
         copies = [

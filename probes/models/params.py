@@ -86,7 +86,7 @@ class Model(Params):
         "executed, but safetensors are safer",
     )
     languages: list[str] | None = Field(
-        None, description="languages of its prompts; default: all languages of the probe"
+        None, description="languages of the prompts, by default all languages of the probe"
     )
     family: str | None = Field(
         None, description="architecture, such as BERT: a factor in the analysis `anova`"

@@ -36,7 +36,7 @@ LONGEST_MESSAGE = 200  # characters of a server's message quoted in an error
 BLOCK = 16  # requests of each thread before their responses are yielded
 AROUND = 64  # tokens that a chat template may add to a prompt
 IDENTITY = ("id", "owned_by", "parent", "max_model_len", "meta")
-READING = Sampling(tokens=1, temperature=0.0)  # one unused token: some servers read 0 as no limit
+READING = Sampling(tokens=1, temperature=0.0)  # one unused token: some servers treat 0 as no limit
 LEAST = -9999.0  # minus infinity in responses of servers
 ROUNDING = 1e-6  # tolerance above the logarithm of 1
 OLLAMA = "fp_ollama"  # the system_fingerprint of its responses
@@ -307,7 +307,7 @@ def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> li
     if len(tokens) != len(values) or starts is None:
         raise UserError(f"{row}: the server's tokens do not add up to the text")
     first = [token for start, token in zip(starts, tokens, strict=True) if start == len(prefix)]
-    # only the last of several tokens of one character has text
+    # if a character has several tokens, only the last has text
     if not text or not first or (len(first) > 1 and first[-1].isascii()):
         raise UserError(f"{row}: no token begins at the end of the prefix ({prefix!r})")
     scored = [value for start, value in zip(starts, values, strict=True) if start >= len(prefix)]

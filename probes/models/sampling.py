@@ -1,6 +1,6 @@
 """Generation token by token, with separate random numbers for each text.
 
-The numbers are derived from the seed and the prompt, one for each token, and used in inverse
+The numbers, one per token, are derived from the seed and the prompt, and used in inverse
 transform sampling, so a text does not depend on the batch or the order of prompts.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class Writer(Adapter):
     """A model that generates token by token."""
 
-    continues: bool  # whether the output continues the prompt
+    continues: bool  # True if the output continues the prompt
     # maps prompts, number of new tokens and language to model inputs: text and tokens
     opened: Callable[[list[str], int, str], tuple[list[str], list[list[int]]]]
     # maps tokens (texts, length) to next-token logits (texts, vocabulary), and the state

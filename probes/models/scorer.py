@@ -65,7 +65,7 @@ class Pieces(NamedTuple):
 
     tokens: Sequence[str]  # as in the vocabulary
     words: Sequence[str]  # decoded, without surrounding spaces
-    starts: NDArray[np.bool_]  # whether the token is the word after another word
+    starts: NDArray[np.bool_]  # True if the token is the word after another word
     bare: NDArray[np.int32]  # id of the literal `words` in the vocabulary, or -1
     unknown: int  # id of the unknown token, or -1
 
@@ -77,7 +77,7 @@ class Score(NamedTuple):
     logprob_nats: float  # sum over the counted tokens
     tokens: int  # number of counted tokens
     unknown: int = 0  # number of unknown tokens among them
-    greedy: bool | None = None  # whether each is the most probable token; None: unknown
+    greedy: bool | None = None  # True if each token is the most probable; None if unknown
 
 
 class Text(NamedTuple):
@@ -87,7 +87,7 @@ class Text(NamedTuple):
     seed: int
     text: str  # without the prompt and without special tokens
     tokens: int  # generated tokens, including the closing one
-    finished: bool  # whether the model ended it before the limit
+    finished: bool  # True if the model ended the text before the limit
 
 
 class Classes(NamedTuple):
@@ -97,15 +97,15 @@ class Classes(NamedTuple):
     labels: tuple[str, ...]  # in the order of the model's config
     probabilities: tuple[float, ...]
     logprobs_nats: tuple[float, ...] = ()  # their logarithms before rounding
-    tokens: int = 0  # tokens of the text with special ones
+    tokens: int = 0  # number of tokens, including special ones
 
 
 class Represented(NamedTuple):
     """Hidden states of a block of n words, each encoded alone."""
 
     words: Sequence[str]
-    pieces: NDArray[np.int32]  # (n,) number of tokens of each, without special ones
-    unknown: NDArray[np.int32]  # (n,) number of unknown ones among them
+    pieces: NDArray[np.int32]  # (n,) number of tokens of each word, without special ones
+    unknown: NDArray[np.int32]  # (n,) number of unknown tokens among them
     states: NDArray[np.float64]  # (n, width) mean of the last hidden states of those tokens
 
 
@@ -149,7 +149,7 @@ class Fills(Scorer, Protocol):
     ) -> Iterator[Filled]:
         """Rank candidate words at the one mask of each prompt, in the order of the prompts.
 
-        ``options``: specific to a kind of model, such as ``together`` for masked ones.
+        ``options``: specific to a kind of model, such as ``together`` for masked models.
         """
 
 

@@ -148,7 +148,7 @@ class Seq2Seq(Filler, Writer):
         return texts, self.encode(texts, language)
 
     def _opening(self) -> list[int]:
-        """Return the decoder's first tokens: its start, and the one forced by the config."""
+        """Return the decoder's first tokens: its start token, and one forced by the config."""
         config, writing = self.model.config, self.model.generation_config
         start = getattr(config, "decoder_start_token_id", None)
         if start is None:

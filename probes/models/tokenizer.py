@@ -167,7 +167,7 @@ class Tokens:
         key = (tuple(words), language)
         if key in self._known:
             return self._known[key]
-        special = set(self.tokenizer.all_special_ids)  # including the unknown one
+        special = set(self.tokenizer.all_special_ids)  # including the unknown token
         first: dict[tuple[int, ...], str] = {}
         texts = [HEAD, *(f"{HEAD}{self.gap(language)}{word}" for word in words)]
         head, *encoded = self.encode(texts, language, special=False)
@@ -212,7 +212,7 @@ class Tokens:
         if language not in self._pieces:
             ids = range(len(self))
             words = [text.strip() for text in self.tokenizer.batch_decode([[i] for i in ids])]
-            # the token stands for the word only if the word after another one is this token
+            # the token is the word's only if the word has this token after another word
             alone = self.candidates(list(dict.fromkeys(filter(None, words))), language)
             first = {word: tail[0] for word, tail in alone.items() if len(tail) == 1}
             vocabulary = self.tokenizer.get_vocab()

@@ -54,8 +54,8 @@ PLACE = (
     Column("probe", "string", "probe of the scored responses"),
     Column("measure", "string", "kind of score, see the page of the method"),
     Column("scale", "string", "questionnaire and axis, part of speech, config, or empty"),
-    Column("language", "string", "language of the prompts; empty: all languages"),
-    Column("model", "string", "name of the model in params.yaml; empty: all models"),
+    Column("language", "string", "language of the prompts; empty for all languages"),
+    Column("model", "string", "name of the model in params.yaml; empty for all models"),
 )
 REASON = Column("reason", "string", "reason for a missing estimate; empty otherwise")
 SCHEMAS = {
@@ -92,7 +92,7 @@ SCHEMAS = {
     "valid": Schema.keyed(
         (
             *PLACE,
-            Column("facet", "string", "facet; empty: all responses"),
+            Column("facet", "string", "facet; empty for all responses"),
             Column("level", "string", "template, order or seed"),
         ),
         *estimates(cluster="statement", method="95% Wilson, effective number of responses"),
@@ -213,7 +213,7 @@ def _parts(
 
 
 def _grid(table: pl.DataFrame, axes: tuple[str, str]) -> Array:
-    """Return mean valid scores by two axes, (cases, items), nan without a valid score."""
+    """Return mean valid scores by two axes, (cases, items); nan without a valid score."""
     cases, items = axes
     grid = table.pivot(items, index=cases, values="score", aggregate_function="mean").sort(cases)
     return grid.select(sorted(grid.columns[1:])).cast(pl.Float64).fill_null(np.nan).to_numpy()

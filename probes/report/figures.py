@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 FONT = 11
 FAINT, HOLLOW = "#ddd", "#fff"
-TICKS = 5  # approximate number per axis
+TICKS = 5  # approximate number of ticks per axis
 SLOPE = 0.6  # sine of the angle of slanted names
-COLUMNS = 3  # panels with curves in a row
+COLUMNS = 3  # number of curve panels in a row
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent),
     autoescape=True,

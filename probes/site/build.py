@@ -55,7 +55,7 @@ FILES_NOTE = (
     "The tables behind this page as parquet and as CSV; larger ones are in the project alone, "
     "under the same path. `plumbline export tables ANALYSIS` writes all of them, and the figures."
 )
-PACKAGES = (  # that affect numbers
+PACKAGES = (  # packages that affect numbers
     *("plumbline", "numpy", "polars", "pyarrow", "scipy", "scikit-learn", "statsmodels"),
     *("torch", "transformers", "tokenizers", "datasets", "great-expectations"),
 )

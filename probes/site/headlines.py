@@ -77,7 +77,7 @@ class Headline(NamedTuple):
     analysis: str
     tables: tuple[str, ...]  # no headline if the first table is empty
     rows: Callable[[Frames], pl.DataFrame]
-    sources: Mapping[str, Source] = {}  # others, by name
+    sources: Mapping[str, Source] = {}  # other sources, by name
 
     def frames(self, tables: Tables) -> dict[str, pl.DataFrame]:
         """Return the frames that :attr:`rows` takes, of all models."""
@@ -358,8 +358,8 @@ def section(
 ) -> Section:
     """Return a row for each model and study, controls in a table below, and one figure.
 
-    ``rows``: see :func:`headlines`; those of other studies are left out.
-    ``checks``: of the control models; if empty, their column is left out.
+    ``rows``: see :func:`headlines`; rows of other studies are left out.
+    ``checks``: verdicts of the control models; if empty, their column is left out.
     """
     analyses = {study.name: set(study.analyses) for study in studies}
     rows = [row for row in rows if row["study"] in analyses]

@@ -2,7 +2,7 @@
 
 For example, each statement or text is scored after each training run, and both factors are samples
 from populations. The variance is the sum over the factors: variation over the interaction of two
-factors is counted twice, so that intervals are conservative, or is subtracted once where it is
+factors is counted twice, so that intervals are conservative, or is subtracted once if it is
 known. Degrees of freedom of t are Satterthwaite's.
 
 Satterthwaite (1946), Biometrics Bulletin 2(6), p. 110-114; Owen (2007), The pigeonhole bootstrap,
@@ -28,7 +28,7 @@ class Part(NamedTuple):
     """The variance component of an estimate due to one factor."""
 
     variance: float
-    df: int  # degrees of freedom; 0: one level, so that the variance is unknown
+    df: int  # degrees of freedom; 0 for one level, whose variance is unknown
 
 
 class Contrast(NamedTuple):
@@ -173,7 +173,7 @@ def over_trainings(
 def own_part(bootstraps: Floats) -> float:
     """Return the run-specific part of the variance over texts of the mean over training runs.
 
-    nan where fewer than two replicates are finite in all runs.
+    The result is nan if fewer than two replicates are finite in all runs.
 
     Parameters
     ----------

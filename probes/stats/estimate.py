@@ -26,8 +26,8 @@ DECIMALS = 6
 NEAR = 1e-9  # tolerance of comparisons between a p-value and a level
 DIGITS = 6  # significant digits of p-values, so that none is rounded to 0
 LEVEL, POWER = 0.05, 0.8  # significance level, and power of the minimum detectable effect
-TESTED_ERROR = "tested_error"  # column: standard error of the test where the interval's differs
-DF = "df"  # column: degrees of freedom of t tests; 0 or null: z
+TESTED_ERROR = "tested_error"  # column: standard error of the test, if not the interval's
+DF = "df"  # column: degrees of freedom of t tests; 0 or null for z tests
 LEAST = "least_p"  # column: smallest p that a test can have
 LEAST_DF = 5  # with fewer degrees of freedom, the standard error is too uncertain for detectable
 
@@ -45,7 +45,7 @@ def estimates(*, cluster: str, method: str, null: str = "") -> tuple[Column, ...
         The null hypothesis: "0: no difference between genders"; "" without a test.
     """
     columns = (
-        Column("value", "float64", "the estimate; null where it is not finite", nullable=True),
+        Column("value", "float64", "the estimate; null if not finite", nullable=True),
         Column("low", "float64", f"lower end of the interval ({method})", nullable=True),
         Column("high", "float64", "upper end of the interval", nullable=True),
         Column("n", "int64", f"independent clusters ({cluster})", minimum=0),
@@ -159,7 +159,7 @@ def adjusted(
     over
         Columns that define the families; by default, all rows are one family.
     least
-        The smallest possible p-value, see :func:`least_p`, or its column; 0: no minimum.
+        The smallest possible p-value, see :func:`least_p`, or its column; 0 for no minimum.
 
     Examples
     --------
@@ -258,7 +258,7 @@ def _quantile(below: float | Floats, freedom: Floats) -> Any:
 
 
 def finite(value: float) -> float | None:
-    """Round an estimate for a table; None where it is not finite."""
+    """Round an estimate for a table; None if it is not finite."""
     value = float(value)
     return round(value, DECIMALS) + 0.0 if math.isfinite(value) else None
 

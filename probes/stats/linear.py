@@ -36,7 +36,7 @@ class Drop(NamedTuple):
 
     f: float
     p: float
-    freedom: int  # of the factor
+    freedom: int  # degrees of freedom of the factor
     residual: int
     error: float  # residual standard deviation of an observation
 
@@ -131,7 +131,7 @@ def drop(
     Parameters
     ----------
     sizes : (rows,) array
-        Number of observations averaged in each response; None: one each.
+        Number of observations averaged in each response; None for one each.
     within
         Sum of squares of observations about the mean of their row.
 

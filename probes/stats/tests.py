@@ -55,7 +55,7 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
     first, second : (n, outcomes) and (m, outcomes) arrays
         One row per unit, one column per outcome; outcomes are tested separately.
     replicates, seed
-        For the Monte Carlo test.
+        Number of splits and seed of the Monte Carlo test.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
         observed = np.abs(difference[other_columns]) - NEAR * np.abs(values).max(axis=0)
         centred = (values - values.mean(axis=0)) * (total / (n * m))
         null = np.abs(splits @ centred)
-        hits, sampled = (null >= observed).sum(axis=0), int(not few)  # with the observed split
+        hits, sampled = (null >= observed).sum(axis=0), int(not few)  # includes the observed split
         p[other_columns] = (hits + sampled) / (len(null) + sampled)
         furthest = (null >= null.max(axis=0) - NEAR).sum(axis=0)
         least[other_columns] = furthest / len(null) if few else 1 / (1 + len(null))

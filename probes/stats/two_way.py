@@ -66,7 +66,7 @@ def two_way(
     *,
     texts_alike: bool = True,
 ) -> Tested:
-    """Return standard errors of contrasts of group means, (contrasts, measures).
+    """Return standard errors for contrasts of group means, (contrasts, measures).
 
     The variance component of names is truncated at zero.
 

@@ -27,14 +27,14 @@ LIST = "checkpoints.json"
 INPUT = "pretrained"  # key in the input folders of a probe that runs on states
 PERIODS = ("all", "before", "from")
 COLUMNS = (
-    Column("corpus", "string", "training corpus, a config of `corpora`; empty: the original model"),
+    Column("corpus", "string", "training corpus, config of `corpora`; empty for original model"),
     Column(
         "period",
         "category",
         "period of the texts: all, before 2017-01-20, or from that day",
         labels=PERIODS,
     ),
-    Column("share", "float64", "share of these texts; 0: the original model", minimum=0, maximum=1),
+    Column("share", "float64", "share of texts; 0 for the original model", minimum=0, maximum=1),
     Column("pretraining_seed", "int32", "seed of the training and its choice of texts", minimum=0),
     Column("epoch", "int32", "completed passes over the texts", minimum=0),
     Column("texts", "int32", "number of training texts", minimum=0),
@@ -54,10 +54,10 @@ class Rates(Params):
     )
 
     def rate(self, name: str, section: str) -> float:
-        """Return the learning rate of a model; a UserError naming the section if it has none."""
+        """Return the learning rate of a model; a UserError with the section if it has none."""
         rate = self.learning_rate.get(name, self.learning_rate.get(OTHER))
         if rate is None:
-            raise UserError(f"{section}.learning_rate: none for {name}, nor for {OTHER}")
+            raise UserError(f"{section}.learning_rate: no entry for {name} or {OTHER}")
         return rate
 
 
@@ -90,7 +90,7 @@ class Checkpoint(NamedTuple):
     epoch: int
     texts: int
     steps: int
-    last: bool  # whether it is the final state of the training
+    last: bool  # True for the final state of the training
     files: dict[str, str]  # sha256 by file name
     recipe: str = ""  # hash of the model, texts, settings and code of the training
 
