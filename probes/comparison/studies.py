@@ -56,7 +56,7 @@ PREFERRED = ("continuous", "likeliest", "corrected")  # readings of stances, by 
 
 
 class Params(Section):
-    """Settings of the comparison of models."""
+    """Settings for comparing models."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the table")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
@@ -139,7 +139,7 @@ def compare_words(item: tuple[str, str], a: Named, b: Named, params: Params) -> 
 
 
 def _lists(named: Named, rows: pl.Series, words: list[str]) -> Array:
-    """Return the indicators of words in the list of each name, (names, words)."""
+    """Return indicators of the words in each name's list, (names, words)."""
     column = {word: i for i, word in enumerate(named.words["word"])}
     columns = np.array([column.get(word, -1) for word in words])
     lists = np.zeros((len(rows), len(words)))
@@ -149,7 +149,7 @@ def _lists(named: Named, rows: pl.Series, words: list[str]) -> Array:
 
 
 def read_attributes(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, str], pl.DataFrame]:
-    """Return number and recall above chance of groups' attributes, by language and dataset."""
+    """Return groups' attribute counts and recall above chance, by language and dataset."""
     k = min(section("analysis.recall", recall.Params).tested)
     folder, tables = inputs.outputs("completions", model), {}
     for language in typicality.languages(folder):
@@ -168,7 +168,7 @@ def read_attributes(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, st
 def compare_attributes(
     item: tuple[str, str], a: pl.DataFrame, b: pl.DataFrame, params: Params
 ) -> Iterator[Row]:
-    """Yield the difference for each category of a dataset of attributes.
+    """Yield the difference for each category in an attribute dataset.
 
     The estimate is the recall of the groups' attributes minus that in lists of other groups,
     weighted by each group's number of attributes; t over groups.
@@ -187,7 +187,7 @@ def compare_attributes(
 
 
 class Rated(NamedTuple):
-    """A model's ratings of the statements of a questionnaire."""
+    """A model's ratings of the statements in a questionnaire."""
 
     items: Block
     side: Array  # ratings (statements, draws)

@@ -94,7 +94,7 @@ class Comparison:
         self.share("coverage", table.drop_nulls("low").select(within).to_series(), cluster, **key)
 
     def signs(self, true: Floats, measured: Floats, cluster: str, **key: Any) -> None:
-        """Add the share of estimates with the planted sign, both (n,) arrays."""
+        """Add the share of estimates with the planted sign, given arrays (n,)."""
         self.share("sign_agreement", np.sign(true) == np.sign(measured), cluster, **key)
 
     def order(self, true: Floats, measured: Floats, cluster: str, **key: Any) -> None:
@@ -106,7 +106,7 @@ class Comparison:
     def mean(
         self, measure: str, values: Floats, groups: Sequence[str], cluster: str, **key: Any
     ) -> None:
-        """Add the mean of a (groups,) array, ignoring nan, with its bootstrap interval."""
+        """Add the mean of values (groups,), ignoring nan, with its bootstrap interval."""
         defined = ~np.isnan(values)
         names = [group for group, keep in zip(groups, defined, strict=True) if keep]
         if not names:

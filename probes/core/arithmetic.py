@@ -1,4 +1,4 @@
-"""Bitwise reproducible arithmetic across processors."""
+"""Arithmetic that is bitwise reproducible across processors."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def assigned_models(name: str) -> tuple[str, ...]:
 
 
 def stage_of(name: str, model: str = "") -> str:
-    """Return the stage of dvc.yaml that makes the outputs or tables of a model, or of all models.
+    """Return the stage in dvc.yaml that makes the outputs or tables of one model, or of all.
 
     All worlds share one stage, and all groups of models another.
     """

@@ -48,7 +48,7 @@ class Inputs(NamedTuple):
 
 
 def analyse(name: str, model: str = "") -> Path:
-    """Run an analysis, of one model or over all, and return the folder of its tables.
+    """Run an analysis of one model or of all, and return the folder of its tables.
 
     Without a model, an analysis of single models returns the tables over groups. A missing input
     or invalid params raise a UserError.
@@ -103,7 +103,7 @@ def _models(module: Any) -> tuple[str, ...]:
 
 
 def _folders(name: str, module: Any, inputs: Inputs) -> Iterator[tuple[Path, str, str]]:
-    """Yield the input folders of an analysis, each with the stage that made it and its model.
+    """Yield each input folder of an analysis, with the stage that made it and its model.
 
     Datasets are left out if outputs or tables, which name them, exist.
     """

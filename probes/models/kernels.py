@@ -43,7 +43,7 @@ CLOSE = {torch.float32: 1e-3, torch.bfloat16: 0.25}  # tolerance in the check of
 # GPT-2's layer has a transposed weight; Falcon's is a plain layer with another name
 LAYERS = ("Linear", "Conv1D", "FalconLinear")
 FAULTS = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)
-LANES = 64  # maximum numbers per torch instruction: two AVX-512 vectors of bfloat16
+LANES = 64  # maximum numbers per torch instruction: two AVX-512 vectors (bfloat16)
 # torch's elementwise activations; all activations of transformers are elementwise
 SINGLE = {nn.ELU, nn.GELU, nn.Hardswish, nn.Mish, nn.Sigmoid, nn.SiLU, nn.Softplus, nn.Tanh}
 # the approximate GELU in eight steps (GPT-2, ALBERT), a single operation in torch

@@ -105,7 +105,7 @@ class Writer(Adapter):
 
 
 def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """Choose a token (rows,) by log-probabilities (rows, vocabulary) and ``luck`` (rows,).
+    """Choose tokens, (rows,), by log-probabilities, (rows, vocabulary), and ``luck``, (rows,).
 
     The numbers of ``luck`` are uniform in [0, 1).
     """
@@ -126,6 +126,6 @@ def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.
 
 
 def _luck(prompt: str, seed: int, tokens: int) -> np.ndarray:
-    """Return the uniform numbers (tokens,) of one prompt."""
+    """Return the uniform numbers for one prompt, (tokens,)."""
     digest = hashlib.sha256(prompt.encode()).digest()[:8]
     return np.random.default_rng([seed, int.from_bytes(digest, "little")]).random(tokens)

@@ -96,7 +96,7 @@ class Seq2Seq(Filler, Writer):
     ) -> NDArray[np.float64]:
         """Return sums of :meth:`chosen` over tokens, (rows, 2).
 
-        Each row has the index of its input, the preceding tokens, and the scored tokens.
+        A row consists of the index of its input, the preceding tokens, and the scored tokens.
         """
 
         def launch(chosen: list[int]) -> torch.Tensor:

@@ -112,7 +112,7 @@ class Tokens:
             self.tokenizer.src_lang = self.code(language)
 
     def require_language(self, language: str) -> None:
-        """Raise a UserError without a language, since the previous one would be used silently."""
+        """Raise a UserError without a language: the previous one would be used silently."""
         if not language and hasattr(self.tokenizer, "src_lang"):
             raise UserError(f"models.{self.name}: needs the language of its texts")
 

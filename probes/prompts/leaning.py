@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 STATEMENT, OPTIONS, DENIED = "{statement}", "{options}", "{text}"
 Form = Literal["plain", "negated", "paraphrase", "prior"]
 FORMS: tuple[Form, ...] = ("plain", "negated", "paraphrase", "prior")
-FIELDS = ("questionnaire", "id", "variant", "text")  # columns of a file of paraphrases
+FIELDS = ("questionnaire", "id", "variant", "text")  # columns of a paraphrase file
 ANSWERS = 4
 Stated = Annotated[str, gaps(STATEMENT)]
 Seeds = Annotated[

@@ -77,7 +77,7 @@ class Question(NamedTuple):
 
 
 def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
-    """Return every statement of a language in every frame, gender and form.
+    """Return every statement in a language, in every frame, gender and form.
 
     A language without a statement in the dataset ``statements`` is a ``UserError``.
     """

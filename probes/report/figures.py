@@ -62,7 +62,7 @@ class Curve(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Points (x, y) with one mark, with whiskers (low, high) along both axes."""
+    """Points (x, y) with one mark and whiskers (low, high) along both axes."""
 
     label: str
     positions: Sequence[Ends]

@@ -45,7 +45,7 @@ MARKS = (
 
 
 class Drawing(NamedTuple):
-    """A figure that a study draws of one of its tables, for each value of some columns."""
+    """A figure that a study draws from one of its tables, for each value of some columns."""
 
     facets: Sequence[str]
     draw: Callable[[pl.DataFrame, str, Tables], str]  # rows of a facet, its title
@@ -54,7 +54,7 @@ class Drawing(NamedTuple):
 def section(
     study: Study, analysis: str, tables: Tables, drawings: Mapping[str, Drawing] | None = None
 ) -> Section:
-    """Return the results of an analysis of a study, one group per non-empty table."""
+    """Return the results of a study's analysis, one group per non-empty table."""
     schemas: dict[str, Schema] = {}
     for folder in tables.folders(analysis):
         facts = folder / front_matter.FACTS

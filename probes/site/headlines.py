@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 TESTED = ("p", "p_bh", "detectable")
 COLUMNS = ("what", "value", "low", "high", "n", *TESTED, "unit", "null", "void")
-NAMES = 20  # per gender, below which a test has hardly any power
+NAMES = 20  # names per gender, below which tests have hardly any power
 CHOSEN = {"corrected": 0, "expected": 1, "named": 2}  # order of the readings of `leaning`
 VOID = "nothing could be read"
 UNREAD = 0.2  # largest share of responses without an option
-BOTH = 0.5  # share of pairs with agreement to both sides from which agreement is a habit
-RETAINED = 0.6  # share of sides retained with reversed options, at or below which position decides
+BOTH = 0.5  # minimum share of pairs with agreement to both sides for a habit of agreeing
+RETAINED = 0.6  # maximum share of sides retained with reversed options if position decides
 NATS = 1.0  # maximum above chance for a random head: frequent words have similar vectors
 SIDES = {"negated": 1.0, "opposites": 0.5}  # agreeing responses in a pair with inconsistent sides
 TITLE = "Results: models and studies"
@@ -116,7 +116,7 @@ def headline(
 
 
 def reasons(rows: pl.DataFrame) -> str:
-    """Return the reasons for void rows of a headline, each once; "" if none is void."""
+    """Return the distinct reasons for void rows of a headline; "" if none is void."""
     return "; ".join(rows.filter(pl.col("void") != "")["void"].unique(maintain_order=True))
 
 

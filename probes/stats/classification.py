@@ -196,7 +196,7 @@ def _kinds(predictions: list[Labels], true: Labels) -> tuple[list[Floats], Label
 
 
 def _measures(tables: Floats) -> tuple[Floats, Floats]:
-    """Return accuracy and macro-F1 of flat confusion matrices, (tables, classes^2)."""
+    """Return accuracy and macro-F1 from flat confusion matrices, (tables, classes^2)."""
     classes = round(tables.shape[1] ** 0.5)
     square = tables.reshape(-1, classes, classes)
     hits = np.diagonal(square, axis1=1, axis2=2)

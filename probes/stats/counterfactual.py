@@ -82,7 +82,7 @@ def moments(
 
     The other parameters are those of :func:`gather`.
     """
-    x, y = x - x.mean(), y - y.mean()  # against cancellation in sums of squares
+    x, y = x - x.mean(), y - y.mean()  # prevents cancellation in sums of squares
     cell = clusters * shape[1] + groups
     products = (None, x, y, x * x, y * y, x * y)
     sums = [np.bincount(cell, product, shape[0] * shape[1]) for product in products]
@@ -90,7 +90,7 @@ def moments(
 
 
 def pooled(sums: Floats) -> Floats:
-    """Return the correlation over all rows of a group, (groups,); nan where x or y is constant.
+    """Return the correlation over each group's rows, (groups,); nan if x or y is constant.
 
     Examples
     --------

@@ -244,7 +244,7 @@ def with_detectable_correlations(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _numbers(table: pl.DataFrame, name: str, otherwise: Any = np.nan) -> Floats:
-    """Return a column, with a default where it is null or missing."""
+    """Return a column, with a default if it is null or missing."""
     if name not in table.columns:
         return np.broadcast_to(np.float64(otherwise), (len(table),))
     column = table[name].cast(pl.Float64)

@@ -56,7 +56,7 @@ def weighted(
     Parameters
     ----------
     lists : (people, words) sparse array
-        1 where a person's list contains the word.
+        1 if a person's list contains the word.
     groups : (people,) array
         The group of each person, below ``size``.
     weights : (people, replicates) array

@@ -88,7 +88,7 @@ def wait() -> None:
 
 
 def exchange(net: Any, last: bool) -> AbstractContextManager[Any]:
-    """Return the context of a pass: gradients are exchanged only after the last of a step."""
+    """Return the context of a pass: gradients are exchanged only after a step's last pass."""
     together = accelerator()
     return nullcontext() if together is None or last else together.no_sync(net)
 

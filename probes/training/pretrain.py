@@ -329,7 +329,7 @@ def _write(
 
 
 def _lines(end: Checkpoint, losses: list[Loss]) -> list[tuple[object, ...]]:
-    """Return the losses of a training as one row per step."""
+    """Return the losses of a training run, one row per step."""
     run = (end.name, end.corpus, end.period, f"{end.share:g}", end.seed)
     epoch_steps = end.steps // end.epoch
     return [
