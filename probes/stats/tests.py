@@ -241,7 +241,7 @@ def permuted_sums_p(
 def _p_of_sum(seen: int, ones: Integers, sizes: Integers, totals: Integers) -> float:
     """Return the p-value of a sum of hypergeometric numbers over strata; nan if constant.
 
-    ``seen``: number of the ``ones`` in all strata among the ``sizes`` units of a group; arrays (strata,).
+    ``seen``: number of the ``ones`` among the ``sizes`` units of a group; arrays (strata,).
     """
     first, mass = 0, np.ones(1)
     for stratum in zip(totals.tolist(), ones.tolist(), sizes.tolist(), strict=True):
