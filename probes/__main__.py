@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     Arguments = argparse.Namespace
 
 STAGE = "(a stage of dvc.yaml)"
-TRAINS = ("after_training", "finetuned_classifiers")  # whose weights depend on the last bits
-IN_PARALLEL = {  # commands whose models run at once, a core each
+TRAINS = ("after_training", "finetuned_classifiers")  # their weights depend on the last bits
+IN_PARALLEL = {  # commands whose models run at once, one core each
     *("clusters", "finetuned_classifiers", "latent", "perplexity"),
     *("pretrain", "robustness", "stances", "subgroups"),
 }

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 FLAT = ("models", "assignments", "controls", "waves", "publish")  # without sections
 LOCAL = (".", "/", "data/")  # prefixes of an id that is a folder
-ABOVE = {  # list: the list that must contain all its models
+ABOVE = {  # key: a list; value: the list that must contain all its models
     "words": "associations",
     "representations": "words",
     "subgroups": "associations",
@@ -67,7 +67,7 @@ def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True)
     """Validate every section, and report unused keys.
 
     ``source``: the file with the models, for messages; by default params.yaml.
-    ``fetched``: whether the snapshots must exist.
+    ``fetched``: True if the snapshots must exist.
 
     Raises
     ------

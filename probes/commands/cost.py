@@ -22,7 +22,7 @@ BATCH = 100  # approximate number of prompts in one step of a trial
 
 
 class Plan(NamedTuple):
-    """Cost of one probe with one model; None where no trial is possible."""
+    """Cost of one probe with one model; None if no trial is possible."""
 
     probe: str
     model: str
@@ -55,7 +55,7 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
     task = Task(probe, name)
     amounts: dict[str, int] = task.module.amount(task.params, task.model, task.folders)
     prompts = sum(amounts.values())
-    # a short trial of a probe that trains first measures nothing
+    # a short trial of a probe that trains first is uninformative
     if hasattr(task.module, "TRAINS") or not pointer(name).is_file():
         return Plan(probe, name, prompts, None, None)
     worker: Any = Worker(probe, name)

@@ -90,7 +90,7 @@ def _completions(path: Path, score: Score, groups: pl.DataFrame) -> pl.DataFrame
     rows = _read(path).with_columns(rank=pl.int_range(1, pl.len() + 1).over("query"))
     if unknown := sorted(set(rows["query"]) - set(groups["query"])):
         raise UserError(
-            f"{path}: {len(unknown)} queries are about no group of the dataset stereotypes "
+            f"{path}: {len(unknown)} queries name no group in the dataset stereotypes "
             f"({unknown[0]!r}); build the config that has them (datasets.stereotypes)"
         )
     nats = pl.col("score").log() if score == "probability" else pl.col("score")
@@ -148,7 +148,7 @@ def _profiles(path: Path, name: str) -> pl.DataFrame:
     except (OSError, pl.exceptions.PolarsError) as error:
         raise UserError(f"{path}: not a CSV with the columns {', '.join(needed)}") from error
     if not rows["value"].is_between(0, 1).fill_null(value=False).all():
-        raise UserError(f"{path}: a profile is in percent, from 0 to 100")
+        raise UserError(f"{path}: percentages must be from 0 to 100")
     key = {"model": name, "language": LANGUAGE, "reading": "faithful", "level": "group"}
     rows = rows.with_columns(top_k=pl.lit(200), **{k: pl.lit(value) for k, value in key.items()})
     return sort_by_key(rows, emotions.EMOTIONS, "category", "group", "affect")

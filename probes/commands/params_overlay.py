@@ -25,7 +25,7 @@ from plumbline.probes.commands.check_params import LOCAL, absent_snapshots, at, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# levels of a field below its top key; 2 elsewhere
+# levels of a field below its top key, 2 for other keys
 DEPTHS = {"models": 0, "assignments": 1, "controls": 1, "waves": 1, "publish": 1}
 DAY = "DAY"  # in the path of a snapshot
 RAW = "data/raw/"
@@ -50,7 +50,7 @@ def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
 
     A field is changed in the file that contains it: params.yaml, or one next to the code using it.
 
-    ``mirror``: whether the sources will be read from a mirror, which requires no contact.
+    ``mirror``: True if sources are read from a mirror, which requires no contact.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
 def check_with(path: Path, day: str, *, fetched: bool = True, mirror: bool = False) -> None:
     """Check the params that result from an overlay.
 
-    ``fetched``: whether all snapshots must exist. For missing ones, the user's own files must
+    ``fetched``: True if all snapshots must exist. For missing ones, the user's own files must
     exist.
     ``mirror``: as in :func:`use`.
 

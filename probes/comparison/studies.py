@@ -51,19 +51,17 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 LEAST = 2  # minimum number of names per gender, or of groups per category
-METHODS = ("l2r", "sequence")  # methods of agreement in the corrected reading
+METHODS = ("l2r", "sequence")  # agreement's methods in the corrected reading (variant)
 PREFERRED = ("continuous", "likeliest", "corrected")  # readings of stances, by preference
 
 
 class Params(Section):
-    """Settings of the comparison of models."""
+    """Settings for comparing models."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the table")
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
-    min_count: int = Field(
-        20, ge=1, description="lists of both models together that must have a word"
-    )
-    n_bootstrap: int = Field(400, ge=20, description="replicates, of the calibration of agreement")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
+    min_count: int = Field(20, ge=1, description="minimum lists with a word, over both models")
+    n_bootstrap: int = Field(400, ge=20, description="replicates in the calibration of agreement")
 
 
 def difference(
@@ -71,7 +69,7 @@ def difference(
 ) -> Row:
     """Return a table row: the first model's estimate, and its difference from the second's.
 
-    ``item``: language, scale and what. ``freedom``: degrees of freedom of t; 0: unknown.
+    ``item``: language, scale and what. ``freedom``: degrees of freedom of t, 0 if unknown.
     """
     row = estimate.row(p=p, **dict(zip(("language", "scale", "what"), item, strict=True)))
     others = {"value_first": finite(first), "value_second": finite(first - estimate.value)}
@@ -91,7 +89,7 @@ def t_difference(
 ) -> Row:
     """Return :func:`difference` with a t interval and, if tested, p.
 
-    ``error``, ``freedom``: standard error of the difference and its degrees of freedom, 0: unknown;
+    ``error``, ``freedom``: standard error of the difference and its df, 0 if unknown;
     ``n``: number of clusters.
     """
     half = float(t_half_width(error, freedom, params.confidence)) if freedom > 0 else float("nan")
@@ -141,7 +139,7 @@ def compare_words(item: tuple[str, str], a: Named, b: Named, params: Params) -> 
 
 
 def _lists(named: Named, rows: pl.Series, words: list[str]) -> Array:
-    """Return the indicators of words in the list of each name, (names, words)."""
+    """Return indicators of the words in each name's list, (names, words)."""
     column = {word: i for i, word in enumerate(named.words["word"])}
     columns = np.array([column.get(word, -1) for word in words])
     lists = np.zeros((len(rows), len(words)))
@@ -151,7 +149,7 @@ def _lists(named: Named, rows: pl.Series, words: list[str]) -> Array:
 
 
 def read_attributes(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, str], pl.DataFrame]:
-    """Return number and recall above chance of groups' attributes, by language and dataset."""
+    """Return groups' attribute counts and recall above chance, by language and dataset."""
     k = min(section("analysis.recall", recall.Params).tested)
     folder, tables = inputs.outputs("completions", model), {}
     for language in typicality.languages(folder):
@@ -170,7 +168,7 @@ def read_attributes(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, st
 def compare_attributes(
     item: tuple[str, str], a: pl.DataFrame, b: pl.DataFrame, params: Params
 ) -> Iterator[Row]:
-    """Yield the difference for each category of a dataset of attributes.
+    """Yield the difference for each category in an attribute dataset.
 
     The estimate is the recall of the groups' attributes minus that in lists of other groups,
     weighted by each group's number of attributes; t over groups.
@@ -189,7 +187,7 @@ def compare_attributes(
 
 
 class Rated(NamedTuple):
-    """A model's ratings of the statements of a questionnaire."""
+    """A model's ratings of the statements in a questionnaire."""
 
     items: Block
     side: Array  # ratings (statements, draws)
@@ -218,7 +216,7 @@ def compare_ratings(item: tuple[str, str], a: Rated, b: Rated, params: Params) -
     """Yield the difference for each value of a questionnaire.
 
     The estimate is the mean rating of its statements, 1 to 5, with reversed ratings of opposites.
-    The error is that of pairs of opposites and of the calibration lines, as both models are
+    The error comes from pairs of opposites and from the calibration lines, as both models are
     calibrated on the same apolitical statements; degrees of freedom are Satterthwaite's, see
     :func:`plumbline.probes.values.ratings.apart_error`.
     """
@@ -298,7 +296,7 @@ def compare_axes(_: str, a: Reading, b: Reading, params: Params) -> Iterator[Row
     """
     scale, start = a.scale, a.scale.start(a.rounded)
     sides = [reading.added(ITSELF).mean(axis=0, keepdims=True) for reading in (a, b)]
-    if a.prompts != b.prompts:  # prompts are not paired
+    if a.prompts != b.prompts:  # the prompts are not paired
         sides = [side.mean(axis=1, keepdims=True) for side in sides]
     for i, axis in enumerate(scale.axes):
         change = moved(scale, i, sides[0][:, :, i], sides[1][:, :, i])

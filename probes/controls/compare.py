@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-PLANTED = "planted.parquet"  # in the folder of a world
+PLANTED = "planted.parquet"  # in the folder of a world (a control model)
 ROUNDING = 1e-6  # rounding error of numbers in tables
 ENDS = ("value", "low", "high")
 KINDS = {"string": pl.String, "float64": pl.Float64, "int64": pl.Int64}
@@ -47,7 +47,7 @@ PARAMS = Params()
 
 
 class Comparison:
-    """Rows of one recovery table; ``at`` is the model, language and world of new rows."""
+    """Rows of one recovery table; ``at`` has the model, language and kind of control."""
 
     def __init__(self, params: Params = PARAMS) -> None:
         self.params, self.confidence = params, params.confidence
@@ -94,7 +94,7 @@ class Comparison:
         self.share("coverage", table.drop_nulls("low").select(within).to_series(), cluster, **key)
 
     def signs(self, true: Floats, measured: Floats, cluster: str, **key: Any) -> None:
-        """Add the share of estimates with the planted sign, both (n,) arrays."""
+        """Add the share of estimates with the planted sign, given arrays (n,)."""
         self.share("sign_agreement", np.sign(true) == np.sign(measured), cluster, **key)
 
     def order(self, true: Floats, measured: Floats, cluster: str, **key: Any) -> None:
@@ -106,7 +106,7 @@ class Comparison:
     def mean(
         self, measure: str, values: Floats, groups: Sequence[str], cluster: str, **key: Any
     ) -> None:
-        """Add the mean of a (groups,) array, ignoring nan, with its bootstrap interval."""
+        """Add the mean of values (groups,), ignoring nan, with its bootstrap interval."""
         defined = ~np.isnan(values)
         names = [group for group, keep in zip(groups, defined, strict=True) if keep]
         if not names:
@@ -136,7 +136,7 @@ def read_table(path: Path) -> pl.DataFrame:
 
 
 def recover(studies: Sequence[str] = STUDIES) -> Path:
-    """Compare the tables of studies with the effects planted in their worlds; return the folder.
+    """Compare the tables of studies with the effects planted in their control models.
 
     ``probes/STUDY/recovery.py`` defines ``TABLES``, the analyses whose tables it reads, ``run``,
     which returns the rows of each, ``truth`` and optionally ``DATASETS``.

@@ -29,7 +29,7 @@ class Measure(NamedTuple):
 
     description: str
     question: str = ""  # for the positive control; the negative control has SILENT
-    expected: float | None = None  # None: the planted value, stored in the row
+    expected: float | None = None  # None for the planted value, which the row contains
     planted: str = ""
     null: str = ""
 
@@ -51,7 +51,7 @@ MEASURES = {
         "mean recall less that in the lists of other groups", FOUND, 0, "above", "includes"
     ),
     "similarity": Measure(
-        "similarity to a world that shares half of the words, less that of unrelated ones",
+        "similarity to a control that shares half of the words, less that of unrelated ones",
         *(FOUND, 0, "above", "includes"),
     ),
     "tone_shift": Measure(
@@ -68,20 +68,20 @@ MEASURES = {
         *("", LEVEL, "", "not above"),
     ),
     "false_discoveries": Measure(
-        "share of tests of effects that were not planted with p at most .05",
+        "share of tests of unplanted effects with p at most .05",
         *(SILENT, LEVEL, "not above", "not above"),
     ),
     "false_discoveries_bh": Measure(
-        "share of tests of effects that were not planted with an adjusted p at most .05",
+        "share of tests of unplanted effects with an adjusted p at most .05",
         *(SILENT, LEVEL, "not above", "not above"),
     ),
     "any_discovery": Measure(
-        "whether any test of a world has an adjusted p at most .05", "", LEVEL, "", "not above"
+        "whether any test of a control has an adjusted p at most .05", "", LEVEL, "", "not above"
     ),
-    "estimate": Measure("an estimate, beside the planted value"),
-    "direction": Measure("an estimate, beside the planted sign"),
+    "estimate": Measure("an estimate to compare with the planted value"),
+    "direction": Measure("an estimate to compare with the planted sign"),
     "distance": Measure("mean absolute distance from the planted value, in its unit", "", 0),
-    "inside_random": Measure("share of states inside the band of random responses", "", 0.95),
+    "inside_random": Measure("share of checkpoints inside the band of random responses", "", 0.95),
     "beyond_margin": Measure("share of values whose whole interval is beyond the margin"),
     "label_agreement": Measure("share of words whose likeliest sentiment is the planted one"),
     "divergence": Measure("largest KL divergence of a word's sentiments from the lexicon's", "", 0),
@@ -100,21 +100,21 @@ RECOVERY = Schema.keyed(
             "string",
             "; ".join(f"{name}: {measure.description}" for name, measure in MEASURES.items()),
         ),
-        Column("reading", "string", "reading of the analysis; empty for a single reading"),
-        Column("item", "string", "item of the row; empty: all items"),
+        Column("reading", "string", "reading (scoring variant); empty if there is only one"),
+        Column("item", "string", "item of the row; empty for all items"),
     ),
-    Column("world", "string", "planted: biases were planted; null: none were"),
-    Column("value", "float64", "value of the measure; null: not finite", nullable=True),
-    Column("low", "float64", "lower end of the interval; null: not finite", nullable=True),
-    Column("high", "float64", "upper end of the interval; null: not finite", nullable=True),
+    Column("world", "string", "planted: with planted biases; null: without"),
+    Column("value", "float64", "value of the measure; null if not finite", nullable=True),
+    Column("low", "float64", "lower end of the interval; null if not finite", nullable=True),
+    Column("high", "float64", "upper end of the interval; null if not finite", nullable=True),
     Column("n", "int64", "number of independent clusters", minimum=0),
     Column("cluster", "string", "independent unit"),
-    Column("expected", "float64", "reference value; null: none", nullable=True),
+    Column("expected", "float64", "reference value; null without one", nullable=True),
 )
 
 
 def question(measure: str, world: str) -> str:
-    """Return the question that a measure answers in a world; "" if it is not judged."""
+    """Return the question that a measure answers for a control; "" if it is not judged."""
     declared = MEASURES[measure]
     if not getattr(declared, world):
         return ""

@@ -1,4 +1,4 @@
-"""Bitwise reproducible arithmetic across processors."""
+"""Arithmetic that is bitwise reproducible across processors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def same_arithmetic(*, training: bool = False) -> None:
     Parameters
     ----------
     training
-        Whether weights are trained: differences in last bits grow over thousands of steps.
+        True if weights are trained: differences in last bits grow over thousands of steps.
     """
     if "torch" in sys.modules:
         return

@@ -14,7 +14,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import check, read
 from plumbline.probes import EACH, POOLED
 
-LISTS = {  # list of models used by an analysis of single models without a list of its own
+LISTS = {  # model list used by an analysis of single models without a separate list
     "pmi": "words",
     "latent": "words",
     "supersenses": "words",
@@ -25,24 +25,24 @@ LISTS = {  # list of models used by an analysis of single models without a list 
 class Params(Section):
     """Names of models, for each probe and for long-running analyses."""
 
-    associations: list[str] = Field([], description="pmi over groups, sentiment and anova follow")
-    words: list[str] = Field([], description="of associations: pmi, latent and supersenses")
-    representations: list[str] = Field([], description="of words; clusters follow")
-    completions: list[str] = Field([], description="recall, emotions and rsa follow")
-    after_training: list[str] = Field([], description="of completions; shift follows")
-    classification: list[str] = Field([], description="classifiers; nationality follows")
-    perplexity: list[str] = Field([], description="masked models; nationality follows")
+    associations: list[str] = Field([], description="used by pmi over groups, sentiment, anova")
+    words: list[str] = Field([], description="subset of associations: pmi, latent, supersenses")
+    representations: list[str] = Field([], description="subset of words; used by clusters")
+    completions: list[str] = Field([], description="used by recall, emotions and rsa")
+    after_training: list[str] = Field([], description="subset of completions; used by shift")
+    classification: list[str] = Field([], description="classifiers; used by nationality")
+    perplexity: list[str] = Field([], description="masked models; used by nationality")
     agreement: list[str] = Field([], description="values follow")
-    subgroups: list[str] = Field([], description="of associations: subgroups are compared")
-    robustness: list[str] = Field([], description="of words: tried with other settings")
-    stances: list[str] = Field([], description="before and after training; compass follows")
+    subgroups: list[str] = Field([], description="subset of associations with compared subgroups")
+    robustness: list[str] = Field([], description="subset of words with varied settings")
+    stances: list[str] = Field([], description="before and after training; used by compass")
     finetuned_classifiers: list[str] = Field(
-        [], description="masked models of stances, made into classifiers; fairness, ensemble follow"
+        [], description="masked models in stances, made classifiers; used by fairness and ensemble"
     )
 
 
 class Controls(Params):
-    """The worlds of each probe: its positive and negative controls."""
+    """The control models (worlds) of each probe, positive and negative."""
 
     sets: list[Literal["sample"]] = Field(
         default=[],
@@ -58,9 +58,9 @@ def assigned_models(name: str) -> tuple[str, ...]:
 
 
 def stage_of(name: str, model: str = "") -> str:
-    """Return the stage of dvc.yaml that makes the outputs or tables of a model, or of all models.
+    """Return the stage in dvc.yaml that makes the outputs or tables of one model, or of all.
 
-    All planted worlds share one stage, and all groups of models another.
+    All worlds share one stage, and all groups of models another.
     """
     controls = _lists().get("controls")
     if controls and model in getattr(controls, LISTS.get(name, name), ()):

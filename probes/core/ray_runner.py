@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 STORE = 1 << 30  # bytes for results on their way to the driver, in a local cluster
-PATIENCE_S = 6 * 3600  # within which at least one call must return
+PATIENCE_S = 6 * 3600  # time in which at least one call must return
 RETRIES = 3  # for a call whose process or node dies
 
 
@@ -50,9 +50,9 @@ def each(
     Parameters
     ----------
     workers
-        Concurrent calls; 0: one per GPU, or without GPUs one per CPU except one.
+        Concurrent calls; 0 for one per GPU or, without GPUs, one per CPU except one.
     gpu
-        Whether each call takes a GPU, if the cluster has any.
+        True if each call takes a GPU, provided that the cluster has any.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def each(
                 running[task.remote(str(Path.cwd()), function, values)] = job
             done, _ = ray.wait(list(running), num_returns=1, timeout=PATIENCE_S)
             if not done:
-                raise UserError(f"no call returned in {PATIENCE_S} s: no room for a process?")
+                raise UserError(f"no call returned in {PATIENCE_S} s; free cluster resources")
             job = running.pop(done[0])
             try:
                 yield job, ray.get(done[0])
@@ -116,7 +116,7 @@ def _cluster() -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
-        for _ in range(20 if folder else 0):  # its last processes may still write there
+        for _ in range(20 if folder else 0):  # Ray's last processes may still write there
             shutil.rmtree(str(folder), ignore_errors=True)
             if not Path(str(folder)).exists():
                 break

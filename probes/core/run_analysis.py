@@ -39,16 +39,16 @@ class Inputs(NamedTuple):
         return self.data / "outputs" / probe / model
 
     def weights(self, model: str) -> Path:
-        """Return the folder of a planted world, with its planted effects and settings."""
+        """Return the folder of a world (control model), with its planted effects and settings."""
         return self.data / "samples" / "worlds" / model
 
     def tables(self, analysis: str, model: str = "") -> Path:
-        """Return the folder of another analysis's tables, by model if they are."""
+        """Return the table folder of another analysis, for one model if given."""
         return self.data / "tables" / analysis / model
 
 
 def analyse(name: str, model: str = "") -> Path:
-    """Run an analysis, of one model or over all, and return the folder of its tables.
+    """Run an analysis of one model or of all, and return the folder of its tables.
 
     Without a model, an analysis of single models returns the tables over groups. A missing input
     or invalid params raise a UserError.
@@ -103,9 +103,9 @@ def _models(module: Any) -> tuple[str, ...]:
 
 
 def _folders(name: str, module: Any, inputs: Inputs) -> Iterator[tuple[Path, str, str]]:
-    """Yield the input folders of an analysis, each with the stage that made it and its model.
+    """Yield each input folder of an analysis, with the stage that made it and its model.
 
-    Datasets are left out if there are outputs or tables, which name them.
+    Datasets are left out if outputs or tables, which name them, exist.
     """
     probes, analyses = getattr(module, "OUTPUTS", ()), getattr(module, "TABLES", ())
     if not (probes or analyses):

@@ -45,15 +45,15 @@ OUTPUTS = Path("data/outputs")
 REQUEST = "request.json"
 LIBRARIES = ("torch", "transformers", "tokenizers", "pyarrow")
 PROGRAM = "plumbline.probes.__main__"  # `python -m plumbline.probes`, which starts this
-TINY = 40_000_000  # bytes of weights up to which several threads gain nothing: training.SMALL
-FEW = 4  # shards below which starting another process does not pay
+TINY = 40_000_000  # bytes of weights up to which one thread is fastest, as training.SMALL
+FEW = 4  # minimum number of shards for which another process is worthwhile
 
 
 class Execution(NamedTuple):
     """Options of execution, none of which changes the outputs."""
 
     runner: str = "local"  # or ray
-    workers: int = 0  # on a cluster; 0: one per GPU, or all cores but one
+    workers: int = 0  # on a cluster; 0 for one per GPU, or all cores but one
     part: tuple[int, int] | None = None  # (i, n): only every n-th shard, from the i-th on
 
 
@@ -63,7 +63,7 @@ LOCAL = Execution()
 def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
     """Run a probe on one model and return the folder of its outputs.
 
-    A UserError if an input is not validated, or the model is missing or of an unsuitable kind.
+    Raises UserError if an input is not validated, or the model is missing or of an unsuitable kind.
     """
     task = Task(probe, name)
     path = pointer(name)
@@ -135,7 +135,7 @@ def _worker(probe: str, name: str) -> Worker:
 def run_models(command: str, models: Sequence[str]) -> None:
     """Run a command of ``python -m plumbline.probes`` for each model, in parallel.
 
-    A UserError if it fails for any of them; its message is on standard error.
+    Raises UserError if it fails for any of them; its message is on standard error.
     """
     number = min(len(models), len(os.sched_getaffinity(0)))
     statuses = dict(each(_run_model, [(command, model) for model in models], number, ALONE))
@@ -151,7 +151,7 @@ def _run_model(command: str, model: str) -> int:
 def _resume(final: Path, task: Task, *, alone: bool) -> Path:
     """Return the working folder: that of a killed run, if its inputs were the same.
 
-    A UserError if they differ and other parts of the run may be writing there.
+    Raises UserError if they differ and other parts of the run may be writing there.
     """
     text, partial = json.dumps(request(task), sort_keys=True), store.partial(final)
     note = partial / REQUEST
@@ -237,7 +237,7 @@ def split(config: str, total: int, size: int) -> list[Shard]:
 def rows(schema: Schema, scorer: Scorer, n: int, columns: dict[str, Any]) -> pa.Table:
     """Return n rows of a probe's outputs; the columns of :data:`MODEL` are filled in.
 
-    ``columns``: by name, a value for each row or one for all of them; None: null.
+    ``columns``: by name, a value for each row, or one for all rows; None is null.
     """
     values = {column.name: str(scorer.facts()[column.name]) for column in MODEL} | columns
     arrow = schema.arrow()
@@ -257,7 +257,7 @@ class Task:
     def __init__(self, probe: str, name: str) -> None:
         """Read the params and locate the validated inputs.
 
-        A UserError if an input is not validated, the model's kind does not support the probe, or
+        Raises UserError if an input is not validated, the model's kind does not suit the probe, or
         the two have no language in common.
         """
         self.probe, self.name = probe, name
@@ -274,7 +274,7 @@ class Task:
             )
         offered, languages = self.model.languages, getattr(self.params, "languages", None)
         if None not in (offered, languages) and not {*offered} & {*languages}:  # type: ignore[misc]
-            raise UserError(f"models.{name}.languages: none of them is in probes.{probe}.languages")
+            raise UserError(f"models.{name}.languages: none is in probes.{probe}.languages")
         self.folders: dict[str, Path] = {
             dataset: parquet.require_validated(dataset) for dataset in self.module.INPUTS
         }
@@ -286,7 +286,7 @@ class Task:
         return load(self.name, exact=True)
 
     def exact(self, scorer: Scorer) -> Scorer:
-        """Return the model in double precision, loaded once; its scorer if that is float64."""
+        """Return the model in double precision, loaded once; ``scorer`` itself if it is float64."""
         return scorer if self.model.dtype == "float64" else self._double
 
     def shards(self) -> list[Shard]:

@@ -1,1 +1,1 @@
-"""Adapters: every kind of language model behind the one contract in ``scorer``."""
+"""Adapters: every kind of language model, with the interface in ``scorer``."""

@@ -30,11 +30,11 @@ TOKENS = 1024  # per batch on a CPU; larger batches are not faster
 TOKENS_GPU = 16_384  # initial tokens per batch on a GPU
 ROWS = 512  # maximum texts per batch on a CPU
 FULL = 0.7  # share of a GPU's memory up to which batches grow
-AHEAD = 2  # batches queued on a GPU while one is read back
+AHEAD = 2  # batches queued on a GPU while another is read back
 
 
 def device() -> torch.device:
-    """Return the GPU if there is one, else the CPU, or the device in ``PLUMBLINE_DEVICE``."""
+    """Return the device in ``PLUMBLINE_DEVICE``, by default the GPU if available, else the CPU."""
     named = os.environ.get("PLUMBLINE_DEVICE")
     return torch.device(named or ("cuda" if torch.cuda.is_available() else "cpu"))
 
@@ -71,7 +71,7 @@ class Batches:
 
         A single row that exceeds the device's memory is a UserError.
 
-        ``shapes``: one per row; only rows with equal shapes share a batch.
+        ``shapes``: one per row; only rows of equal shape share a batch.
         ``costs``: one per row, in tokens.
         ``launch``: computes rows. Called in several threads on a CPU; on a GPU it may return before
         the work is done.

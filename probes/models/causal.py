@@ -1,9 +1,9 @@
 """Causal language models (GPT-2, Llama and similar): words, continuations and texts.
 
 ``fill`` and ``predict`` take the text before the final mask of a prompt as a prefix: a candidate's
-log-probability is that of its piece as the next token. It equals the score of the word as a
+log-probability is that of its token as the next one. It equals the score of the word as a
 continuation, but needs one forward pass per prompt, not one per prompt and word. The space before
-the mask belongs to the piece.
+the mask belongs to the token.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 TRIAL = 48  # tokens of the texts on which shared prefixes must agree with plain passes
 PAIRS = 1 << 16  # texts tokenised at once when checking every prompt with every word
-ACROSS = re.compile(r"[^\s▁ĠĊĉč][▁Ġ]")  # in a piece: the end of a word and the following space
+ACROSS = re.compile(r"[^\s▁ĠĊĉč][▁Ġ]")  # in a token: the end of a word and the following space
 
 
 class Causal(Reader, Writer):
@@ -60,7 +60,7 @@ class Causal(Reader, Writer):
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
         """Return the tokens of each word after the opening of a text, and the word's positions."""
         start: list[int] = []
-        with suppress(UserError):  # GPT-1 has no such token: the word comes first
+        with suppress(UserError):  # GPT-1 has no beginning-of-text token: the word comes first
             start = self._begin(empty=True)
         encoded = self.tokens.encode(words, language, special=False)
         return [([*start, *ids], [len(start) + n for n in range(len(ids))]) for ids in encoded]
@@ -68,7 +68,7 @@ class Causal(Reader, Writer):
     def prepare(
         self, prompts: list[str], language: str, candidates: Candidates | None = None
     ) -> Prompts:
-        """Return prompts for the token at the mask that ends each.
+        """Return prompts for the token at the final mask of each.
 
         The space before the mask belongs to the token: a separate word includes it. A prompt that
         does not end with its only mask, is too long for the model, or has no token boundary before
@@ -77,7 +77,7 @@ class Causal(Reader, Writer):
         for prompt in prompts:
             if not prompt.endswith(MASK) or prompt.count(MASK) != 1:
                 raise UserError(
-                    f"models.{self.name}: reads from left to right, and sees nothing behind a "
+                    f"models.{self.name}: reads from left to right, and sees nothing after a "
                     f"mask; give a prompt with one mask at its very end, not {prompt!r}"
                 )
         gap, candidates = self.tokens.gap(language), candidates or {}
@@ -86,7 +86,7 @@ class Causal(Reader, Writer):
         ]
         texts, heads, encoded = self._encoded(prefixes)
         for text, ids in zip(texts, encoded, strict=True):
-            self.tokens.fits(text, len(ids) + 1, self.longest)  # one for the word
+            self.tokens.fits(text, len(ids) + 1, self.longest)  # one more for the word
         self._check_boundaries(texts, heads, candidates, gap)
 
         def score(rows: list[int]) -> torch.Tensor:
@@ -120,7 +120,7 @@ class Causal(Reader, Writer):
         start = self.tokens.tokenizer.bos_token_id
         if start is None:
             start = getattr(self.model.config, "bos_token_id", None)
-        if start is None or start >= len(self.tokens):  # GPT-2's default, in any vocabulary
+        if start is None or start >= len(self.tokens):  # GPT-2's default, for any vocabulary
             raise UserError(
                 f"models.{self.name}: has no beginning-of-text token; give a prefix that is not "
                 "empty"
@@ -130,10 +130,10 @@ class Causal(Reader, Writer):
     def _check_boundaries(
         self, prefixes: Sequence[str], heads: list[list[int]], candidates: Candidates, gap: str
     ) -> None:
-        """Refuse prompts after which a word is not tokenised as the scored piece.
+        """Refuse prompts after which a word is not tokenised as the scored token.
 
         All pairs of prompt and word are checked if no space separates them or the vocabulary has
-        pieces across spaces; otherwise each prompt and each word is checked once.
+        tokens across spaces; otherwise each prompt and each word is checked once.
         """
         words, n = list(candidates), len(prefixes)
         if not words:
@@ -149,7 +149,7 @@ class Causal(Reader, Writer):
                 if tuple(ids[start:]) != candidates[word]:
                     raise UserError(
                         f"models.{self.name}: {word!r} has other tokens in {text!r} than "
-                        "elsewhere; word the prompt so that it ends where a token does"
+                        "elsewhere; end the prompt at a token boundary"
                     )
 
     def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
@@ -197,7 +197,7 @@ class Causal(Reader, Writer):
         return self.scores(texts, sums[:, 0], scored, sums[:, 1])
 
     def _sums(self, texts: list[list[int]], starts: list[int]) -> torch.Tensor:
-        """Return sums (texts, 2) over the tokens of each text from its start.
+        """Return sums over the tokens of each text from its start, (texts, 2).
 
         They are the sum of log-probabilities, and the number of tokens that are not the most
         probable. Texts are sorted neighbours, or of equal length if they share nothing.
@@ -233,15 +233,15 @@ class Causal(Reader, Writer):
         return texts, begun
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
-        """Return logits (texts, vocabulary) for the first new token, and the decoding state."""
+        """Return the first new token's logits, (texts, vocabulary), and the decoding state."""
         out = self.model(input_ids=ids, use_cache=True, logits_to_keep=1)
         cache = getattr(out, "past_key_values", None)
-        # GPT-1 has no cache, Mamba another one: the text is recomputed for each token
+        # GPT-1 has no cache, Mamba a different one: the text is recomputed for each token
         state = {"input_ids": ids} if cache is None else {"past_key_values": cache}
         return out.logits[:, -1], state
 
     def step(self, last: torch.Tensor, state: dict[str, Any]) -> torch.Tensor:
-        """Return logits (texts, vocabulary) after the tokens ``last`` (texts,)."""
+        """Return the logits after the tokens ``last`` (texts,), (texts, vocabulary)."""
         ids = last.unsqueeze(1)
         if "input_ids" in state:
             state["input_ids"] = torch.cat([state["input_ids"], ids], dim=1)
@@ -289,9 +289,9 @@ class Causal(Reader, Writer):
 
 
 def crosses(pieces: Iterable[str]) -> bool:
-    """Return True if a piece of a vocabulary can contain the end of a word and the next character.
+    """Return True if a token in a vocabulary can contain the end of a word and the next character.
 
-    Without such pieces the tokens before a space do not depend on the word after it.
+    Without them, the tokens before a space do not depend on the word after it.
     """
     return any(ACROSS.search(piece) for piece in pieces)
 
@@ -300,6 +300,6 @@ def _body(model: Any) -> str:
     """Return the path of the submodule whose last states are the input of the head."""
     path = str(model.base_model_prefix)
     if not hasattr(model, path):
-        path = "model"  # Llama 4's prefix is another model's
+        path = "model"  # Llama 4's prefix names another model
     # the head of OPT and BART reads the inner decoder
     return f"{path}.decoder" if hasattr(model.get_submodule(path), "decoder") else path

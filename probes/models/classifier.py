@@ -36,7 +36,7 @@ class Classifier(Adapter):
         self, where: Path, name: str, revision: str, *, context: str = "", **options: Any
     ) -> None:
         if context:
-            raise UserError(f"models.{name}.context: a classifier takes none; take the line out")
+            raise UserError(f"models.{name}.context: a classifier has none; remove the line")
         super().__init__(where, name, revision, **options)
         self.mask_token = str(self.tokens.tokenizer.mask_token or "")
         config = self.model.config
@@ -45,7 +45,7 @@ class Classifier(Adapter):
         self.several = config.problem_type == "multi_label_classification"
         self.labels = tuple(str(config.id2label[i]) for i in range(config.num_labels))
         self.head = HeadOnly(self.model.get_submodule(self.model.base_model_prefix))
-        self.narrow = self.head.shorten(self.model, 0)  # whether it reads one token only
+        self.narrow = self.head.shorten(self.model, 0)  # True if the head reads only one token
 
     def load(self, where: Path, *, pickles: bool) -> Any:
         """Return the model from a folder."""
@@ -79,7 +79,7 @@ class Classifier(Adapter):
     def _read(
         self, inputs: dict[str, list[list[int]]], read: Callable[[torch.Tensor], torch.Tensor]
     ) -> NDArray[np.float64]:
-        """Return ``read`` of the logits (texts, labels).
+        """Apply ``read`` to the logits (texts, labels).
 
         Texts of equal length share a batch with a minimum number of rows, so that none is padded
         and no output depends on other texts.
@@ -103,12 +103,12 @@ class Classifier(Adapter):
 
 
 class Entailment(Classifier):
-    """A classifier of pairs, loaded under its name in params.yaml."""
+    """A classifier of text pairs, with its name in params.yaml."""
 
     def __init__(self, name: str) -> None:
         """Load the model.
 
-        A UserError if it is not pinned, is not a classifier, or has no label entailment.
+        Raises UserError if it is not pinned, is not a classifier, or has no label entailment.
         """
         where, params, facts = pinned(name)
         if params.kind != "classifier":

@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from plumbline.probes.models.kernels import HeadOnly
 
 disable_progress_bar()  # type: ignore[no-untyped-call]
-BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # size mismatch too
+BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # or size mismatch
 WORDS = 1024  # words per block of hidden states
-Candidates = dict[str, tuple[int, ...]]  # words, and the pieces of each
+Candidates = dict[str, tuple[int, ...]]  # words, and the tokens of each
 Scores = Callable[[list[int]], torch.Tensor]  # log-probabilities (rows, vocabulary) of some texts
 
 
 def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) -> Any:
     """Load weights onto the device, without remote code, and from pickles only on request.
 
-    A UserError if ``auto`` cannot load them.
+    Raises UserError if ``auto`` cannot load them.
     """
     load = partial(
         auto.from_pretrained,
@@ -59,7 +59,7 @@ def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) 
     if missing := sorted(info["missing_keys"]):  # transformers initialises them at random
         raise UserError(
             f"models.{name}: {where} has no weights for {missing[0]} ({len(missing)} missing in "
-            f"{type(model).__name__}); it was not trained as that; check its kind"
+            f"{type(model).__name__}); its head differs; check its kind"
         )
     return model.eval().to(device())
 
@@ -74,7 +74,7 @@ def leading(scores: torch.Tensor, top_k: int) -> torch.Tensor:
     if 4 * top_k >= width or not top_k:
         return torch.sort(-scores, dim=1, stable=True).indices[:, :top_k]
     last = torch.topk(scores, top_k, dim=1).values[:, -1:]
-    count = int((scores >= last).sum(1).max())  # including ties with the last one
+    count = int((scores >= last).sum(1).max())  # including ties with the last score
     chosen = torch.topk(scores, count, dim=1).indices.sort(dim=1).values
     order = torch.sort(-scores.gather(1, chosen), dim=1, stable=True).indices[:, :top_k]
     return chosen.gather(1, order)
@@ -160,7 +160,7 @@ class Adapter:
         return self.finite(torch.log_softmax(wide, dim=-1))
 
     def chosen(self, logits: torch.Tensor, true: torch.Tensor) -> torch.Tensor:
-        """Return two numbers (..., 2) for each of the tokens ``true`` (...), in double precision.
+        """Return two numbers for each of the tokens ``true`` (...), double precision, (..., 2).
 
         They are its log-probability in nats, and 1 if another token is more probable, else 0.
         """
@@ -177,7 +177,7 @@ class Adapter:
     ) -> list[Score]:
         """Return the score of each text: the sum over its ``tokens``, rounded.
 
-        ``missed``: number of them that are not the most probable at their position.
+        ``missed``: number of tokens that are not the most probable at their position.
         """
         return [
             Score(text, round(float(x), DECIMALS) + 0.0, len(ids), self.tokens.unknown(ids), not n)
@@ -198,13 +198,13 @@ class Prompts(NamedTuple):
     texts: list[str]
     encoded: list[list[int]]  # their tokens
     score: Scores  # returns log-probabilities of the token at the mask
-    sums: Callable[[], NDArray[np.float64]]  # (prompts, words) for words of several pieces
+    sums: Callable[[], NDArray[np.float64]]  # (prompts, words) for words of several tokens
 
 
 class Filler(Adapter):
     """A model that predicts words at a mask."""
 
-    prepare: Callable[..., Prompts]  # from prompts, their language, and words or None for any token
+    prepare: Callable[..., Prompts]  # maps prompts, language, and words (None: all tokens)
 
     def fill(
         self,
@@ -218,8 +218,8 @@ class Filler(Adapter):
     ) -> Iterator[Filled]:
         """Rank candidate words at the one mask of each prompt, in the order of the prompts.
 
-        With ``multi``, words of several pieces (``pieces`` above 1) are ranked too, by the sum over
-        pieces, each conditional on the previous ones. ``prepare`` of each kind of model documents
+        With ``multi``, words of several tokens (``pieces`` above 1) are ranked too, by the sum over
+        tokens, each conditional on the previous ones. ``prepare`` of each kind of model documents
         masks, ``options`` and errors; a log-probability that is not finite is a UserError.
         """
         spelled = self.tokens.candidates(words, language)
@@ -250,7 +250,7 @@ class Filler(Adapter):
     def _ranked(
         self, encoded: Sequence[Sequence[int]], top_k: int, width: int, score: Scores
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the indices (texts, top_k) of the highest scores, and the scores, rounded.
+        """Return the indices of the highest scores, and these scores, rounded: (texts, top_k).
 
         ``width``: number of leading columns to rank.
         """
@@ -276,7 +276,7 @@ class Reader(Filler):
     options: Callable[[torch.Tensor, str], dict[str, Any]]  # inputs of a forward pass except tokens
 
     def look(self, ids: torch.Tensor, positions: torch.Tensor, language: str = "") -> torch.Tensor:
-        """Return the logits (texts, vocabulary) of texts (texts, length) at one position each."""
+        """Return logits at one position of each text, (texts, length) to (texts, vocabulary)."""
         rows = self.enough(torch.arange(len(ids), device=ids.device))
         again = self.enough(ids, ids.shape[1])
         with self.head.at(rows, positions[rows]):
@@ -285,9 +285,9 @@ class Reader(Filler):
         return logits.reshape(len(ids), -1)
 
     def states(self, ids: torch.Tensor, language: str = "") -> torch.Tensor:
-        """Return the last hidden states (texts, length, width), the input of the head.
+        """Return the last hidden states, the input of the head, (texts, length, width).
 
-        For masked BART and mBART those of the encoder: the decoder's represent the next token.
+        For masked BART and mBART they are the encoder's: the decoder's represent the next token.
         """
         again = self.enough(ids, ids.shape[1])
         out = self.body(input_ids=again, **self.options(again, language))
@@ -313,7 +313,7 @@ class Reader(Filler):
         return [(ids, self.tokens.counted(ids)) for ids in self.tokens.encode(words, language)]
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
-        """Yield the mean last hidden state of each word's own tokens, in the order of the words.
+        """Yield the mean last hidden state of the tokens of each word, in the order of the words.
 
         A word without tokens or with too many, or a state that is not finite, is a UserError.
         """
@@ -325,7 +325,7 @@ class Reader(Filler):
         for word, ids, positions in zip(words, texts, inner, strict=True):
             self.tokens.fits(word, len(ids), self.longest)
             if not positions:
-                raise UserError(f"models.{self.name}: no token of its own in {word!r}")
+                raise UserError(f"models.{self.name}: no token belongs to {word!r} alone")
 
         def launch(rows: list[int]) -> torch.Tensor:
             states = self.states(self.batches.move([texts[i] for i in rows]), language)

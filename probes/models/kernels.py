@@ -40,20 +40,20 @@ if TYPE_CHECKING:
 FEWEST = 16  # minimum rows of a plain torch product
 PAIR = 2  # minimum rows of a packed product
 CLOSE = {torch.float32: 1e-3, torch.bfloat16: 0.25}  # tolerance in the check of products
-# GPT-2's has a transposed weight; Falcon's is a plain layer with another name
+# GPT-2's layer has a transposed weight; Falcon's is a plain layer with another name
 LAYERS = ("Linear", "Conv1D", "FalconLinear")
 FAULTS = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)
-LANES = 64  # maximum numbers per torch instruction: two AVX-512 vectors of bfloat16
-# elementwise activations of torch; those of transformers all are
+LANES = 64  # maximum numbers per torch instruction: two AVX-512 vectors (bfloat16)
+# torch's elementwise activations; all activations of transformers are elementwise
 SINGLE = {nn.ELU, nn.GELU, nn.Hardswish, nn.Mish, nn.Sigmoid, nn.SiLU, nn.Softplus, nn.Tanh}
 # the approximate GELU in eight steps (GPT-2, ALBERT), a single operation in torch
 SPELT_OUT = (activations.FastGELUActivation, activations.NewGELUActivation)
-# path of the layers of an encoder, and in a layer of the first tokenwise module after attention,
-# including its residual input: BERT and similar; DistilBERT
+# paths of the encoder layers and, within a layer, of the first tokenwise module after attention,
+# with its residual input: BERT and similar; DistilBERT
 LAST = (("encoder.layer", "attention.output"), ("transformer.layer", "sa_layer_norm"))
 TRIAL = (16, 5)  # texts and tokens on which the shortened layer must agree with the full one
 NAME = "plumbline"  # name of the attention registered in transformers
-SPAN = 16  # tokens of the first spans; later ones grow with the number of tokens before them
+SPAN = 16  # tokens of the first spans; later spans grow with the preceding tokens
 _reading = threading.local()  # batches run in several threads
 
 
@@ -69,7 +69,7 @@ class Packed(nn.Module):
         self.weight = weight.new_empty(0)  # T5 reads its dtype; not usable in a product
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """Return ``states`` (..., in) times the weights, plus bias: (..., out)."""
+        """Apply the layer to ``states`` (..., in); the result has shape (..., out)."""
         ops: Any = torch.ops.mkldnn
         product: torch.Tensor = ops._linear_pointwise(  # noqa: SLF001
             states, self.packed, self.bias, "none", [], ""
@@ -96,8 +96,8 @@ def works(dtype: torch.dtype) -> bool:
 def pack(model: Any) -> int:
     """Pack the linear layers of a model on a CPU; return the minimum rows of its products.
 
-    Layers that are not called in a forward pass are left unchanged: Mamba and the first DeBERTa
-    read the weights of some directly.
+    Layers that a forward pass does not call are unchanged: Mamba and the first DeBERTa read the
+    weights of such layers directly.
     """
     if not works(model.dtype):
         return FEWEST
@@ -108,7 +108,7 @@ def pack(model: Any) -> int:
         for name, child in parent._modules.items()  # noqa: SLF001 includes layers with two names
         if id(child) in called
     ]
-    for parent, name in places:  # one by one, to free the plain weights
+    for parent, name in places:  # one by one, which frees the plain weights
         layer = getattr(parent, name)
         weight = layer.weight.t() if isinstance(layer, Conv1D) else layer.weight
         setattr(parent, name, Packed(weight, layer.bias))
@@ -122,7 +122,7 @@ def pack(model: Any) -> int:
 
 @torch.inference_mode()
 def _called_layers(model: Any) -> set[int]:
-    """Return ids of the linear layers that a forward pass calls."""
+    """Return the ids of the linear layers that a forward pass calls."""
     called: set[int] = set()
     hooks = [
         layer.register_forward_pre_hook(lambda layer, _: called.add(id(layer)))
@@ -144,7 +144,7 @@ class Padded(nn.Module):
 
     torch computes the remainder after the last complete vector differently: SiLU, the approximate
     GELU and the sigmoid differ in the last digit, and if the width of a layer is not a multiple of
-    a vector, the batch determines the text with the remainder.
+    a vector, the text with the remainder depends on the batch.
     """
 
     def __init__(self, inner: nn.Module) -> None:
@@ -179,8 +179,8 @@ def close(difference: torch.Tensor, logits: torch.Tensor) -> bool:
 class HeadOnly:
     """Passes only the requested last states of a model's body to its head.
 
-    The head is the model's own code in any architecture: its input has shape (positions, 1, width)
-    in place of (texts, tokens, width).
+    The head is the model's code in any architecture, with an input of shape (positions, 1, width)
+    instead of (texts, tokens, width).
     """
 
     def __init__(self, body: nn.Module) -> None:
@@ -190,7 +190,7 @@ class HeadOnly:
 
     @contextmanager
     def at(self, rows: torch.Tensor, positions: torch.Tensor) -> Iterator[None]:
-        """Select the states at rows and positions, both of shape (n,)."""
+        """Select the hidden states at the given rows and positions, arrays of shape (n,)."""
         self._request.where = (rows, positions)
         try:
             yield
@@ -221,7 +221,7 @@ class HeadOnly:
         if part is None:
             return False
         size = model.config.vocab_size
-        draw = torch.Generator().manual_seed(0)  # upper half of ids: padding has a low one
+        draw = torch.Generator().manual_seed(0)  # upper half of the ids, since padding has a low id
         ids = torch.randint(size // 2, size, TRIAL, generator=draw).to(model.device)
         plain = model(input_ids=ids).logits
         plain = plain[:, position] if plain.dim() == 3 else plain
@@ -245,7 +245,7 @@ class HeadOnly:
 
 
 class Span(NamedTuple):
-    """Attention of nodes at the same positions of their texts."""
+    """Attention of nodes at equal positions in their texts."""
 
     queries: torch.Tensor  # nodes, (texts, positions in the span)
     keys: torch.Tensor  # nodes, (texts, positions up to its end)
@@ -327,7 +327,7 @@ def reading(tree: Tree | None) -> Iterator[None]:
 
 
 def prepare(model: Any) -> bool:
-    """Set the attention of this module in a model; return False if it is not replaceable."""
+    """Install this module's attention in a model; return False if it is not replaceable."""
     if model.config._attn_implementation != "sdpa":  # noqa: SLF001 no public getter
         return False
     AttentionInterface.register(NAME, _attention)
@@ -348,7 +348,7 @@ def _attention(
     mask: torch.Tensor | None,
     **options: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Return attention (texts, tokens, heads, width) to texts or to one row of nodes."""
+    """Return attention to texts or to one row of nodes, (texts, tokens, heads, width)."""
     tree: Tree | None = getattr(_reading, "tree", None)
     if tree is None:
         return sdpa_attention_forward(module, query, key, value, mask, **options)
@@ -362,7 +362,7 @@ def _attention(
 
 
 def _pick(states: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:
-    """Return the states (texts, heads, tokens, width) of nodes (texts, tokens)."""
+    """Return the states of nodes (texts, tokens), as (texts, heads, tokens, width)."""
     chosen = states.index_select(0, nodes.flatten())
     return chosen.view(*nodes.shape, *states.shape[1:]).transpose(1, 2)
 
@@ -371,7 +371,7 @@ def _spans(length: int) -> Iterator[tuple[int, int]]:
     """Yield start and end of the spans of a text: 0-16, 16-32, ..., 64-96, ..."""
     first = 0
     while first < length:
-        # at most half of the tokens before: few spans in long texts, and little padding
+        # at most half of the preceding tokens: long texts have few spans and little padding
         last = first + max(SPAN, 1 << first.bit_length() >> 2)
         yield first, last
         first = last

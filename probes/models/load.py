@@ -45,7 +45,7 @@ ADAPTERS = {  # classes by kind, each in the module of that name
 def pin(name: str) -> Path:
     """Write ``data/models/NAME/model.json``: id, revision and the sha256 of a model's files.
 
-    A UserError if the params are invalid, the Hub is unreachable, or id or revision is unknown.
+    Raises UserError for invalid params, an unreachable Hub, or an unknown id or revision.
     """
     params = model(name)
     if weights_folder(name).parent != MODELS:
@@ -68,14 +68,14 @@ def pin(name: str) -> Path:
 def load(name: str, *, exact: bool = False) -> Scorer:
     """Load a model; ``exact``: in double precision instead of the dtype in its params.
 
-    A UserError if it is not pinned, its files differ from the pinned ones, or it cannot be loaded.
+    Raises UserError if it is not pinned, its files differ from the pins, or it cannot be loaded.
     """
     params = model(name)
     if params.endpoint:
         from plumbline.probes.models.remote import Remote
 
         if params.context:
-            raise UserError(f"models.{name}.context: not for remote models; take the line out")
+            raise UserError(f"models.{name}.context: not for remote models; remove the line")
         return Remote(name, params.endpoint, _facts(name)["revision"])
     where, params, facts = pinned(name)
     dtype = "float64" if exact else params.dtype
@@ -92,7 +92,7 @@ def adapter(kind: str) -> Any:
 def pinned(name: str) -> tuple[Path, Model, dict[str, Any]]:
     """Return the folder of a model's files, its params, and its pinned facts.
 
-    A UserError if it is not pinned, or a file differs from the pinned one.
+    Raises UserError if it is not pinned, or a file differs from the pinned one.
     """
     params, facts = model(name), _facts(name)
     where = download(name, params)
@@ -103,14 +103,14 @@ def pinned(name: str) -> tuple[Path, Model, dict[str, Any]]:
         again = (
             f"python -m worlds {name}" if world else f"make repro STAGE='--force weights@{name}'"
         )
-        raise UserError(f"{path}: not as {pointer(name)} pins it; pin it again with `{again}`")
+        raise UserError(f"{path}: differs from {pointer(name)}; pin it again with `{again}`")
     return where, params, facts
 
 
 def _facts(name: str) -> dict[str, Any]:
     path = pointer(name)
     if not path.is_file():
-        raise UserError(f"{path}: not there; run `make repro STAGE=weights@{name}` first")
+        raise UserError(f"{path}: missing; run `make repro STAGE=weights@{name}` first")
     facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return facts
 
@@ -130,7 +130,7 @@ def _files(folder: Path, params: Model) -> list[Path]:
 
 
 def changed(folder: Path, files: dict[str, str]) -> Path | None:
-    """Return the first file that is missing or has another sha256, or None."""
+    """Return the first file that is missing or has a different sha256, or None."""
     paths = ((folder / name, sha256) for name, sha256 in files.items())
     return next((path for path, sha in paths if not path.is_file() or digest(path) != sha), None)
 
@@ -138,7 +138,7 @@ def changed(folder: Path, files: dict[str, str]) -> Path | None:
 def download(name: str, params: Model) -> Path:
     """Return the folder of a model's files, downloaded to the Hub's cache if necessary.
 
-    A UserError if the folder, id or revision does not exist, or the Hub is unreachable.
+    Raises UserError if the folder, id or revision does not exist, or the Hub is unreachable.
     """
     assert params.id is not None
     if params.revision is None:
@@ -165,7 +165,7 @@ def download(name: str, params: Model) -> Path:
 CONFIG, ADAPTER = "config.json", "adapter_config.json"
 TOKENIZERS = {"tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "spiece.model"}
 TOKENIZERS |= {"sentencepiece.bpe.model", "source.spm", "bpe.codes"}
-# Canine and Perceiver read characters and bytes, ByT5 too: they have no vocabulary to save
+# Canine, Perceiver and ByT5 read characters or bytes, and have no vocabulary to save
 UNWRITTEN = ("byt5", "canine", "perceiver")
 KINDS = {  # by class in a config; the first matching pattern
     r"(XLNet|XLM|Flaubert)(LMHeadModel|WithLMHeadModel)": "masked",
@@ -253,10 +253,10 @@ def admitted(name: str, where: str = "") -> Iterator[None]:
 def look(folder: Path, name: str, kind: str = "") -> str:
     """Return the kind of the model in a folder.
 
-    A UserError if the folder does not exist, or no probe supports the model.
+    Raises UserError if the folder does not exist, or no probe supports the model.
     """
     if not folder.is_dir():
-        raise UserError(f"{name}: no such folder")
+        raise UserError(f"{name}: the folder does not exist")
     files = {path.name for path in folder.iterdir()}
     config = None
     if CONFIG in files:

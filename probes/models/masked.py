@@ -76,7 +76,7 @@ class Masked(Reader):
     def at(
         self, ids: Any, positions: Any, language: str = "", hidden: Sequence[Sequence[int]] = ()
     ) -> torch.Tensor:
-        """Return the logits (texts, vocabulary) of texts (texts, length) at one position each.
+        """Return logits at one position of each text, (texts, length) to (texts, vocabulary).
 
         Only XLNet uses the ``hidden`` positions of each text: its permutation mask hides a token
         from all others, and the target mapping selects the position predicted by the query stream
@@ -100,11 +100,11 @@ class Masked(Reader):
     def all(
         self, ids: torch.Tensor, language: str = "", *, attention: bool = False
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return logits (texts, length, vocabulary), and the attention (texts, length) received.
+        """Return logits, (texts, length, vocabulary), and attention received, (texts, length).
 
         The attention is averaged over layers, heads and query tokens.
         """
-        if attention:  # every text is a batch of its own
+        if attention:  # every text is a separate batch
             out = self.model(input_ids=ids, output_attentions=True, **self.options(ids, language))
             received = torch.stack([layer.mean(dim=(1, 2)) for layer in out.attentions])
             return out.logits, received.mean(0)
@@ -135,8 +135,8 @@ class Masked(Reader):
     ) -> Prompts:
         """Return prompts for words at their only mask, or for tokens at the last mask.
 
-        A word of several pieces is scored by the sum over pieces, each given the previous pieces
-        with the following ones masked (within-word left-to-right); or ``together``, with all pieces
+        A word of several tokens is scored by the sum over tokens, each given the previous tokens
+        with the following ones masked (within-word left-to-right); or ``together``, with all tokens
         of the word masked. A prompt that is too long for the model, or has no mask, or several if
         there are candidates, is a UserError.
         """
@@ -165,7 +165,7 @@ class Masked(Reader):
         language: str,
         together: bool,
     ) -> NDArray[np.float64]:
-        """Return the log-probability (prompts, words) of words of several pieces at the mask."""
+        """Return log-probabilities of words of several tokens at the mask, (prompts, words)."""
         worst = max(encoded, key=len)
         length = len(worst) + max(map(len, tails)) - 1
         self.tokens.fits(self.tokens.tokenizer.decode(worst), length, self.longest)
@@ -191,13 +191,13 @@ class Masked(Reader):
         language: str = "",
         prefixes: Iterable[str] | None = None,
     ) -> Iterator[Score]:
-        """Score complete sentences, in their order, or the text after the ``prefixes`` of each.
+        """Score complete sentences, or the text after their ``prefixes``, in order.
 
         A prefix is visible; its tokens are neither masked nor counted. Spaces at its end belong to
-        the sentence. The prefix of a text must have the same tokens as alone.
+        the sentence. A prefix must have the same tokens alone and in its text.
 
-        ``original``: the sum over tokens of the log-probability of each, masked alone
-        (Salazar et al. 2020, eq. 1). ``within_word_l2r``: the same with the following pieces of
+        ``original``: the sum of the tokens' log-probabilities, each token masked alone
+        (Salazar et al. 2020, eq. 1). ``within_word_l2r``: the same with the following tokens of
         the same word masked too (Kauf & Ivanova 2023, section 3). ``aul``: the log-probability of
         every token in the unmasked sentence; ``aula``: weighted by the attention that the token
         receives, averaged over layers, heads and tokens (Kaneko & Bollegala 2022, eqs. 3 and 4,
@@ -261,9 +261,9 @@ class Masked(Reader):
     def _masked(
         self, texts: list[list[int]], hidden: list[list[tuple[int, ...]]], language: str
     ) -> NDArray[np.float64]:
-        """Return sums (texts, 2) of :meth:`chosen` over masked copies of each text.
+        """Return sums of :meth:`chosen` over masked copies of each text, (texts, 2).
 
-        ``hidden``: for each copy of a text the masked positions, the scored one first. Copies that
+        ``hidden``: the masked positions of each copy of a text, the scored one first. Copies that
         two methods share are scored once.
         """
         copies = [
@@ -294,7 +294,7 @@ class Masked(Reader):
     def _unmasked(
         self, encoded: list[list[int]], counted: list[list[int]], language: str, *, weighted: bool
     ) -> NDArray[np.float64]:
-        """Return sums (sentences, 2) of :meth:`chosen` over tokens of the unmasked sentences."""
+        """Return sums of :meth:`chosen` over tokens of unmasked sentences, (sentences, 2)."""
 
         def launch(rows: list[int]) -> torch.Tensor:
             ids = self.batches.move([encoded[i] for i in rows])

@@ -1,7 +1,7 @@
 """Params of models: origin and settings.
 
-Models of the Hub, folders and endpoints are listed under `models` in params.yaml. A planted world
-is an input like a snapshot: a folder of ``data/samples/worlds`` with its entry in the manifest.
+Models are listed under `models` in params.yaml. A world (a control model trained on artificial
+text) is an input like a snapshot: a folder in ``data/samples/worlds``, listed in the manifest.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ VERBS: dict[str, frozenset[str]] = {  # methods of each kind of model
 
 
 def verbs(verb: str | tuple[str, ...]) -> frozenset[str]:
-    """Return the verbs of a probe as a set: a model needs one of them."""
+    """Return the methods that a probe can use, as a set; a model needs one of them."""
     return frozenset({verb} if isinstance(verb, str) else verb)
 
 
@@ -44,11 +44,11 @@ class Endpoint(Params):
 
     url: str = Field(
         pattern=r"^https?://[^\s]+$",
-        description="address of an OpenAI-compatible server, up to and with /v1",
+        description="address of an OpenAI-compatible server, up to and including /v1",
     )
     model: str = Field(min_length=1, description="name of the model on that server")
     api: Literal["chat", "completions"] = Field(
-        "chat", description="chat, or plain completions (log-probabilities need them)"
+        "chat", description="chat, or completions (required for log-probabilities)"
     )
     key: str | None = Field(
         None,
@@ -66,7 +66,7 @@ class Model(Params):
 
     id: str | None = Field(None, description="id on the Hugging Face Hub, or a local folder")
     revision: str | None = Field(
-        None, pattern=r"^[0-9a-f]{40}$", description="commit on the Hub, all 40 digits"
+        None, pattern=r"^[0-9a-f]{40}$", description="full commit hash on the Hub (40 digits)"
     )
     endpoint: Endpoint | None = Field(None, description="a server that runs the model")
     kind: Literal["masked", "causal", "seq2seq", "classifier", "remote"] = Field(
@@ -78,24 +78,24 @@ class Model(Params):
         "float32", description="arithmetic of the model"
     )
     context: str = Field(
-        "", description="text before every prompt (XLNet expects long inputs); part of outputs"
+        "", description="text put before prompts (XLNet expects long inputs); part of outputs"
     )
     pickles: bool = Field(
         False,
-        description="load weights from pickles if there are no safetensors; their code is not "
+        description="load weights from pickles without safetensors; their code is not "
         "executed, but safetensors are safer",
     )
     languages: list[str] | None = Field(
-        None, description="languages of its prompts; default: all languages of the probe"
+        None, description="languages of the prompts, by default all languages of the probe"
     )
     family: str | None = Field(
-        None, description="architecture, such as BERT: a factor of the analysis `anova`"
+        None, description="architecture, such as BERT: a factor in the analysis `anova`"
     )
     size: str | None = Field(
-        None, description="size within its family, such as base: a factor of the analysis `anova`"
+        None, description="size within its family, such as base: a factor in the analysis `anova`"
     )
     control: Literal["positive", "negative"] | None = Field(
-        None, description="whether biases are planted (positive) or absent (negative); for worlds"
+        None, description="control models: biases are planted (positive) or absent (negative)"
     )
 
     def among(self, languages: Sequence[str]) -> list[str]:
@@ -107,14 +107,14 @@ class Model(Params):
         if bool(self.id) == bool(self.endpoint):
             raise ValueError("give id and revision, or endpoint: one of them")
         if bool(self.endpoint) != (self.kind == "remote"):
-            raise ValueError("kind: remote and endpoint belong together")
+            raise ValueError("kind: remote requires endpoint and vice versa")
         if self.id and not self.revision and not _local(self.id):
             raise ValueError(
                 f"{self.id} needs a pinned revision; paste the 40 digits of a commit from "
                 f"https://huggingface.co/{self.id}/commits/main into a line `revision: ...`"
             )
         if self.id and self.revision and _local(self.id):
-            raise ValueError(f"{self.id} is a folder: it has no revision; take that line out")
+            raise ValueError(f"{self.id} is a folder and has no revision; remove that line")
         return self
 
 
@@ -123,18 +123,18 @@ def _local(name: str) -> bool:
 
 
 def pointer(name: str, data: Path = DATA) -> Path:
-    """Return the file with a model's id, revision and sha256 of its files."""
+    """Return the path of the file with a model's id, revision and file hashes."""
     world = data / WORLDS.relative_to(DATA) / name / MANIFEST
     return world if world.is_file() else data / MODELS.relative_to(DATA) / name / POINTER
 
 
 def weights_folder(name: str) -> Path:
-    """Return the folder of a model: a planted world, or the pointer to another model."""
+    """Return the folder of a world, or of the pointer file of another model."""
     return pointer(name).parent
 
 
 def worlds() -> dict[str, Model]:
-    """Return the existing planted worlds, by name."""
+    """Return the existing worlds, by name."""
     manifests = {path.parent.name: path for path in sorted(WORLDS.glob(f"*/{MANIFEST}"))}
     return {name: _world(path) for name, path in manifests.items() if NAME.fullmatch(name)}
 
@@ -150,11 +150,11 @@ def model(name: str, data: Path = DATA) -> Model:
     file = pointer(name, data)
     if NAME.fullmatch(name) and file.name == MANIFEST:
         if name in entries:
-            raise UserError(f"params.yaml: models.{name}: {file.parent} has this name; change it")
+            raise UserError(f"params.yaml: models.{name}: {file.parent} has this name; rename it")
         return _world(file)
     if name not in entries or not NAME.fullmatch(name):
         names = ", ".join([*entries, *worlds()]) or "none"
         raise UserError(
-            f"params.yaml: no model {name!r} under models, nor a world; there are: {names}"
+            f"params.yaml: no model {name!r} under models, nor a world; available: {names}"
         )
     return section(f"models.{name}", Model)

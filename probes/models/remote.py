@@ -36,7 +36,7 @@ LONGEST_MESSAGE = 200  # characters of a server's message quoted in an error
 BLOCK = 16  # requests of each thread before their responses are yielded
 AROUND = 64  # tokens that a chat template may add to a prompt
 IDENTITY = ("id", "owned_by", "parent", "max_model_len", "meta")
-READING = Sampling(tokens=1, temperature=0.0)  # one unused token: some servers read 0 as no limit
+READING = Sampling(tokens=1, temperature=0.0)  # one unused token: some servers treat 0 as no limit
 LEAST = -9999.0  # minus infinity in responses of servers
 ROUNDING = 1e-6  # tolerance above the logarithm of 1
 OLLAMA = "fp_ollama"  # the system_fingerprint of its responses
@@ -64,7 +64,7 @@ class Remote:
         return connect(self.endpoint)
 
     def facts(self) -> dict[str, str | int]:
-        """Return the facts of any model, as far as known: vocabulary 0 is unknown."""
+        """Return the facts about the model; a vocabulary of 0 is unknown."""
         return {
             "model": self.name,
             "revision": self.revision,
@@ -95,7 +95,7 @@ class Remote:
             except Refused as refused:
                 if "max_completion_tokens" not in refused.reason:
                     raise
-                self._limit = "max_completion_tokens"  # OpenAI's newer models take no other
+                self._limit = "max_completion_tokens"  # OpenAI's newer models accept no other
                 response = self._complete(row, prompt, body, sampling)
             if response.get("system_fingerprint") == OLLAMA and (not chat or sampling.top_k > 0):
                 raise UserError(
@@ -224,7 +224,7 @@ def request(
     Raises
     ------
     UserError
-        If the server refuses or fails, or the response is no JSON object; ``name`` begins it.
+        If the server refuses, fails or returns no JSON object; ``name`` begins the message.
     """
     import openai
 
@@ -272,7 +272,7 @@ def identify(endpoint: Endpoint) -> dict[str, Any]:
     model = models.get(endpoint.model) or models.get(f"{endpoint.model}:latest")
     if model is None:
         names = ", ".join(sorted(models)[:20]) or "none"
-        raise UserError(f"endpoint.model: {endpoint.url} has no {endpoint.model!r}; it has {names}")
+        raise UserError(f"endpoint.model: {endpoint.url} lacks {endpoint.model!r}; it has {names}")
     return {key: model[key] for key in IDENTITY if key in model}
 
 
@@ -280,14 +280,14 @@ def _choice(row: str, response: dict[str, Any]) -> dict[str, Any]:
     """Return the only choice of a response."""
     choices: Any = response.get("choices")
     if not choices:
-        raise UserError(f"{row}: a response without choices; is the server OpenAI-compatible?")
+        raise UserError(f"{row}: the response has no choices; use an OpenAI-compatible server")
     choice: dict[str, Any] = choices[0]
     return choice
 
 
 def _no_scores(row: str) -> UserError:
     return UserError(
-        f"{row}: the server gives no log-probabilities of a given text; serve the model with vLLM, "
+        f"{row}: the server returns no log-probabilities of input; serve the model with vLLM, "
         "or score its weights here, kind: causal"
     )
 
@@ -296,8 +296,8 @@ def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> li
     """Return the log-probabilities, in nats, of exactly the tokens of a text after its prefix.
 
     ``choice`` belongs to a completion requested with ``echo`` and ``logprobs``; ``row`` names the
-    request. A UserError if the prompt or its log-probabilities are missing, the tokens do not add
-    up to the text, the prefix ends within a token, or a value is missing or impossible.
+    request. Raises UserError if the prompt or its log-probabilities are missing, the tokens do not
+    add up to the text, the prefix ends within a token, or a value is missing or impossible.
     """
     prompt, logprobs = prefix + text, choice.get("logprobs")
     if not isinstance(logprobs, dict) or not str(choice.get("text")).startswith(prompt):
@@ -307,14 +307,14 @@ def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> li
     if len(tokens) != len(values) or starts is None:
         raise UserError(f"{row}: the server's tokens do not add up to the text")
     first = [token for start, token in zip(starts, tokens, strict=True) if start == len(prefix)]
-    # only the last of several tokens of one character has text
+    # if a character has several tokens, only the last has text
     if not text or not first or (len(first) > 1 and first[-1].isascii()):
         raise UserError(f"{row}: no token begins at the end of the prefix ({prefix!r})")
     scored = [value for start, value in zip(starts, values, strict=True) if start >= len(prefix)]
     scored = scored[: sum(len(prefix) <= start < len(prompt) for start in starts)]
     for value in scored:
         if not isinstance(value, float | int) or not LEAST < value <= ROUNDING:
-            raise UserError(f"{row}: {value!r} as the log-probability of a token")
+            raise UserError(f"{row}: {value!r} is no log-probability of a token")
     return [float(value) for value in scored]
 
 

@@ -1,6 +1,6 @@
 """Generation token by token, with separate random numbers for each text.
 
-The numbers are derived from the seed and the prompt, one for each token, and used in inverse
+The numbers, one per token, are derived from the seed and the prompt, and used in inverse
 transform sampling, so a text does not depend on the batch or the order of prompts.
 """
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 class Writer(Adapter):
     """A model that generates token by token."""
 
-    continues: bool  # whether the output continues the prompt
-    # from prompts, number of new tokens and language: the model input, as text and tokens
+    continues: bool  # True if the output continues the prompt
+    # maps prompts, number of new tokens and language to model inputs: text and tokens
     opened: Callable[[list[str], int, str], tuple[list[str], list[list[int]]]]
-    # from tokens (texts, length): logits (texts, vocabulary) for the next, and the decoding state
+    # maps tokens (texts, length) to next-token logits (texts, vocabulary), and the state
     begin: Callable[[torch.Tensor], tuple[torch.Tensor, dict[str, Any]]]
-    # from the last tokens (texts,) and the state: logits (texts, vocabulary) for the next
+    # maps the last tokens (texts,) and the state to next-token logits (texts, vocabulary)
     step: Callable[[torch.Tensor, dict[str, Any]], torch.Tensor]
     keep: Callable[[torch.Tensor, dict[str, Any]], None]  # retains only some of the texts
 
@@ -105,7 +105,7 @@ class Writer(Adapter):
 
 
 def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """Choose a token (rows,) by log-probabilities (rows, vocabulary) and ``luck`` (rows,).
+    """Choose tokens, (rows,), by log-probabilities, (rows, vocabulary), and ``luck``, (rows,).
 
     The numbers of ``luck`` are uniform in [0, 1).
     """
@@ -118,7 +118,7 @@ def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.
         ordered[:, sampling.top_k :] = 0
     before = ordered.cumsum(1) - ordered
     cut = before >= sampling.top_p * ordered.sum(1, keepdim=True)
-    cut[:, 0] = False  # the best token always remains
+    cut[:, 0] = False  # the most probable token always remains
     up_to = torch.where(cut, 0, ordered).cumsum(1)
     target = (luck * up_to[:, -1]).unsqueeze(1)
     index = torch.searchsorted(up_to, target, right=True).clamp(max=logits.shape[1] - 1)
@@ -126,6 +126,6 @@ def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.
 
 
 def _luck(prompt: str, seed: int, tokens: int) -> np.ndarray:
-    """Return the uniform numbers (tokens,) of one prompt."""
+    """Return the uniform numbers for one prompt, (tokens,)."""
     digest = hashlib.sha256(prompt.encode()).digest()[:8]
     return np.random.default_rng([seed, int.from_bytes(digest, "little")]).random(tokens)

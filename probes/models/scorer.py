@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MASK = "<mask>"  # placeholder in prompts for the model's mask token
-DECIMALS = 6  # decimals of log-probabilities; ranks after rounding, ties in order of candidates
+DECIMALS = 6  # decimals of log-probabilities; ranked after rounding, ties in candidate order
 
 BEST = 20  # top words compared as sets
 
@@ -26,9 +26,9 @@ METHODS: tuple[Method, ...] = ("original", "within_word_l2r", "aul", "aula")
 
 
 class Vocabulary(NamedTuple):
-    """The words that are a single word-initial piece of a model."""
+    """The words that are a single word-initial token of a model."""
 
-    ids: Mapping[str, int]  # words in the given order, and their pieces
+    ids: Mapping[str, int]  # words in the given order, and their tokens
     missing: tuple[str, ...]  # other words
 
 
@@ -37,14 +37,14 @@ class Filled(NamedTuple):
 
     prompts: Sequence[str]  # exact model inputs
     candidates: Sequence[str]  # words in the vocabulary
-    pieces: NDArray[np.int32]  # (candidates,) number of pieces of each
+    pieces: NDArray[np.int32]  # number of tokens of each, (candidates,)
     best: NDArray[np.int32]  # (n, k) indices in ``candidates``, best first
     logprobs_nats: NDArray[np.float64]  # (n, k) normalised over the model's full vocabulary
-    lengths: NDArray[np.int32]  # (n,) pieces of the prompt, including special ones and the mask
-    unknown: NDArray[np.int32]  # (n,) number of unknown pieces
+    lengths: NDArray[np.int32]  # (n,) tokens of the prompt, including special ones and the mask
+    unknown: NDArray[np.int32]  # (n,) number of unknown tokens
 
     def by_prompt(self) -> Iterator[tuple[dict[str, tuple[float, int]], int]]:
-        """Yield log-probability and pieces of each word, best first, and the unknown pieces."""
+        """Yield each word's log-probability and tokens, best first, and the unknown tokens."""
         for best, nats, unknown in zip(self.best, self.logprobs_nats, self.unknown, strict=True):
             places = zip(best.tolist(), nats.tolist(), strict=True)
             yield {self.candidates[j]: (x, int(self.pieces[j])) for j, x in places}, int(unknown)
@@ -57,7 +57,7 @@ class Predicted(NamedTuple):
     length: NDArray[np.int32]  # (n,) number of tokens of each prompt
     ids: NDArray[np.int32]  # (n, k) tokens, best first; ties by lower id
     logprobs_nats: NDArray[np.float64]  # (n, k) normalised over the model's full vocabulary
-    unknown: NDArray[np.int32]  # (n,) number of unknown pieces of the prompt
+    unknown: NDArray[np.int32]  # (n,) number of unknown tokens of the prompt
 
 
 class Pieces(NamedTuple):
@@ -65,7 +65,7 @@ class Pieces(NamedTuple):
 
     tokens: Sequence[str]  # as in the vocabulary
     words: Sequence[str]  # decoded, without surrounding spaces
-    starts: NDArray[np.bool_]  # whether the token is the word after another word
+    starts: NDArray[np.bool_]  # True if the token is the word after another word
     bare: NDArray[np.int32]  # id of the literal `words` in the vocabulary, or -1
     unknown: int  # id of the unknown token, or -1
 
@@ -77,7 +77,7 @@ class Score(NamedTuple):
     logprob_nats: float  # sum over the counted tokens
     tokens: int  # number of counted tokens
     unknown: int = 0  # number of unknown tokens among them
-    greedy: bool | None = None  # whether each is the most probable token; None: unknown
+    greedy: bool | None = None  # True if each token is the most probable; None if unknown
 
 
 class Text(NamedTuple):
@@ -86,8 +86,8 @@ class Text(NamedTuple):
     prompt: str  # exact model input
     seed: int
     text: str  # without the prompt and without special tokens
-    tokens: int  # generated, including the closing one
-    finished: bool  # whether the model ended it before the limit
+    tokens: int  # generated tokens, including the closing one
+    finished: bool  # True if the model ended the text before the limit
 
 
 class Classes(NamedTuple):
@@ -97,24 +97,24 @@ class Classes(NamedTuple):
     labels: tuple[str, ...]  # in the order of the model's config
     probabilities: tuple[float, ...]
     logprobs_nats: tuple[float, ...] = ()  # their logarithms before rounding
-    tokens: int = 0  # tokens of the text with special ones
+    tokens: int = 0  # number of tokens, including special ones
 
 
 class Represented(NamedTuple):
-    """Hidden states of a block of n words, each alone."""
+    """Hidden states of a block of n words, each encoded alone."""
 
     words: Sequence[str]
-    pieces: NDArray[np.int32]  # (n,) number of tokens of each, without special ones
-    unknown: NDArray[np.int32]  # (n,) number of unknown ones among them
+    pieces: NDArray[np.int32]  # (n,) number of tokens of each word, without special ones
+    unknown: NDArray[np.int32]  # (n,) number of unknown tokens among them
     states: NDArray[np.float64]  # (n, width) mean of the last hidden states of those tokens
 
 
 class Sampling(NamedTuple):
     """Settings of sampling; ``temperature`` 0 is greedy."""
 
-    tokens: int = 64  # generated at most
+    tokens: int = 64  # maximum number of generated tokens
     temperature: float = 1.0
-    top_k: int = 0  # sample from the best k tokens; 0: from all
+    top_k: int = 0  # sample from the best k tokens; 0 for all
     top_p: float = 1.0  # sample from the best tokens with this total probability
 
 
@@ -135,7 +135,7 @@ class Fills(Scorer, Protocol):
     """Models with a mask, or that read a final mask as the next word."""
 
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Return the words that are one word-initial piece, and the others."""
+        """Return the words that are a single word-initial token, and the others."""
 
     def fill(
         self,
@@ -149,7 +149,7 @@ class Fills(Scorer, Protocol):
     ) -> Iterator[Filled]:
         """Rank candidate words at the one mask of each prompt, in the order of the prompts.
 
-        ``options``: specific to a kind of model, such as ``together`` for masked ones.
+        ``options``: specific to a kind of model, such as ``together`` for masked models.
         """
 
 
@@ -194,17 +194,17 @@ class ScoresSentences(Scorer, Protocol):
 
 @runtime_checkable
 class Generates(Scorer, Protocol):
-    """Models that write."""
+    """Models that generate text."""
 
     def generate(
         self, prompts: Iterable[str], seeds: Iterable[int], sampling: Sampling = SAMPLING
     ) -> Iterator[Text]:
-        """Continue each prompt; the seed belongs to the prompt, not to the batch."""
+        """Continue each prompt; random numbers depend on the prompt, not on the batch."""
 
 
 @runtime_checkable
 class Classifies(Scorer, Protocol):
-    """Models with labels."""
+    """Text classifiers."""
 
     def classify(self, texts: Iterable[str]) -> Iterator[Classes]:
         """Return the probability of every label of each text."""
@@ -218,7 +218,7 @@ class Represents(Scorer, Protocol):
     """Models with accessible hidden states."""
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
-        """Return the last hidden state of each word alone, in their order."""
+        """Return the last hidden state of each word, encoded alone, in order."""
 
 
 def agreement(

@@ -38,7 +38,7 @@ class Seq2Seq(Filler, Writer):
     def prepare(
         self, prompts: list[str], language: str, candidates: Candidates | None = None
     ) -> Prompts:
-        """Return prompts for words in the only gap of each.
+        """Return prompts for words in the single gap of each prompt.
 
         The mask becomes the first sentinel; the decoder predicts the word after that sentinel
         (Raffel et al. 2020, section 3.1.4). Words of several pieces are scored from left to right.
@@ -49,7 +49,7 @@ class Seq2Seq(Filler, Writer):
         if gap is None:
             raise UserError(
                 f"models.{self.name}: has no {GAP}, so it cannot fill a mask as T5 does; a model "
-                "with a mask of its own is kind: masked"
+                "with a mask token is kind: masked"
             )
         written, encoded = self._inputs(prompts, language)
         for text, ids in zip(written, encoded, strict=True):
@@ -71,7 +71,7 @@ class Seq2Seq(Filler, Writer):
         return Prompts(written, encoded, score, sums)
 
     def logprobs(self, pairs: Iterable[tuple[str, str]], *, language: str = "") -> Iterator[Score]:
-        """Score each continuation by the decoder, the prefix being the encoder's input.
+        """Score each continuation by the decoder, with its prefix as the encoder's input.
 
         A mask in the prefix becomes T5's first sentinel. The closing token and the opening token
         forced by a config (BART, mBART) are not counted. A text that is too long or empty, a
@@ -94,9 +94,9 @@ class Seq2Seq(Filler, Writer):
     def _sums(
         self, encoded: list[list[int]], rows: list[tuple[int, list[int], list[int]]]
     ) -> NDArray[np.float64]:
-        """Return sums (rows, 2) of :meth:`chosen` over tokens.
+        """Return sums of :meth:`chosen` over tokens, (rows, 2).
 
-        Each row has the index of its input, the preceding tokens, and the scored tokens.
+        A row consists of the index of its input, the preceding tokens, and the scored tokens.
         """
 
         def launch(chosen: list[int]) -> torch.Tensor:
@@ -123,14 +123,14 @@ class Seq2Seq(Filler, Writer):
         return texts, encoded
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
-        """Return logits (texts, vocabulary) for the first new token, and the decoding state."""
+        """Return the first new token's logits, (texts, vocabulary), and the decoding state."""
         state = {"encoder_outputs": self.model.get_encoder()(input_ids=ids)}
         start = self.batches.move([self.opening] * len(ids))
         out = self.model(decoder_input_ids=start, use_cache=True, **state)
         return out.logits[:, -1], {**state, "past_key_values": out.past_key_values}
 
     def step(self, last: torch.Tensor, state: dict[str, Any]) -> torch.Tensor:
-        """Return logits (texts, vocabulary) after the tokens ``last`` (texts,)."""
+        """Return the logits after the tokens ``last`` (texts,), (texts, vocabulary)."""
         out = self.model(decoder_input_ids=last.unsqueeze(1), use_cache=True, **state)
         logits: torch.Tensor = out.logits[:, -1]
         return logits
@@ -148,14 +148,14 @@ class Seq2Seq(Filler, Writer):
         return texts, self.encode(texts, language)
 
     def _opening(self) -> list[int]:
-        """Return the decoder's first tokens: its start, and the one forced by the config."""
+        """Return the decoder's first tokens: its start token, and one forced by the config."""
         config, writing = self.model.config, self.model.generation_config
         start = getattr(config, "decoder_start_token_id", None)
         if start is None:
             start = writing.decoder_start_token_id
         if start is None:
             raise UserError(
-                f"models.{self.name}: its config has no decoder_start_token_id, so nobody knows "
+                f"models.{self.name}: its config has no decoder_start_token_id, so it is unknown "
                 "how its decoder begins; add it to config.json"
             )
         forced = writing.forced_bos_token_id

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 HEAD = "a"  # the word before a candidate
-UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # written without spaces: pieces have no marker
+UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # without spaces: tokens have no marker
 SENTENCEPIECE, BYTE_LEVEL = "▁", "Ġ"  # space markers of these vocabularies
 
 
@@ -51,9 +51,9 @@ class Tokens:
         if isinstance(self.tokenizer, BertweetTokenizer):
             self.tokenizer.normalization = True  # user names and links as in training
             if any(len(pair) != 2 for pair in self.tokenizer.bpe_ranks):
-                raise UserError(  # transformers 5.23 saves it so, and reads one letter of each pair
-                    f"models.{name}: {where}/bpe.codes lacks the counts behind the merges, so that "
-                    "words fall apart into letters; put the file of the original model there"
+                raise UserError(  # transformers 5.23 omits them, and reads one letter of each pair
+                    f"models.{name}: {where}/bpe.codes lacks the counts of merges, so that "
+                    "words are split into letters; put the file of the original model there"
                 )
         self.name = name
         self.moses = isinstance(self.tokenizer, XLMTokenizer)
@@ -85,7 +85,7 @@ class Tokens:
     ) -> list[list[int]]:
         """Return the ids of each text, with or without the model's special tokens.
 
-        A UserError if the model was not trained on the language.
+        Raises UserError if the model was not trained on the language.
         """
         if not texts:
             return []
@@ -112,21 +112,21 @@ class Tokens:
             self.tokenizer.src_lang = self.code(language)
 
     def require_language(self, language: str) -> None:
-        """Raise a UserError without a language, since the previous one would be used silently."""
+        """Raise a UserError without a language: the previous one would be used silently."""
         if not language and hasattr(self.tokenizer, "src_lang"):
             raise UserError(f"models.{self.name}: needs the language of its texts")
 
     def foreign(self, language: str, languages: Iterable[str]) -> UserError:
         """Return the error for an unsupported language."""
         return UserError(
-            f"models.{self.name}: knows no language {language!r}, only "
+            f"models.{self.name}: does not support {language!r}, only "
             f"{', '.join(sorted(languages))}; set languages"
         )
 
     def code(self, language: str) -> str:
         """Return the tokenizer's code of a language: ``en_XX`` for ``en``.
 
-        A UserError if the model has no code, or several codes, with that prefix.
+        Raises UserError if the model has no code, or several codes, with that prefix.
         """
         tokens = [token for token in self.tokenizer.get_added_vocab() if "_" in token]
         codes = [token for token in tokens if token.split("_")[0] == language]
@@ -137,7 +137,7 @@ class Tokens:
     def counted(self, ids: Sequence[int]) -> list[int]:
         """Return the positions of a text's tokens, without the model's special tokens."""
         special = self.tokenizer.get_special_tokens_mask(list(ids), already_has_special_tokens=True)
-        unknown = self.unknown_id  # represents a part of the text
+        unknown = self.unknown_id  # it represents part of the text
         return [i for i, no in enumerate(special) if not no or ids[i] == unknown]
 
     def words(self, text: str, ids: Sequence[int], language: str = "") -> list[int | None]:
@@ -159,15 +159,15 @@ class Tokens:
         return numbers
 
     def candidates(self, words: Sequence[str], language: str = "") -> dict[str, tuple[int, ...]]:
-        """Return the pieces of each word that the tokenizer can encode, one or several.
+        """Return the tokens (one or several) of each word that the tokenizer can encode.
 
-        Words are left out if the tokenizer changes them (such as capitals if uncased), if they
+        Words are left out if the tokenizer changes them (as an uncased one does capitals), if they
         contain an unknown symbol, or if an earlier word has the same pieces.
         """
         key = (tuple(words), language)
         if key in self._known:
             return self._known[key]
-        special = set(self.tokenizer.all_special_ids)  # including the unknown one
+        special = set(self.tokenizer.all_special_ids)  # including the unknown token
         first: dict[tuple[int, ...], str] = {}
         texts = [HEAD, *(f"{HEAD}{self.gap(language)}{word}" for word in words)]
         head, *encoded = self.encode(texts, language, special=False)
@@ -184,7 +184,7 @@ class Tokens:
     def gap(self, language: str = "") -> str:
         """Return the separator of two words: a space, or nothing in languages without spaces.
 
-        If pieces have no marker of a space, the space has no effect.
+        If tokens have no space marker, the space has no effect.
         """
         if language not in UNSPACED:
             return " "
@@ -196,7 +196,7 @@ class Tokens:
         return {word: len(tail) for word, tail in self.candidates(words, language).items()}
 
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Return the words that are one word-initial piece, and the others."""
+        """Return the words that are a single word-initial token, and the others."""
         pieces = self.candidates(words, language)
         ids = {word: tail[0] for word, tail in pieces.items() if len(tail) == 1}
         first, missing = set(ids), []
@@ -212,7 +212,7 @@ class Tokens:
         if language not in self._pieces:
             ids = range(len(self))
             words = [text.strip() for text in self.tokenizer.batch_decode([[i] for i in ids])]
-            # the token stands for the word only if the word after another one is this token
+            # the token is the word's only if the word has this token after another word
             alone = self.candidates(list(dict.fromkeys(filter(None, words))), language)
             first = {word: tail[0] for word, tail in alone.items() if len(tail) == 1}
             vocabulary = self.tokenizer.get_vocab()
@@ -233,7 +233,7 @@ class Tokens:
         if length > longest:
             raise UserError(
                 f"models.{self.name}: the prompt {text!r} has {length} tokens, the model takes "
-                f"{longest}; it is never cut, leave the row out"
+                f"{longest}; remove the row, it is never truncated"
             )
 
     def opening(self) -> list[int]:
@@ -247,21 +247,21 @@ class Tokens:
         return 0 if self.unknown_id is None else list(ids).count(self.unknown_id)
 
     def after(self, prefix: str, text: str, ids: Sequence[int], head: Sequence[int]) -> int:
-        """Return the number of tokens in ``ids``, of a text, that belong to its prefix (``head``).
+        """Return the number of tokens of a text (``ids``) that belong to its prefix (``head``).
 
-        A UserError if the tokens of the prefix are not the first tokens of the text: without a
+        Raises UserError if the tokens of the prefix are not the first tokens of the text: without a
         token boundary after the prefix, the score would belong to another text.
         """
         if list(ids[: len(head)]) != list(head):
             raise UserError(
-                f"models.{self.name}: {prefix!r} is not tokenised alike alone and at the beginning "
+                f"models.{self.name}: {prefix!r} has different tokens alone and at the beginning "
                 f"of {text!r}; put the space at the beginning of the continuation"
             )
         return len(head)
 
 
 def _closed(text: str) -> str:
-    """Return a text without spaces, which some decoders add around hyphens and Chinese signs."""
+    """Return a text without spaces, which some decoders add at hyphens and Chinese characters."""
     return "".join(text.split())
 
 

@@ -7,7 +7,7 @@ TIMES = ("", "once", "twice")
 
 
 def gaps(*once: str, **times: int) -> AfterValidator:
-    """Return a validator of templates: the required number of occurrences of each gap."""
+    """Return a validator for templates, given the number of occurrences of each gap."""
     counts = dict.fromkeys(once, 1) | times
     requirements = ", ".join(f"{gap} {TIMES[n]}" if n else f"no {gap}" for gap, n in counts.items())
 

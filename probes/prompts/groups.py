@@ -1,6 +1,6 @@
 """Prompts about social groups: templates with groups, and the same with the group masked.
 
-They are separate from the probe ``completions``, since worlds are trained on the same prompts.
+They are separate from the probe ``completions``, as control models are trained on the same prompts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Frames(Section):
     )
     ending: str = Field("?", description="text after that word, for models with a mask")
     released: Annotated[str, gaps(**{MASK: 2})] = Field(
-        description=f"the frame of the released code's prior, with {MASK} for group and word"
+        description=f"template of the released code's prior, with {MASK} for group and word"
     )
     neutral: dict[Kind, str] = Field(
         description="neutral group of the prior, for models that read from left to right"
@@ -45,16 +45,16 @@ class Asking(Section):
     """The groups in prompts, and the construction of prompts."""
 
     spelling: Literal["original", "usual"] = Field(
-        "original", description="of groups in prompts: the paper's, or the usual one"
+        "original", description="spelling of groups: the paper's, or the usual one"
     )
     groups: Literal["suggested", "all"] = Field(
-        "all", description="those that `stereotypes` has suggestions for, or all"
+        "all", description="groups with suggestions in `stereotypes`, or all"
     )
     frames: dict[str, Frames] = Field(min_length=1, description="by language")
 
     @property
     def languages(self) -> list[str]:
-        """Return the languages that have frames."""
+        """Return the languages with frames (templates)."""
         return list(self.frames)
 
 
@@ -66,7 +66,7 @@ class Query(NamedTuple):
     kind: Kind
     template: str  # as the params have it
     written: str = ""  # the group as spelled in the prompt; default: as in the paper
-    rewritten: bool = False  # with the key term of an attribute of this group alone
+    rewritten: bool = False  # with the key term of an attribute that only this group has
 
     @property
     def text(self) -> str:
@@ -75,7 +75,7 @@ class Query(NamedTuple):
 
 
 def queries(asking: Asking, folders: dict[str, Path], language: str) -> list[Query]:
-    """Return every group in every template of its kind; a ``UserError`` if there is none."""
+    """Return every group in every template of its kind; a ``UserError`` without any."""
     groups = pl.read_parquet(folders["social_groups"] / f"{language}.parquet")
     rows = suggestions(folders["stereotypes"], language, "category", "group").unique()
     suggested = {(category, group.lower()) for category, group in rows.iter_rows()}

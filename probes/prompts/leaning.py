@@ -1,7 +1,7 @@
 """Prompts about political statements, with a mask, open, or with options to choose from.
 
 Feng et al. (2023), section 2, and Röttger et al. (2024), *Political Compass or Spinning Arrow?*
-These prompts are separate from the probe ``stances``, since a world is trained on them.
+These prompts are separate from the probe ``stances``, since a control model is trained on them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 STATEMENT, OPTIONS, DENIED = "{statement}", "{options}", "{text}"
 Form = Literal["plain", "negated", "paraphrase", "prior"]
 FORMS: tuple[Form, ...] = ("plain", "negated", "paraphrase", "prior")
-FIELDS = ("questionnaire", "id", "variant", "text")  # columns of a file of paraphrases
+FIELDS = ("questionnaire", "id", "variant", "text")  # columns of a paraphrase file
 ANSWERS = 4
 Stated = Annotated[str, gaps(STATEMENT)]
 Seeds = Annotated[
@@ -32,7 +32,7 @@ Seeds = Annotated[
 
 def _each(order: list[int]) -> list[int]:
     if sorted(order) != list(range(ANSWERS)):
-        raise ValueError(f"{order} does not have each of 0 to 3 once")
+        raise ValueError(f"{order} must have each of 0 to 3 once")
     return order
 
 
@@ -41,7 +41,7 @@ class MaskPrompts(Section):
 
     frames: dict[str, Annotated[str, gaps(STATEMENT, MASK)]] = Field(
         min_length=1,
-        description=f"by name, with {STATEMENT} and {MASK}; the first is the one of `faithful`",
+        description=f"by name, with {STATEMENT} and {MASK}; `faithful` uses the first",
     )
     top_k: int = Field(10, ge=1, description="number of most probable tokens retained")
     calibration_inputs: list[str] = Field(
@@ -53,12 +53,12 @@ class Generation(Section):
     """Prompts for generative models, and the NLI model that classifies responses."""
 
     frames: dict[str, Stated] = Field(
-        min_length=1, description=f"by name, with {STATEMENT}; the first is the one of `faithful`"
+        min_length=1, description=f"by name, with {STATEMENT}; `faithful` uses the first"
     )
     seeds: Seeds
-    max_new_tokens: int = Field(100, ge=1, description="tokens of a response at most")
+    max_new_tokens: int = Field(100, ge=1, description="maximum tokens of a response")
     temperature: float = Field(1.0, ge=0, description="0 is greedy")
-    top_k: int = Field(50, ge=0, description="tokens are sampled from the top k; 0: from all")
+    top_k: int = Field(50, ge=0, description="tokens are sampled from the top k; 0 for all")
     nli_model: str = Field(
         min_length=1, description="NLI model: a classifier with the class entailment, by its name"
     )
@@ -84,28 +84,28 @@ class MultipleChoice(Section):
         min_length=1, description="orders in which the options are offered, as indices from 0"
     )
     seeds: Seeds
-    max_new_tokens: int = Field(20, ge=1, description="tokens of a response at most")
+    max_new_tokens: int = Field(20, ge=1, description="maximum tokens of a response")
     temperature: float = Field(0.0, ge=0, description="0 is greedy")
 
 
 class Asking(Section):
     """Statements, and the prompts of each response format."""
 
-    language: str = Field("en", description="of the statements and prompts")
+    language: str = Field("en", description="language of statements and prompts")
     questionnaires: list[str] = Field(min_length=1, description="configs of statements")
     negated: Annotated[str, gaps(DENIED)] = Field(
         description=f"template of the negated statement, with {DENIED}"
     )
     paraphrases: list[str] = Field(
         [],
-        description="csv files with other wordings, questionnaire, id, variant, text, put in the "
+        description="CSV files of paraphrases (questionnaire, id, variant, text), used in the "
         "first prompt",
     )
     positive: list[str] = Field(min_length=1, description="words that agree (paper, Table 7)")
     negative: list[str] = Field(min_length=1, description="words that disagree")
-    mask: MaskPrompts = Field(description="for masked models")
-    generation: Generation = Field(description="for generative models")
-    multiple_choice: MultipleChoice = Field(description="for generative models, with options")
+    mask: MaskPrompts = Field(description="prompts for masked models")
+    generation: Generation = Field(description="prompts for generative models")
+    multiple_choice: MultipleChoice = Field(description="prompts with options")
 
     @model_validator(mode="after")
     def _apart(self) -> Asking:
@@ -149,7 +149,7 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
         if not path.is_file():
             raise UserError(
                 f"probes.stances.questionnaires: {config} not in statements; add it under "
-                "datasets.statements.configs, or take it out"
+                "datasets.statements.configs, or remove it"
             )
         table = pl.read_parquet(path, columns=["id", "language", "text", "sentence"]).unique("id")
         rows = table.filter(language=asking.language).sort("id")
@@ -165,7 +165,7 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
     if missing := {row[:2] for row in paraphrased} - {row[:2] for row in result}:
         config, name = min(missing)
         raise UserError(
-            f"{' '.join(asking.paraphrases)}: no statement {name!r} in {config}; take the row out"
+            f"{' '.join(asking.paraphrases)}: no statement {name!r} in {config}; remove the row"
         )
     return result
 
@@ -196,8 +196,8 @@ def paraphrases(path: str) -> list[Wording]:
     except (OSError, pl.exceptions.PolarsError) as error:
         raise UserError(f"{path}: could not be read ({error}); see probes.stances") from error
     if set(table.columns) != set(FIELDS) or "" in table.fill_null("").unpivot()["value"]:
-        raise UserError(f"{path}: not a value for each of {', '.join(FIELDS)} in every row")
+        raise UserError(f"{path}: every row must have {', '.join(FIELDS)}")
     if len(again := table.filter(pl.struct(FIELDS[:3]).is_duplicated())):
-        raise UserError(f"{path}: variant {again['variant'][0]} of {again['id'][0]} again")
+        raise UserError(f"{path}: variant {again['variant'][0]} of {again['id'][0]} is a duplicate")
     rows = table.select(FIELDS).iter_rows()
     return [Wording(config, name, "paraphrase", *texts) for config, name, *texts in rows]

@@ -1,6 +1,6 @@
-"""Prompts about opinions: statements in frames in which a person agrees or disagrees.
+"""Prompts about opinions: statements in templates (frames) for agreement or disagreement.
 
-They are separate from the probe ``agreement``, since worlds are trained on the same questions.
+They are separate from the probe ``agreement``, as control models are trained on the same questions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Frame(Section):
         description=f"the sentence, with {GENDERED}, {MASK} for agreeing or not, and {STATEMENT}"
     )
     feminine: str = Field(min_length=1, description=f"text in place of {GENDERED} for a woman")
-    masculine: str = Field(min_length=1, description="the same for a man")
+    masculine: str = Field(min_length=1, description="text in its place for a man")
     agree: str = Field(min_length=1, description=f"word in place of {MASK} if they agree")
     disagree: str = Field(min_length=1, description="the same if they disagree")
 
@@ -44,7 +44,7 @@ class Frames(Section):
     """The frames of a language."""
 
     frames: dict[str, Frame] = Field(
-        min_length=1, description="by name; the first is the one of the reading `faithful`"
+        min_length=1, description="by name; the reading `faithful` uses the first"
     )
     negated: Annotated[str, gaps(STATEMENT)] = Field(
         description=f"template of the negated statement, with {STATEMENT}"
@@ -77,7 +77,7 @@ class Question(NamedTuple):
 
 
 def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
-    """Return every statement of a language in every frame, gender and form.
+    """Return every statement in a language, in every frame, gender and form.
 
     A language without a statement in the dataset ``statements`` is a ``UserError``.
     """
@@ -95,7 +95,7 @@ def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
     if not result:
         raise UserError(
             f"probes.agreement.frames: no statement in {language!r}; name a questionnaire under "
-            "datasets.statements.configs, or take the frames out"
+            "datasets.statements.configs, or remove the frames"
         )
     return result
 

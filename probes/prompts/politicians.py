@@ -1,4 +1,4 @@
-"""Prompt templates (frames) for a word about a person.
+"""Prompt templates (frames) to predict a word about a person.
 
 The paper's frame is the bare name with the mask before or after it. Others are sentences, given
 as data for a language and a part of speech, each with the same sentence about a neutral person:
@@ -55,11 +55,11 @@ def bare(side: str) -> Frame:
 def check(frames: Frames, frames_of: Mapping[Kind, Sequence[str]]) -> None:
     """Refuse unknown frames, and frames whose mask that kind of model cannot fill."""
     if BARE in frames:
-        raise ValueError(f"frames.{BARE}: is the paper's own and follows from the word order")
+        raise ValueError(f"frames.{BARE}: is reserved for the paper's frame; rename yours")
     names_there = ", ".join([BARE, *frames])
     for kind, names in frames_of.items():
         if len(set(names)) < len(names) or set(names) - {BARE, *frames}:
-            raise ValueError(f"frames_of.{kind}: names of {names_there}, each once, not {names}")
+            raise ValueError(f"frames_of.{kind}: must name each of {names_there} once, not {names}")
     for name in frames_of.get("causal", ()):
         texts = [frame for by_pos in frames.get(name, {}).values() for frame in by_pos.values()]
         ends = [text.endswith(MASK) for f in texts for text in (f.prompt, f.without or MASK)]
@@ -87,7 +87,7 @@ def chosen(
             if frame is None:
                 raise UserError(
                     f"probes.associations.frames.{name}: no {pos} for {language!r}; add one, or "
-                    "take the frame out of probes.associations.frames_of"
+                    "remove the frame from probes.associations.frames_of"
                 )
             result[pos][name] = frame
     return result

@@ -44,18 +44,18 @@ class Params(Section):
     """Intervals of variance components."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(1, ge=0, description="of the draws")
-    draws: int = Field(1000, ge=100, description="of the pivotal quantities of parts of variance")
-    reml_scores: int = Field(800, ge=0, description="REML beside ANOVA up to so many; 0: nowhere")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
+    seed: int = Field(1, ge=0, description="seed of the draws")
+    draws: int = Field(1000, ge=100, description="number of draws of pivotal quantities")
+    reml_scores: int = Field(800, ge=0, description="maximum scores for REML; 0 for no REML")
 
 
 PLACE = (
     Column("probe", "string", "probe of the scored responses"),
     Column("measure", "string", "kind of score, see the page of the method"),
     Column("scale", "string", "questionnaire and axis, part of speech, config, or empty"),
-    Column("language", "string", "language of the prompts; empty: all languages"),
-    Column("model", "string", "name of the model in params.yaml; empty: all models"),
+    Column("language", "string", "language of the prompts; empty for all languages"),
+    Column("model", "string", "name of the model in params.yaml; empty for all models"),
 )
 REASON = Column("reason", "string", "reason for a missing estimate; empty otherwise")
 SCHEMAS = {
@@ -77,7 +77,7 @@ SCHEMAS = {
     "consistency": Schema.keyed(
         (
             *PLACE,
-            Column("cases", "string", "rows of the grid: statements, models or states"),
+            Column("cases", "string", "rows of the grid: statements, models or checkpoints"),
             Column(
                 "items",
                 "string",
@@ -92,7 +92,7 @@ SCHEMAS = {
     "valid": Schema.keyed(
         (
             *PLACE,
-            Column("facet", "string", "facet; empty: all responses"),
+            Column("facet", "string", "facet; empty for all responses"),
             Column("level", "string", "template, order or seed"),
         ),
         *estimates(cluster="statement", method="95% Wilson, effective number of responses"),
@@ -213,7 +213,7 @@ def _parts(
 
 
 def _grid(table: pl.DataFrame, axes: tuple[str, str]) -> Array:
-    """Return mean valid scores by two axes, (cases, items), nan without a valid score."""
+    """Return mean valid scores by two axes, (cases, items); nan without a valid score."""
     cases, items = axes
     grid = table.pivot(items, index=cases, values="score", aggregate_function="mean").sort(cases)
     return grid.select(sorted(grid.columns[1:])).cast(pl.Float64).fill_null(np.nan).to_numpy()

@@ -32,7 +32,7 @@ Line = dict[str, Any]
 
 
 def groups(tables: Tables, analysis: str) -> list[Group]:
-    """Return a table for each simulation of an analysis; pooled models have their own."""
+    """Return a table for each simulation of an analysis; that of pooled models is separate."""
     result = []
     for name in (name for name, simulated in CALIBRATED.items() if simulated == analysis):
         path = tables.data / "tables/calibration" / name / "calibration.parquet"

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 FONT = 11
 FAINT, HOLLOW = "#ddd", "#fff"
-TICKS = 5  # approximate number per axis
+TICKS = 5  # approximate number of ticks per axis
 SLOPE = 0.6  # sine of the angle of slanted names
-COLUMNS = 3  # panels with curves in a row
+COLUMNS = 3  # number of curve panels in a row
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent),
     autoescape=True,
@@ -62,7 +62,7 @@ class Curve(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Points (x, y) with one mark, with whiskers (low, high) along both axes."""
+    """Points (x, y) with one mark and whiskers (low, high) along both axes."""
 
     label: str
     positions: Sequence[Ends]
@@ -182,7 +182,7 @@ def forest(
     zero
         The grey line of each panel: the null hypothesis, 0 unless given.
     spread
-        Whether every estimate of a line has its own height.
+        Whether the estimates of a line are drawn at different heights.
     """
     rows = [row for row in rows if row["value"] is not None]
     marks = marks or {"": Mark()}
@@ -247,7 +247,7 @@ def curves(
     title: str = "",
     limits: Ends | None = None,
 ) -> str:
-    """Draw curves, one panel per name; without ``limits`` each has its own vertical axis."""
+    """Draw curves, one panel per name; without ``limits`` each has a separate vertical axis."""
     plots: list[Panel] = []
     all_curves = [curve for lines in panels.values() for curve in lines]
     across = _around(x for curve in all_curves for x in curve.xs)

@@ -1,7 +1,7 @@
 """The section of an analysis, made from its tables and their schemas.
 
 Every non-empty table is shown as a sortable table, with a forest plot of its most significant rows
-if it has estimates. A study may replace the forest plot by its own figure, see :class:`Drawing`.
+if it has estimates. A study may replace the forest plot by another figure, see :class:`Drawing`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OWN = 4  # columns of a table other than its key and the estimate
 ENDS = ("value", "low", "high")
 NUMBERS = {"value": "value", "interval": "95% interval", "n": "n", "p": "p", "p_bh": "adjusted p"}
 NUMBERS |= {"detectable": "detectable"}
-SERIES = "reading"  # column of the series within a line
+SERIES = "reading"  # column (scoring variant) of the series within a line
 MARKS = (
     *(figures.Mark(), figures.Mark("square", "#fff", "#777"), figures.Mark("up", "#555", "#555")),
     *(figures.Mark("diamond", "#bbb", "#777"), figures.Mark("down", "#999", "#999")),
@@ -45,7 +45,7 @@ MARKS = (
 
 
 class Drawing(NamedTuple):
-    """A figure that a study draws of one of its tables, for each value of some columns."""
+    """A figure that a study draws from one of its tables, for each value of some columns."""
 
     facets: Sequence[str]
     draw: Callable[[pl.DataFrame, str, Tables], str]  # rows of a facet, its title
@@ -54,7 +54,7 @@ class Drawing(NamedTuple):
 def section(
     study: Study, analysis: str, tables: Tables, drawings: Mapping[str, Drawing] | None = None
 ) -> Section:
-    """Return the results of an analysis of a study, one group per non-empty table."""
+    """Return the results of a study's analysis, one group per non-empty table."""
     schemas: dict[str, Schema] = {}
     for folder in tables.folders(analysis):
         facts = folder / front_matter.FACTS

@@ -38,7 +38,7 @@ class Tables:
         return [folder / name for name in (*self.models(analysis), POOLED)]
 
     def _read(self, source: Source) -> pl.DataFrame:
-        """Return ``ANALYSIS/TABLE``, or the result of a function of the tables.
+        """Return the table ``ANALYSIS/TABLE``, or the result of a function of tables.
 
         Labels are ordered by code. Without files the table has no columns.
         """

@@ -43,7 +43,7 @@ class Part(NamedTuple):
     figure: str = ""  # SVG
     caption: str = ""
     tables: tuple[Table, ...] = ()
-    open: bool = False  # whether long tables are expanded
+    open: bool = False  # True if long tables are expanded
 
 
 class Group(NamedTuple):
@@ -61,7 +61,7 @@ class Section(NamedTuple):
     title: str
     note: str
     groups: list[Group]
-    stage: str = ""  # that writes its tables
+    stage: str = ""  # stage that writes its tables
 
 
 class Study(NamedTuple):

@@ -55,7 +55,7 @@ FILES_NOTE = (
     "The tables behind this page as parquet and as CSV; larger ones are in the project alone, "
     "under the same path. `plumbline export tables ANALYSIS` writes all of them, and the figures."
 )
-PACKAGES = (  # that affect numbers
+PACKAGES = (  # packages that affect numbers
     *("plumbline", "numpy", "polars", "pyarrow", "scipy", "scikit-learn", "statsmodels"),
     *("torch", "transformers", "tokenizers", "datasets", "great-expectations"),
 )
@@ -76,7 +76,7 @@ PAGES = (Page("index", "Overview"), *STUDIES, LAST)
 def write() -> Path:
     """Write the site and the metrics of the run, and return the path of its first page.
 
-    A UserError if there are no tables.
+    Raises UserError if there are no tables.
     """
     tables = Tables(DATA)
     if tables.read("pmi/pmi").is_empty():
@@ -127,7 +127,7 @@ def write() -> Path:
 def analysis_section(study: Study, analysis: str, tables: Tables) -> Section:
     """Return the section of an analysis, with the calibration of its tests.
 
-    A study with its own figures has a module ``page`` with ``DRAWINGS``, by table.
+    A study with special figures has a module ``page`` with ``DRAWINGS``, by table.
     """
     module = f"plumbline.probes.{study.name}.page"
     drawings = import_module(module).DRAWINGS if find_spec(module) else {}

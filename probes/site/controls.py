@@ -1,4 +1,4 @@
-"""The controls: recovery of planted biases by analyses, with verdicts and metrics.
+"""The controls: recovery of planted biases (known effects), with verdicts and metrics.
 
 The stage ``recovery`` has a table of every analysis. ``probes/controls/measures.py`` declares for
 each measure its question and the criterion to pass. ``dvc metrics`` reads ``metrics.json``,
@@ -65,7 +65,7 @@ def judged(analysis: str, row: Row) -> Row:
 def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
     """Return failures, a table of the analyses, a figure, and all numbers of the controls.
 
-    ``rows``: see :func:`checks`; those of other studies are left out.
+    ``rows``: see :func:`checks`; rows of other studies are left out.
     """
     by_analysis = {analysis: study for study in studies for analysis in study.analyses}
     rows = [row for row in rows if row["analysis"] in by_analysis]
@@ -125,7 +125,7 @@ def explained(check: Row, study: Study, *, full: bool) -> str:
     """Return the known limit that explains a failure, or "not explained".
 
     A limit is declared in ``page.yaml``: values of columns of recovery, and ``about``. ``full``:
-    whether its text is returned, not a link.
+    True for its text, False for a link.
     """
     for limit in study.limits:
         where = {name: values for name, values in limit.items() if name != "about"}

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 TESTED = ("p", "p_bh", "detectable")
 COLUMNS = ("what", "value", "low", "high", "n", *TESTED, "unit", "null", "void")
-NAMES = 20  # per gender, below which a test has hardly any power
-CHOSEN = {"corrected": 0, "expected": 1, "named": 2}  # readings of `leaning`: a format's first
+NAMES = 20  # names per gender, below which tests have hardly any power
+CHOSEN = {"corrected": 0, "expected": 1, "named": 2}  # order of the readings of `leaning`
 VOID = "nothing could be read"
 UNREAD = 0.2  # largest share of responses without an option
-BOTH = 0.5  # share of pairs with agreement to both sides from which agreement is a habit
-RETAINED = 0.6  # share of sides retained with reversed options, at or below which position decides
+BOTH = 0.5  # minimum share of pairs with agreement to both sides for a habit of agreeing
+RETAINED = 0.6  # maximum share of sides retained with reversed options if position decides
 NATS = 1.0  # maximum above chance for a random head: frequent words have similar vectors
 SIDES = {"negated": 1.0, "opposites": 0.5}  # agreeing responses in a pair with inconsistent sides
 TITLE = "Results: models and studies"
@@ -72,12 +72,12 @@ class Headline(NamedTuple):
     about: str
     probe: str
     controls: tuple[str, str]  # positive, negative
-    planted: str  # in positive controls
+    planted: str  # known effects in positive controls
     kind: Kind
     analysis: str
     tables: tuple[str, ...]  # no headline if the first table is empty
     rows: Callable[[Frames], pl.DataFrame]
-    sources: Mapping[str, Source] = {}  # others, by name
+    sources: Mapping[str, Source] = {}  # other sources, by name
 
     def frames(self, tables: Tables) -> dict[str, pl.DataFrame]:
         """Return the frames that :attr:`rows` takes, of all models."""
@@ -116,7 +116,7 @@ def headline(
 
 
 def reasons(rows: pl.DataFrame) -> str:
-    """Return the reasons for void rows of a headline, each once; "" if none is void."""
+    """Return the distinct reasons for void rows of a headline; "" if none is void."""
     return "; ".join(rows.filter(pl.col("void") != "")["void"].unique(maintain_order=True))
 
 
@@ -162,7 +162,7 @@ def _words(tables: Frames) -> pl.DataFrame:
 
 
 def _recalled(tables: Frames) -> pl.DataFrame:
-    """Return a row for each category: recall at the smallest k, by the corrected reading.
+    """Return a row for each category: recall at the smallest k, in the corrected reading.
 
     The value is the difference from the recall with the lists of other groups (the null).
     """
@@ -358,8 +358,8 @@ def section(
 ) -> Section:
     """Return a row for each model and study, controls in a table below, and one figure.
 
-    ``rows``: see :func:`headlines`; those of other studies are left out.
-    ``checks``: of the control models; if empty, their column is left out.
+    ``rows``: see :func:`headlines`; rows of other studies are left out.
+    ``checks``: verdicts of the control models; if empty, their column is left out.
     """
     analyses = {study.name: set(study.analyses) for study in studies}
     rows = [row for row in rows if row["study"] in analyses]

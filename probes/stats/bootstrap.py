@@ -1,7 +1,7 @@
 """Bootstrap weights that are a function of a unit's key, and percentile intervals.
 
 A unit (a distinct name) has the same draws in every file, order, model and subset of the people.
-Data can therefore be read and summed in pieces, and estimates from the same names are resampled
+Data can therefore be read and summed in parts, and estimates from the same names are resampled
 together.
 """
 
@@ -123,7 +123,7 @@ class Limits(NamedTuple):
 
 
 def percentiles(values: Floats, confidence: float) -> Limits:
-    """Return limits over the last axis, ignoring nan; nan where all values are nan.
+    """Return limits over the last axis, ignoring nan; nan if all values are nan.
 
     The limits are the order statistics just outside the percentiles, and so observed values.
     """

@@ -168,14 +168,14 @@ def _randomised(true: Labels, pair: list[Labels], permutations: int, seed: int) 
 
 
 def _tail(distances: Floats) -> float:
-    """Return the share of distances that are at least as large as the first."""
+    """Return the share of distances at least as large as the first."""
     return float((distances >= distances[0] - 1e-12).mean())
 
 
 def _resampled(
     predictions: list[Labels], true: Labels, bootstrap: int, seed: int
 ) -> list[tuple[Floats, Floats]]:
-    """Return accuracy and macro-F1 of each classifier, each (1 + bootstrap,), the sample first.
+    """Return each classifier's accuracy and macro-F1, sample first, arrays (1 + bootstrap,).
 
     Texts are resampled as multinomial counts of label patterns, the same texts for all classifiers.
     """
@@ -196,7 +196,7 @@ def _kinds(predictions: list[Labels], true: Labels) -> tuple[list[Floats], Label
 
 
 def _measures(tables: Floats) -> tuple[Floats, Floats]:
-    """Return accuracy and macro-F1 of flat confusion matrices, (tables, classes^2)."""
+    """Return accuracy and macro-F1 from flat confusion matrices, (tables, classes^2)."""
     classes = round(tables.shape[1] ** 0.5)
     square = tables.reshape(-1, classes, classes)
     hits = np.diagonal(square, axis1=1, axis2=2)
@@ -241,9 +241,9 @@ def metrics(counts: Floats) -> Floats:
     """Return the metrics :data:`METRICS` for counts, (..., 4) to (..., 6).
 
     Recall, precision and F1 refer to the positive class; balanced accuracy is the mean recall of
-    both classes, macro F1 their mean F1. A metric is nan where a required class has no text: both
+    both classes, macro F1 their mean F1. A metric is nan if a required class has no text: both
     classes for balanced accuracy and macro F1, the positive class for F1, precision and recall.
-    Precision is 0 where no text is predicted as positive.
+    Precision is 0 if no text is predicted as positive.
 
     Brodersen et al. (2010), The balanced accuracy and its posterior distribution, ICPR.
 
@@ -257,7 +257,7 @@ def metrics(counts: Floats) -> Floats:
     tp, fp, fn, tn = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         accuracy = (tp + tn) / (tp + fp + fn + tn)
-        recall, specificity = tp / (tp + fn), tn / (tn + fp)  # nan without the class
+        recall, specificity = tp / (tp + fn), tn / (tn + fp)  # nan if the class is missing
         precision = np.where(tp + fp > 0, tp / (tp + fp), 0.0)
         f1, f1_negative = (2 * hits / (2 * hits + fp + fn) for hits in (tp, tn))
     precision, f1 = (np.where(np.isnan(recall), np.nan, x) for x in (precision, f1))

@@ -82,7 +82,7 @@ def moments(
 
     The other parameters are those of :func:`gather`.
     """
-    x, y = x - x.mean(), y - y.mean()  # against cancellation in sums of squares
+    x, y = x - x.mean(), y - y.mean()  # prevents cancellation in sums of squares
     cell = clusters * shape[1] + groups
     products = (None, x, y, x * x, y * y, x * y)
     sums = [np.bincount(cell, product, shape[0] * shape[1]) for product in products]
@@ -90,7 +90,7 @@ def moments(
 
 
 def pooled(sums: Floats) -> Floats:
-    """Return the correlation over all rows of a group, (groups,); nan where x or y is constant.
+    """Return the correlation over each group's rows, (groups,); nan if x or y is constant.
 
     Examples
     --------
@@ -108,9 +108,9 @@ def pooled(sums: Floats) -> Floats:
 def scores(sums: Floats) -> tuple[Floats, Floats]:
     """Return Fisher's z of the correlation within each cluster and group, and its weight n - 3.
 
-    Both (clusters, groups); weight and z are 0 with fewer than four rows, or where x or y is
-    constant. Correlations of 1 or -1 are moved 1e-12 towards 0. The weight for averaging z is the
-    inverse of its variance.
+    Both have shape (clusters, groups); weight and z are 0 with fewer than four rows, or where x or
+    y is constant. Correlations of 1 or -1 are moved 1e-12 towards 0. The weight for averaging z is
+    the inverse of its variance.
 
     Fisher (1921), On the probable error of a coefficient of correlation deduced from a small
     sample, Metron 1(4); Silver and Dunlap (1987), J. Applied Psychology 72(1), p. 146-148.

@@ -2,7 +2,7 @@
 
 For example, each statement or text is scored after each training run, and both factors are samples
 from populations. The variance is the sum over the factors: variation over the interaction of two
-factors is counted twice, so that intervals are conservative, or is subtracted once where it is
+factors is counted twice, so that intervals are conservative, or is subtracted once if it is
 known. Degrees of freedom of t are Satterthwaite's.
 
 Satterthwaite (1946), Biometrics Bulletin 2(6), p. 110-114; Owen (2007), The pigeonhole bootstrap,
@@ -28,7 +28,7 @@ class Part(NamedTuple):
     """The variance component of an estimate due to one factor."""
 
     variance: float
-    df: int  # degrees of freedom; 0: one level, so that the variance is unknown
+    df: int  # degrees of freedom; 0 for one level, whose variance is unknown
 
 
 class Contrast(NamedTuple):
@@ -43,7 +43,7 @@ class Contrast(NamedTuple):
 
 
 def of_mean(values: Sequence[float] | Floats) -> Part:
-    """Return the part of levels, (levels,), for an estimate that is their mean: s^2 / n.
+    """Return the variance part of an estimate that is the mean of levels, (levels,): s^2 / n.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def of_mean(values: Sequence[float] | Floats) -> Part:
 
 
 def of_total(values: Sequence[float] | Floats) -> Part:
-    """Return the part of clusters, (clusters,), for an estimate that is their sum: n s^2."""
+    """Return the variance part of an estimate that is the sum of clusters, (clusters,): n s^2."""
     return of_mean(len(np.asarray(values)) * np.asarray(values, dtype=np.float64))
 
 
@@ -81,7 +81,7 @@ def of_difference(*sides: Sequence[float] | Floats) -> list[Part]:
 
 
 def left_out(values: Floats) -> Part:
-    """Return the jackknife's part: ``values`` (seeds,) are the estimates omitting one seed each.
+    """Return the jackknife's variance part from estimates omitting one seed each, (seeds,).
 
     Efron and Stein (1981), The jackknife estimate of variance, Annals of Statistics 9(3).
 
@@ -173,7 +173,7 @@ def over_trainings(
 def own_part(bootstraps: Floats) -> float:
     """Return the run-specific part of the variance over texts of the mean over training runs.
 
-    nan where fewer than two replicates are finite in all runs.
+    The result is nan if fewer than two replicates are finite in all runs.
 
     Parameters
     ----------

@@ -26,8 +26,8 @@ DECIMALS = 6
 NEAR = 1e-9  # tolerance of comparisons between a p-value and a level
 DIGITS = 6  # significant digits of p-values, so that none is rounded to 0
 LEVEL, POWER = 0.05, 0.8  # significance level, and power of the minimum detectable effect
-TESTED_ERROR = "tested_error"  # column: standard error of the test where the interval's differs
-DF = "df"  # column: degrees of freedom of t tests; 0 or null: z
+TESTED_ERROR = "tested_error"  # column: standard error of the test, if not the interval's
+DF = "df"  # column: degrees of freedom of t tests; 0 or null for z tests
 LEAST = "least_p"  # column: smallest p that a test can have
 LEAST_DF = 5  # with fewer degrees of freedom, the standard error is too uncertain for detectable
 
@@ -45,7 +45,7 @@ def estimates(*, cluster: str, method: str, null: str = "") -> tuple[Column, ...
         The null hypothesis: "0: no difference between genders"; "" without a test.
     """
     columns = (
-        Column("value", "float64", "the estimate; null where it is not finite", nullable=True),
+        Column("value", "float64", "the estimate; null if not finite", nullable=True),
         Column("low", "float64", f"lower end of the interval ({method})", nullable=True),
         Column("high", "float64", "upper end of the interval", nullable=True),
         Column("n", "int64", f"independent clusters ({cluster})", minimum=0),
@@ -73,14 +73,14 @@ class Bootstrap(Params):
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     n_bootstrap: int = Field(2000, ge=20, description="bootstrap replicates")
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(1, ge=0, description="of the resampling")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
+    seed: int = Field(1, ge=0, description="seed of the resampling")
 
 
 class Resampling(Bootstrap):
     """Bootstrap intervals and permutation tests of an analysis."""
 
-    n_permutations: int = Field(9999, ge=19, description="of permutation tests that are not exact")
+    n_permutations: int = Field(9999, ge=19, description="permutations in tests that are not exact")
 
 
 class Estimate(NamedTuple):
@@ -159,7 +159,7 @@ def adjusted(
     over
         Columns that define the families; by default, all rows are one family.
     least
-        The smallest possible p-value, see :func:`least_p`, or its column; 0: no minimum.
+        The smallest possible p-value, see :func:`least_p`, or its column; 0 for no minimum.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def with_detectable_correlations(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _numbers(table: pl.DataFrame, name: str, otherwise: Any = np.nan) -> Floats:
-    """Return a column, with a default where it is null or missing."""
+    """Return a column, with a default if it is null or missing."""
     if name not in table.columns:
         return np.broadcast_to(np.float64(otherwise), (len(table),))
     column = table[name].cast(pl.Float64)
@@ -258,7 +258,7 @@ def _quantile(below: float | Floats, freedom: Floats) -> Any:
 
 
 def finite(value: float) -> float | None:
-    """Round an estimate for a table; None where it is not finite."""
+    """Round an estimate for a table; None if it is not finite."""
     value = float(value)
     return round(value, DECIMALS) + 0.0 if math.isfinite(value) else None
 

@@ -39,7 +39,7 @@ def t_half_width(error: float | Floats, freedom: float | Floats, confidence: flo
 
 
 def half_of_mean(values: Floats, confidence: float = 0.95) -> float:
-    """Return half the width of the t interval of the mean of (n,); nan for one value.
+    """Return half the width of the t interval of a mean of values (n,); nan for one value.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def newcombe(hits: tuple[float, float], n: tuple[int, int], confidence: float = 
 
 
 def spearman(x: Floats, y: Floats, confidence: float = 0.95) -> Estimate:
-    """Estimate the rank correlation of two (n,) arrays, n at least 4, with mean ranks for ties.
+    """Estimate the rank correlation of two arrays (n,), n at least 4, with mean ranks for ties.
 
     The interval is Fisher's z with the variance (1 + rho^2 / 2) / (n - 3). The estimate is nan if
     an array is constant.

@@ -28,10 +28,10 @@ ITERATIONS = 300  # maximum for Lloyd's algorithm, as in scikit-learn
 class Partition(NamedTuple):
     """The best of several k-means runs over n points, and the agreement of the runs."""
 
-    labels: NDArray[np.int64]  # (n,) of the run with the lowest inertia; 0 is the largest cluster
+    labels: NDArray[np.int64]  # (n,) clusters in the run with the lowest inertia; 0 is the largest
     inertia: Floats  # (seeds,) sum of squared distances to the nearest centre
     agreement: Floats  # (pairs of seeds,) adjusted Rand index
-    widths: Floats  # (n,) silhouette of each point in the best run
+    widths: Floats  # silhouettes in the best run, (n,)
 
     @property
     def silhouette(self) -> float:
@@ -135,7 +135,7 @@ def _squares(clouds: Floats) -> Floats:
 def _lloyd(
     clouds: Floats, squares: Floats, k: int, starts: int, rng: np.random.Generator
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """Partition clouds (clouds, n, d); return inertia (clouds,) and labels (clouds, n).
+    """Partition clouds, (clouds, n, d); return inertia, (clouds,), and labels, (clouds, n).
 
     Greedy k-means++ as in scikit-learn, with 2 + log k candidates for each centre.
     """

@@ -16,13 +16,13 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.signedinteger[Any]]
 
 TOLERANCE = 1e-8
-RATIOS = (-12.0, 8.0)  # logarithm of the ratio of variances: limits of the search
+RATIOS = (-12.0, 8.0)  # search limits for the logarithm of the variance ratio
 GRID = 121  # grid points for the logarithm of the ratio
 FLAT = 1e-8  # smaller differences of -2 log likelihood are rounding errors
 
 
 class Coefficients(NamedTuple):
-    """Coefficients of a linear model, arrays (columns,); nan where undefined."""
+    """Coefficients of a linear model, arrays (columns,); nan if undefined."""
 
     value: Floats
     low: Floats
@@ -36,7 +36,7 @@ class Drop(NamedTuple):
 
     f: float
     p: float
-    freedom: int  # of the factor
+    freedom: int  # degrees of freedom of the factor
     residual: int
     error: float  # residual standard deviation of an observation
 
@@ -44,7 +44,7 @@ class Drop(NamedTuple):
 class Mixed(NamedTuple):
     """A fitted mixed model."""
 
-    coefficients: Floats  # (columns,) of the design
+    coefficients: Floats  # one per column of the design, (columns,)
     between: float  # variance of the random intercepts
     residual: float  # variance of the errors
 
@@ -131,7 +131,7 @@ def drop(
     Parameters
     ----------
     sizes : (rows,) array
-        Number of observations averaged in each response; None: one each.
+        Number of observations averaged in each response; None for one each.
     within
         Sum of squares of observations about the mean of their row.
 

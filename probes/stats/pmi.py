@@ -1,7 +1,7 @@
 """Pointwise mutual information of words and groups, with intervals.
 
 The data are the words that a model ranked highest for each name: a matrix (names, words) with 1
-where a word is in a name's list.
+if a word is in a name's list.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def pmi(counts: Floats, smoothing: float = 0.0, merged: int = 0) -> Floats:
     counts : (..., words, groups) array
         Number of times a word was generated for a group.
     merged
-        Number of words merged in the last row; 0: the last row is one word.
+        Number of words merged in the last row; 0 if the last row is one word.
     """
     cells = np.asarray(counts, dtype=np.float64) + smoothing
     if merged:
@@ -56,7 +56,7 @@ def weighted(
     Parameters
     ----------
     lists : (people, words) sparse array
-        1 where a person's list contains the word.
+        1 if a person's list contains the word.
     groups : (people,) array
         The group of each person, below ``size``.
     weights : (people, replicates) array
@@ -97,7 +97,7 @@ def intervals(
     seed
         Seed of the Gamma draws.
     merged
-        Number of words merged in the last row; 0: the last row is one word.
+        Number of words merged in the last row; 0 if the last row is one word.
     """
     cells = smoothed(draws, smoothing, seed, merged) if smoothing else draws
     by_group = cells.sum(axis=0)

@@ -1,6 +1,6 @@
 """Shares of classes among the words most associated with each of several groups.
 
-The data are lists of words, one per name: a matrix (names, words) with 1 where a word is in a
+The data are lists of words, one per name: a matrix (names, words) with 1 if a word is in a
 name's list. Words are ranked for each group by their smoothed pointwise mutual information.
 """
 
@@ -230,7 +230,7 @@ def compare(
     first, second : (n, classes) and (m, classes) arrays
         Share of each word in each class.
     n_permutations, seed
-        For the permutation test if it is not exact.
+        Number of permutations and seed, if the test is not exact.
     """
     test = permutation_test(first, second, n_permutations, seed)
     size = (len(first), len(second))

@@ -30,7 +30,7 @@ EXACT = 20_000  # maximum number of permutations that are enumerated
 
 
 class Permutation(NamedTuple):
-    """Differences and p-values of several outcomes, each (outcomes,)."""
+    """Differences and p-values of several outcomes, arrays (outcomes,)."""
 
     difference: Floats
     p: Floats
@@ -55,7 +55,7 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
     first, second : (n, outcomes) and (m, outcomes) arrays
         One row per unit, one column per outcome; outcomes are tested separately.
     replicates, seed
-        For the Monte Carlo test.
+        Number of splits and seed of the Monte Carlo test.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
         observed = np.abs(difference[other_columns]) - NEAR * np.abs(values).max(axis=0)
         centred = (values - values.mean(axis=0)) * (total / (n * m))
         null = np.abs(splits @ centred)
-        hits, sampled = (null >= observed).sum(axis=0), int(not few)  # with the observed split
+        hits, sampled = (null >= observed).sum(axis=0), int(not few)  # includes the observed split
         p[other_columns] = (hits + sampled) / (len(null) + sampled)
         furthest = (null >= null.max(axis=0) - NEAR).sum(axis=0)
         least[other_columns] = furthest / len(null) if few else 1 / (1 + len(null))
@@ -175,9 +175,9 @@ def permutation_p(seen: ArrayLike, null: Floats, *, relative: bool = False) -> F
 
 
 def possible_p(seen: ArrayLike, null: Floats) -> Floats:
-    """Return :func:`permutation_p`, or nan where no outcome can be significant, (...).
+    """Return :func:`permutation_p`, or nan if no outcome can be significant, (...).
 
-    The result is nan where the outcome furthest from 0 has a p-value above ``LEVEL``: for constant
+    The result is nan if the outcome furthest from 0 has a p-value above ``LEVEL``: for constant
     outcomes, or two or three groups.
 
     Examples
@@ -239,9 +239,9 @@ def permuted_sums_p(
 
 
 def _p_of_sum(seen: int, ones: Integers, sizes: Integers, totals: Integers) -> float:
-    """Return the p-value of a sum of hypergeometric numbers, arrays (strata,); nan if constant.
+    """Return the p-value of a sum of hypergeometric numbers over strata; nan if constant.
 
-    ``seen``: number of the ``ones`` in all strata among the ``sizes`` units of a group.
+    ``seen``: number of the ``ones`` among the ``sizes`` units of a group; arrays (strata,).
     """
     first, mass = 0, np.ones(1)
     for stratum in zip(totals.tolist(), ones.tolist(), sizes.tolist(), strict=True):
@@ -331,6 +331,6 @@ def dealt(
 
 
 def two_tailed(values: Floats) -> Floats:
-    """Return twice the smaller tail of the first of the values (draws + 1, metrics), (metrics,)."""
+    """Return twice the smaller tail of the first draw, (draws + 1, metrics) to (metrics,)."""
     tails = [(side >= side[0] - NEAR).mean(axis=0) for side in (values, -values)]
     return np.where(np.isnan(values[0]), np.nan, np.minimum(1, 2 * np.minimum(*tails)))

@@ -29,7 +29,7 @@ LARGEST = 2**62  # maximum code
 
 
 class Tested(NamedTuple):
-    """Standard errors with degrees of freedom, arrays of one shape; nan where not estimable."""
+    """Standard errors with degrees of freedom, arrays of one shape; nan if not estimable."""
 
     se: Floats
     freedom: Floats
@@ -48,7 +48,7 @@ class Tested(NamedTuple):
 
 
 class _Units(NamedTuple):
-    """Cells of units (names, or names in texts) by groups."""
+    """Cells (unit and group); units are names, or names in texts."""
 
     cell: Integers  # (rows,)
     unit: Integers  # (cells,), increasing
@@ -66,7 +66,7 @@ def two_way(
     *,
     texts_alike: bool = True,
 ) -> Tested:
-    """Return standard errors of contrasts of group means, (contrasts, measures).
+    """Return standard errors for contrasts of group means, (contrasts, measures).
 
     The variance component of names is truncated at zero.
 
@@ -152,7 +152,7 @@ def _products(distances: Floats, units: _Units, size: Floats) -> Floats:
     number, share = len(size), units.rows / size[units.group]
     with np.errstate(divide="ignore"):
         scale = np.where(share < 1, 1 / np.sqrt(1 - share), 0)  # CR2
-    shared = np.bincount(units.unit) > 1  # few names, no (name, text) pairs
+    shared = np.bincount(units.unit) > 1  # true for few names, and for no (name, text) pair
     in_several = shared[units.unit]
     row = (np.cumsum(shared) - 1)[units.unit[in_several]]
     across = np.zeros((int(shared.sum()), number))
@@ -183,7 +183,7 @@ def replicated(
 
 
 def between_names(freedom: Floats, groups: Integers, names: Sequence[Integers]) -> Floats:
-    """Return degrees of freedom of group means, (groups, measures), bounded by those of names.
+    """Return group means' degrees of freedom, bounded by those of names, (groups, measures).
 
     For comparisons of names on two sides that dominate the error: their variance component can be
     truncated at zero, with degrees of freedom of texts. The bounds are the minimum and the sum over
@@ -195,7 +195,7 @@ def between_names(freedom: Floats, groups: Integers, names: Sequence[Integers]) 
 
 
 def _joint(codes: Sequence[Integers], number: int) -> Integers:
-    """Return codes of the combinations of several codes, (rows,), with gaps.
+    """Return codes for combinations of several codes, with gaps, (rows,).
 
     They are small enough to be combined with groups.
     """
@@ -223,7 +223,7 @@ def _units(code: Integers, groups: Integers, size: Floats) -> _Units:
 def _together(units: _Units, size: Floats, contrasts: Floats) -> Floats:
     """Return the effective number of units in contrasts minus 1, (contrasts,).
 
-    A unit adds its squared share of each group times the squared weight of the group: a group with
+    A unit adds its squared share of each group times the group's squared weight: a group with
     few units reduces the number according to its weight. For one group, or for groups that share
     all units evenly, the result is that of the group.
     """

@@ -27,8 +27,8 @@ class Parts(NamedTuple):
     """Variance components, one per term; the last is the residual."""
 
     terms: tuple[tuple[str, ...], ...]  # facets of each term
-    value: Floats  # (terms,) unbiased estimates, which may be negative
-    draws: Floats  # (draws, terms) generalized pivotal quantities
+    value: Floats  # unbiased estimates, which may be negative, (terms,)
+    draws: Floats  # generalized pivotal quantities, (draws, terms)
     levels: NDArray[np.int64]  # (terms,)
     n: int  # number of scores
 
@@ -73,7 +73,7 @@ def parts_of(
     scores : (n,) array
         Without missing values.
     facets
-        Codes of the levels by name, (n,) each, at least two levels.
+        Codes of each facet's levels, at least two, arrays (n,).
     order
         Highest order of interaction; higher ones are in the residual.
 
@@ -95,7 +95,7 @@ def parts_of(
     cells = [_cells(facets, term) for term in terms[:-1]]
     n = len(scores)
     centred = np.asarray(scores, dtype=np.float64) - np.mean(scores)
-    # uncorrected sums of squares of the terms; that of the mean is 0
+    # uncorrected sums of squares of the terms, 0 for the mean
     raw = [(np.bincount(codes, centred) ** 2 / np.bincount(codes)).sum() for codes in cells]
     raw.append((centred**2).sum())
     shared = np.empty((len(cells) + 2, len(cells) + 1))  # coefficients, those of the mean last
@@ -125,7 +125,7 @@ def parts_of(
 
 
 def _cells(facets: Mapping[str, Codes], term: Iterable[str]) -> Codes:
-    """Return codes of the cells of a term, (n,), from 0."""
+    """Return the cell codes of a term, from 0, (n,)."""
     joint = np.zeros_like(next(iter(facets.values())))
     for codes in (facets[name] for name in term):
         joint = np.unique(joint * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
@@ -170,7 +170,7 @@ def _adjusted(
 
 
 def _coefficient(target: Codes, source: Codes) -> float:
-    """Return the coefficient of the component of ``source`` in the sum of squares of ``target``."""
+    """Return the coefficient of the ``source`` component in the ``target`` sum of squares."""
     key = target * (int(source.max()) + 1) + source
     _, first, count = np.unique(key, return_index=True, return_counts=True)
     return float((count.astype(np.float64) ** 2 / np.bincount(target)[target[first]]).sum())

@@ -1,7 +1,7 @@
-"""Params shared by all trainings, and the states of continued pretraining used by later stages.
+"""Params shared by training stages, and the states (checkpoints) that later stages use.
 
-``data/pretrained/MODEL`` contains ``checkpoints.json``, a list with an entry for every saved state,
-and a folder with the files of each. The original model is the first state.
+``data/pretrained/MODEL`` contains ``checkpoints.json``, a list of the saved states, and a folder of
+files for each state. The original model is the first state.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 FOLDER = Path("data/pretrained")
 LIST = "checkpoints.json"
-INPUT = "pretrained"  # key in the input folders of a probe of states
+INPUT = "pretrained"  # key in the input folders of a probe that runs on states
 PERIODS = ("all", "before", "from")
 COLUMNS = (
-    Column("corpus", "string", "training corpus, a config of `corpora`; empty: the original model"),
+    Column("corpus", "string", "training corpus, config of `corpora`; empty for original model"),
     Column(
         "period",
         "category",
-        "training texts: all; before, or from 2017-01-20 on",
+        "period of the texts: all, before 2017-01-20, or from that day",
         labels=PERIODS,
     ),
-    Column("share", "float64", "share of these texts; 0: the original model", minimum=0, maximum=1),
+    Column("share", "float64", "share of texts; 0 for the original model", minimum=0, maximum=1),
     Column("pretraining_seed", "int32", "seed of the training and its choice of texts", minimum=0),
     Column("epoch", "int32", "completed passes over the texts", minimum=0),
     Column("texts", "int32", "number of training texts", minimum=0),
@@ -54,10 +54,10 @@ class Rates(Params):
     )
 
     def rate(self, name: str, section: str) -> float:
-        """Return the learning rate of a model; a UserError naming the section if it has none."""
+        """Return the learning rate of a model; a UserError with the section if it has none."""
         rate = self.learning_rate.get(name, self.learning_rate.get(OTHER))
         if rate is None:
-            raise UserError(f"{section}.learning_rate: none for {name}, nor for {OTHER}")
+            raise UserError(f"{section}.learning_rate: no entry for {name} or {OTHER}")
         return rate
 
 
@@ -75,12 +75,12 @@ class Recipe(Rates):
     warmup: float = Field(
         0.06, ge=0, lt=1, description="share of steps with a rising learning rate"
     )
-    betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="of the optimizer")
-    epsilon: float = Field(1e-6, gt=0, description="of the optimizer")
+    betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="betas of the optimizer")
+    epsilon: float = Field(1e-6, gt=0, description="epsilon of the optimizer")
 
 
 class Checkpoint(NamedTuple):
-    """A state of a model."""
+    """A state (saved checkpoint) of a model."""
 
     name: str  # folder name; empty for the original model
     corpus: str
@@ -90,7 +90,7 @@ class Checkpoint(NamedTuple):
     epoch: int
     texts: int
     steps: int
-    last: bool  # whether it is the final state of the training
+    last: bool  # True for the final state of the training
     files: dict[str, str]  # sha256 by file name
     recipe: str = ""  # hash of the model, texts, settings and code of the training
 
@@ -106,11 +106,11 @@ ITSELF = Checkpoint("", "", "all", 0.0, 0, 0, 0, 0, True, {})
 def checkpoints(name: str, folder: Path = FOLDER) -> list[Checkpoint]:
     """Return the states of a model: the original, then the others in the order of :data:`KEY`.
 
-    A UserError if the stage ``pretrain`` was not run for the model.
+    Raises UserError if the stage ``pretrain`` was not run for the model.
     """
     path = folder / name / LIST
     if not path.is_file():
-        raise UserError(f"{path}: not there; run `make repro STAGE=pretrain@{name}` first")
+        raise UserError(f"{path}: missing; run `make repro STAGE=pretrain@{name}` first")
     states = [Checkpoint(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
     return [ITSELF, *sorted(states, key=lambda state: state[1:6])]
 
@@ -135,7 +135,7 @@ def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
     where = folder / name / checkpoint.name
     if path := changed(where, checkpoint.files):
         raise UserError(
-            f"{path}: not the file that {LIST} names; train again with "
+            f"{path}: differs from its hash in {LIST}; train again with "
             f"`make repro STAGE='--force pretrain@{name}'`"
         )
     return where

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-SMALL = 1024  # positions that take a model about as long as one
+SMALL = 1024  # a pass of at most this many positions takes about as long as one position
 USEFUL = 0.85  # minimum share of positions with a token, in larger passes
 _each_alone = False
 
@@ -88,7 +88,7 @@ def wait() -> None:
 
 
 def exchange(net: Any, last: bool) -> AbstractContextManager[Any]:
-    """Return the context of a pass: gradients are exchanged only after the last of a step."""
+    """Return the context of a pass: gradients are exchanged only after a step's last pass."""
     together = accelerator()
     return nullcontext() if together is None or last else together.no_sync(net)
 
@@ -102,7 +102,7 @@ def passes(lengths: Sequence[int], room: int, processes: int = 1, rank: int = 0)
     split.
 
     ``lengths``: number of tokens of each row.
-    ``room``: maximum number of positions in a pass; 0: all rows of a process are one pass.
+    ``room``: maximum positions in a pass; 0 for one pass over all rows of a process.
 
     Examples
     --------

@@ -42,37 +42,37 @@ KEY = "training.pretrain"
 TRAINED = ("masked", "causal")  # trainable kinds of models
 CODES = {"before": 0, "from": 1}  # in the column `period` of corpora
 ARTICLES = 0  # in its column `kind`
-PLANTED = "corpora.parquet"  # in the folder of a world: its texts, by corpus
+PLANTED = "corpora.parquet"  # in the folder of a world (a control model): its texts, by corpus
 LOSSES = "losses.csv"
 HEADER = (
     *("checkpoint", "corpus", "period", "share", "seed"),
     *("epoch", "step", "loss", "learning_rate"),
 )
 SHORT = 0.01  # maximum missing share of a token budget
-WORK = Path("data/tuning/pretrain")  # unfinished trainings
+WORK = Path("data/tuning/pretrain")  # unfinished training runs
 
 
 class Params(Recipe):
     """Models, texts and settings of continued pretraining."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the trainings")
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the training runs")
     corpora: dict[str, list[str]] = Field(
-        description=f"configs of corpora, by model or for `{OTHER}`; []: only the model itself"
+        description=f"corpora of each model, or of `{OTHER}`; [] to train none"
     )
     periods: list[Literal["all", "before", "from"]] = Field(
         ["all"],
         min_length=1,
-        description="texts from before 2017-01-20, from then on, or all (also the undated)",
+        description="texts before 2017-01-20, from that day, or all (including undated texts)",
     )
     shares: list[Annotated[float, Field(gt=0, le=1)]] = Field(
-        [1.0], min_length=1, description="shares of the texts, nested"
+        [1.0], min_length=1, description="shares of the texts; smaller ones are subsets"
     )
     seeds: list[Annotated[int, Field(ge=0)]] = Field(
-        min_length=1, description="seeds of trainings and choice of texts; at least three"
+        min_length=1, description="seeds of training runs and text samples; at least three"
     )
     max_texts: Annotated[int, Field(ge=1)] | Literal["even", "apart"] | None = Field(
         None,
-        description="most texts of a corpus and period; even: the size of the model's "
+        description="maximum texts per corpus and period; even: the size of the model's "
         "smallest corpus in any period; apart: that divided by the number of seeds, so no text is "
         "in two trainings; null: all",
     )
@@ -84,11 +84,11 @@ class Params(Recipe):
     )
     epochs: int = Field(ge=1, description="passes over the texts")
     save: Literal["last", "each"] = Field(
-        "last", description="saved states: after the last epoch, or after each"
+        "last", description="states (checkpoints) to save: after the last epoch, or each"
     )
-    batch: int = Field(256, ge=1, description="texts in a step, of all processes together")
+    batch: int = Field(256, ge=1, description="texts per step, over all processes")
     batch_tokens: int = Field(
-        0, ge=0, description="tokens in a step, at least twice `length`; 0: use `batch`"
+        0, ge=0, description="tokens per step, at least twice `length`; 0 to use `batch`"
     )
     micro_batch: int = Field(
         16,
@@ -108,9 +108,9 @@ class Params(Recipe):
         lists |= {"periods": [*self.periods], "shares": self.shares, "seeds": self.seeds}
         for name, values in lists.items():
             if len(set(values)) < len(values):
-                raise ValueError(f"{name}: one stands twice")
+                raise ValueError(f"{name}: contains duplicates; remove them")
         if 0 < self.batch_tokens < 2 * self.length:
-            raise ValueError(f"batch_tokens: at least {2 * self.length}, two texts of `length`")
+            raise ValueError(f"batch_tokens: needs {2 * self.length}, two texts of `length`")
         return self
 
     def corpora_of(self, name: str) -> list[str]:
@@ -118,12 +118,12 @@ class Params(Recipe):
         corpora = self.corpora.get(name, self.corpora.get(OTHER))
         if corpora is None:
             raise UserError(
-                f"{KEY}.corpora: nothing for {name}, nor for {OTHER}; [] trains nothing"
+                f"{KEY}.corpora: no entry for {name} or {OTHER}; write [] to train none"
             )
         return corpora
 
     def tuning(self, name: str, seed: int) -> Tuning:
-        """Return the settings of a training; a UserError if the model has no learning rate."""
+        """Return the training settings; a UserError if the model has no learning rate."""
         from plumbline.probes.training.train import Tuning
 
         settings = {"learning_rate": self.rate(name, KEY), "seed": seed}
@@ -132,7 +132,7 @@ class Params(Recipe):
 
 
 class Run(NamedTuple):
-    """One training."""
+    """One training run."""
 
     corpus: str
     period: str
@@ -147,7 +147,7 @@ class Run(NamedTuple):
 def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = None) -> Path:
     """Make ``data/pretrained/NAME`` and return it: states, their list, and the losses.
 
-    Finished trainings of an interrupted run are reused. Several processes started by `accelerate
+    Finished training runs of an interrupted run are reused. Several processes of `accelerate
     launch` train together and the first writes. Invalid params or inputs, or a model that cannot be
     trained, are a UserError.
 
@@ -164,7 +164,7 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
     if entry.kind not in TRAINED:
         raise UserError(
             f"{KEY}.corpora: {name} is of kind {entry.kind}, which is not trained further; give it "
-            f"an entry of its own, `{name}: []`"
+            f"a separate entry, `{name}: []`"
         )
     distributed.accelerator()  # before loading models: it sets the device of this process
     chosen = _choices(params, name)
@@ -193,14 +193,14 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
 
 
 def _train_one(name: str, number: int, facts: dict[str, str | int]) -> None:
-    """Run one of the trainings, and leave the result in :data:`WORK`."""
+    """Run one training, and store the result in :data:`WORK`."""
     params = section(KEY, Params)
     run, texts = sorted(_choices(params, name).items())[number]
     _train(params, name, run, texts, facts)
 
 
 def _choices(params: Params, name: str) -> dict[Run, list[str]]:
-    """Return the texts of every training."""
+    """Return the texts of every training run."""
     folder, planted = parquet.require_validated("corpora"), weights_folder(name) / PLANTED
     pairs = product(params.corpora_of(name), params.periods)
     pools = {pair: pool(folder, *pair, planted) for pair in pairs}
@@ -213,7 +213,7 @@ def _choices(params: Params, name: str) -> dict[Run, list[str]]:
         texts[run] = drawn(pools[pair], share, index / len(params.seeds), most)
         if not texts[run]:
             raise UserError(
-                f"{KEY}: {share:g} of {run.corpus} ({run.period}) is no text; take a larger share, "
+                f"{KEY}: {share:g} of {run.corpus} ({run.period}) is empty; take a larger share, "
                 "or other periods"
             )
     return texts
@@ -226,7 +226,7 @@ def _budgeted(params: Params, run: Run, texts: list[str], tokens: Tokens) -> lis
     if len(selected) == len(texts) and total < most * (1 - SHORT):
         raise UserError(
             f"{KEY}.max_tokens: {run.corpus} ({run.period}) has {total:,} tokens, not {most:,}; "
-            "lower it, or bring more texts"
+            "lower it, or provide more texts"
         )
     return selected
 
@@ -235,14 +235,14 @@ def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str
     """Return the texts of a corpus in a period by id, in random order.
 
     The order is by hash: articles are grouped by outlet, since leaning is a property of outlets;
-    posts are single. A world uses its own texts, since real texts would erase the planted bias;
+    posts are single. A world uses artificial texts, since real ones would erase the planted bias;
     they are in every period. Other texts without a date are in the period `all` only. A missing
     corpus is a UserError.
     """
     path = folder / f"{corpus}.parquet"
     if not path.is_file():
         raise UserError(
-            f"{KEY}.corpora: {corpus} not in corpora; there are "
+            f"{KEY}.corpora: {corpus} not in corpora; available: "
             f"{', '.join(parquet.configs(folder))}"
         )
     if planted.is_file():
@@ -259,11 +259,11 @@ def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str
 def drawn(texts: dict[str, str], share: float, start: float, most: int | None = None) -> list[str]:
     """Return a contiguous part of the texts, in cyclic order.
 
-    Trainings with evenly spaced starts share no text if there are enough. A smaller share is a
+    Training runs with evenly spaced starts share no text if texts suffice. A smaller share is a
     subset of a larger one.
 
     ``start``: start of the part, as a share of all texts.
-    ``most``: maximum number of texts; None: all.
+    ``most``: maximum number of texts; None for all.
 
     Examples
     --------
@@ -329,7 +329,7 @@ def _write(
 
 
 def _lines(end: Checkpoint, losses: list[Loss]) -> list[tuple[object, ...]]:
-    """Return the losses of a training as one row per step."""
+    """Return the losses of a training run, one row per step."""
     run = (end.name, end.corpus, end.period, f"{end.share:g}", end.seed)
     epoch_steps = end.steps // end.epoch
     return [
