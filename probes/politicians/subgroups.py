@@ -78,7 +78,7 @@ SCHEMAS = {
     "differences": schema((CONTRAST, word_counts.SENTIMENT), *TESTED),
     "agreement": schema((CONTRAST,), *TESTED),
 }
-FAMILIES: dict[str, tuple[str, ...]] = {"differences": (), "agreement": ()}  # a family has all tests of a table
+FAMILIES: dict[str, tuple[str, ...]] = {"differences": (), "agreement": ()}  # one family per table
 
 
 class Params(TopWords):

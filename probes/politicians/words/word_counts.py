@@ -187,12 +187,12 @@ class Counts(NamedTuple):
 
     source: Lists
     persons: People  # whose lists were counted
-    matrix: csr_array  # (people, words): lists of the person that have the word, one of each model
+    matrix: csr_array  # (people, words): lists with the word, one per model
     words: pl.DataFrame  # word (unit counted), form (in most lists), lemma
     rows: int  # rows of the lists, one for each form
     genders: Integers  # (groups,) codes
     people: Integers  # (groups,) people with lists
-    names: Integers  # (groups,) distinct names, each once for every gender that it has
+    names: Integers  # (groups,) distinct pairs of name and gender
     clusters: int  # distinct names
     lists: Integers  # (words, groups) lists with the word
     distinct: Integers  # (words, groups) the same, over distinct names and genders
