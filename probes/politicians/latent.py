@@ -94,7 +94,7 @@ class Params(Lexicon, Resampling):
     """Fit, interval and test settings."""
 
     genders: list[Literal["male", "female", "non-binary"]] = Field(
-        ["male", "female"], min_length=2, description="genders in the model; the paper has these two"
+        ["male", "female"], min_length=2, description="genders in the model; default: the paper's"
     )
     min_count: int = Field(ge=1, description="least number of people with the word")
     smoothing: float = Field(gt=0, description="constant added to every cell")

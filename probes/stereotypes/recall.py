@@ -142,7 +142,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                     tables[name].append(with_constants(table, key | {"dataset": config}))
     if not tables["recall"]:
         raise UserError(
-            f"{dataset}: no attribute is in a query used as a prompt; check probes.completions.frames"
+            f"{dataset}: no attribute is in a prompted query; check probes.completions.frames"
         )
     return {
         name: typed(pl.concat(parts), SCHEMAS[name], params.confidence)

@@ -70,7 +70,7 @@ NEAR = 1e-12  # standard errors below are rounding error
 DIFFERENCES = ("difference", "low_difference", "high_difference")
 TESTED = (
     "`difference` is 0 over trainings (Welch); null for the control, without a control at the "
-    "share, if numbers of articles differ by more than 5%, or with a single training on one"
+    "share, if numbers of articles differ by more than 5%, or one of them has one training"
 )
 DIFFERENCE = (
     number("difference", "value minus the control's at the same share; tested"),
