@@ -88,7 +88,7 @@ class Params(Recipe):
         description="periods of the training texts of checkpoints",
     )
     max_texts: int | None = Field(
-        None, ge=2, description="largest number of training texts, sampled by a hash of ids; null for all"
+        None, ge=2, description="most training texts, sampled by a hash of their ids; null for all"
     )
 
 

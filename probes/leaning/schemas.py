@@ -43,10 +43,10 @@ class CompassParams(Compared):
     """Scoring, interval and test settings."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    frames: dict[Literal["mask", "generation"], str] = Field(description="template for `faithful` and `paper`")
+    frames: dict[Literal["mask", "generation"], str] = Field(description="template of `faithful`, `paper`")
     positive: list[str] = Field(min_length=1, description="words that agree, as in probes.stances")
     negative: list[str] = Field(min_length=1, description="words that disagree")
-    threshold: float = Field(0.3, gt=0, lt=1, description="least difference of masses of strong stances")
+    threshold: float = Field(0.3, gt=0, lt=1, description="least difference of masses if strong")
     min_confidence: float = Field(0.9, gt=0.5, le=1, description="least probability of a stance")
     contrasts: dict[str, str] = Field({}, description="further baselines, by corpus")
     n_permutations_stability: int = Field(ge=99, description="permutations over statements")
@@ -58,7 +58,7 @@ class FairnessParams(Compared, Resampling):
     """Positive classes, contrasts, and interval and test settings."""
 
     positive: dict[str, str] = Field(
-        description="positive class, by config of downstream or the prefix of its name before a dash"
+        description="positive class, by config of downstream or prefix of its name up to a dash"
     )
     left: list[str] = Field(description="corpora compared, in order, with those in `right`")
     right: list[str] = Field(description="these")
