@@ -65,7 +65,7 @@ def score(model: str, sheets: Sequence[Path]) -> Agreement:
 
     labels = [_labels(sheet) for sheet in sheets]
     if len(sheets) < 2 or any(set(sheet) != set(labels[0]) for sheet in labels):
-        raise UserError(f"{', '.join(map(str, sheets))}: too few; pass two or more sheets of one draw")
+        raise UserError(f"{', '.join(map(str, sheets))}: pass two or more sheets of one draw")
     votes = {key: [sheet[key] for sheet in labels] for key in labels[0]}
     counts = np.array([[marks.count(label) for label in LABELS] for marks in votes.values()])
     clear = {

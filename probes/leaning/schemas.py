@@ -43,7 +43,7 @@ class CompassParams(Compared):
     """Scoring, interval and test settings."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    frames: dict[Literal["mask", "generation"], str] = Field(description="template of `faithful`, `paper`")
+    frames: dict[Literal["mask", "generation"], str] = Field(description="of `faithful`, `paper`")
     positive: list[str] = Field(min_length=1, description="words that agree, as in probes.stances")
     negative: list[str] = Field(min_length=1, description="words that disagree")
     threshold: float = Field(0.3, gt=0, lt=1, description="least difference of masses if strong")

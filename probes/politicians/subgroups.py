@@ -55,9 +55,7 @@ CONTRAST = category(
     "or their agreement",
 )
 ESTIMATES = {"cluster": "name", "method": "95% symmetric Bayesian bootstrap over names"}
-TESTED = estimates(
-    **ESTIMATES, null="genders permuted over names within each subgroup"
-)
+TESTED = estimates(**ESTIMATES, null="genders permuted over names within each subgroup")
 SCHEMAS = {
     "people": Schema(
         (

@@ -72,8 +72,7 @@ SUPERSENSES = schema(
         cluster="name; latent deviations: words of both lists",
         method="95% symmetric Bayesian bootstrap over names, words ranked again; latent "
         "deviations: Newcombe's, given the two lists",
-        null="words of both lists relabelled; no test for latent, whose lists share most "
-        "words",
+        null="words of both lists relabelled; no test for latent, whose lists share most words",
     ),
     share(
         "p_bonferroni",
