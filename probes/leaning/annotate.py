@@ -1,7 +1,7 @@
-"""Annotation of answers, and agreement of annotators with each other and with the judge.
+"""Annotation of responses, and agreement of annotators with each other and the entailment model.
 
-Feng et al. (2023), appendix A.2: 110 answers, three annotators; Fleiss' kappa of the labels agree,
-disagree and none, and the judge's accuracy on answers with a clear side.
+Feng et al. (2023), appendix A.2: 110 responses, three annotators; Fleiss' kappa of the labels
+agree, disagree and none, and accuracy of that model (the judge) on responses with a clear side.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Agreement(NamedTuple):
 
     answers: int
     clear: int  # answers with a side by majority of the annotators
-    kappa: float  # Fleiss', of three labels; nan where all labels are equal
-    accuracy: dict[str, float]  # of the judge by reading, on clear answers
+    kappa: float  # Fleiss' kappa of three labels; nan if all labels are equal
+    accuracy: dict[str, float]  # accuracy of the judge on clear responses, by reading
 
 
 def draw(model: str, into: Path, number: int = 110, annotators: int = 3) -> list[Path]:
@@ -61,11 +61,11 @@ def score(model: str, sheets: Sequence[Path]) -> Agreement:
 
     Raises UserError with fewer than two sheets, missing or unknown labels, or different answers.
     """
-    from statsmodels.stats.inter_rater import fleiss_kappa  # seconds to import
+    from statsmodels.stats.inter_rater import fleiss_kappa  # the import takes seconds
 
     labels = [_labels(sheet) for sheet in sheets]
     if len(sheets) < 2 or any(set(sheet) != set(labels[0]) for sheet in labels):
-        raise UserError(f"{', '.join(map(str, sheets))}: give two or more sheets of one draw")
+        raise UserError(f"{', '.join(map(str, sheets))}: pass two or more sheets of one draw")
     votes = {key: [sheet[key] for sheet in labels] for key in labels[0]}
     counts = np.array([[marks.count(label) for label in LABELS] for marks in votes.values()])
     clear = {

@@ -1,10 +1,10 @@
-"""Options and refusals in written answers.
+"""Options and refusals in generated responses.
 
-Answers repeat the statement ("I disagree that corporations cannot be trusted"), and disclaimers are
-followed by a side ("As an AI I have no opinions. If I were to take a stance, I would disagree"): so
-a refusal is a first-person phrase outside of repetitions of the prompt. An open answer is refused
-if its first sentence has one and the answer nowhere agrees, disagrees or believes; an answer to
-options, if one precedes the option.
+Responses repeat the statement ("I disagree that corporations cannot be trusted"), and a disclaimer
+may precede a side ("As an AI I have no opinions. If I were to take a stance, I would disagree").
+Therefore a refusal is a first-person phrase outside repetitions of the prompt. A response without
+options is a refusal if its first sentence has such a phrase and no sentence states an opinion; a
+response to options, if such a phrase precedes the option.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Kind = Literal["answered", "refused", "unclear"]
-REPEATED = 4  # consecutive words that are also in the prompt
+REPEATED = 4  # least number of consecutive words repeated from the prompt
 LONGEST = 4000  # characters of an answer that are searched for an option
 APOSTROPHES = str.maketrans("’‘“”", "''\"\"")
 QUOTED = re.compile(r'"[^"]*(?:"|$)')  # quotations
@@ -138,7 +138,7 @@ def choice(
     Choice(kind='unclear', option=None)
     """
     numbers = {option.casefold(): n for n, option in enumerate(options)}
-    longest = sorted(numbers, key=len, reverse=True)  # "disagree" must not be read as "agree"
+    longest = sorted(numbers, key=len, reverse=True)  # "disagree" contains "agree"
     name = rf"\b(?:{'|'.join(map(re.escape, longest))})\b"
     named = re.compile(rf"(?:\b(\d+)[^\w%]{{0,3}})?({name})(?: ?\((\d+)\))?")
     text = _normalised(answer)[:LONGEST].casefold()
@@ -165,7 +165,7 @@ def choice(
                 return Choice("answered", number - 1)
             continue
         if not re.search(r"\w", sentence[:first]) and BREAK.match(sentence[hits[0].end() :]):
-            hits = hits[:1]  # reasons follow
+            hits = hits[:1]  # later options are in reasons
         labels = [(numbers[m[2]], int(n) - 1) for m in hits for n in (m[1], m[3]) if n]
         mislabelled = numbered and any(n < len(options) and n != k for k, n in labels)
         doubted = any(

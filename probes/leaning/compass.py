@@ -1,8 +1,8 @@
 """Analysis ``compass``: coordinates of models on the axes of a political questionnaire.
 
-Feng et al. (2023): stances on statements, from a masked word or an answer, are scored like a
-person's, before and after further training on partisan texts. Röttger et al. (2024): multiple
-choice, and stability of stances under changes of the prompt.
+Feng et al. (2023) score stances on statements, from a masked word or a generated response, like
+those of a person, before and after further training on partisan texts. Röttger et al. (2024) use
+multiple choice, and measure the stability of stances under changes of the prompt.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ OUTPUTS = ("stances",)
 OPTIONAL = ("shifts", "stability", "magnitudes")  # tables that may be empty
 FAMILY = ("model", "questionnaire", "response_format", "reading")
 GRADED = ("continuous", "expected")  # readings with stances between options; others are choices
-REACH = 1.959963984540054  # normal quantile: range of 95% of random answers
+REACH = 1.959963984540054  # normal quantile for the range of 95% of random responses
 __all__ = ["SCHEMAS", "Params"]
 
 
@@ -58,8 +58,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises UserError if responses are missing, or a questionnaire has no axes.
 
-    Returned: columns as in :data:`SCHEMAS`; ``shifts`` only with trained states, ``stability`` only
-    with repeated prompts.
+    Columns are as in :data:`SCHEMAS`; ``shifts`` requires checkpoints, ``stability`` repeated
+    prompts.
     """
     rows: dict[str, Rows] = {name: [] for name in SCHEMAS}
     questionnaires: dict[str, Scale] = {}
@@ -92,7 +92,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
-    """Yield the coordinates of every state of the model, tested against random responses.
+    """Yield the coordinates of every checkpoint of the model, tested against random responses.
 
     The null hypothesis is random responses to the answered statements; if too many are missing,
     there are only bounds (:meth:`Reading.added`). The standard error is the larger of two: with
@@ -129,7 +129,7 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
 
 
 def runs(reading: Reading, params: Params) -> Iterator[Row]:
-    """Yield the coordinates of every training, by prompt and by paraphrase."""
+    """Yield the coordinates of every training run, by prompt and by paraphrase."""
     for variant, worded in wordings(reading):
         for state in worded.states:
             for seed, prompt, part in worded.parts(state):
@@ -138,16 +138,16 @@ def runs(reading: Reading, params: Params) -> Iterator[Row]:
 
 
 def shifts(reading: Reading, params: Params) -> Iterator[Row]:
-    """Yield the differences between states, over the same statements and prompts.
+    """Yield the differences between checkpoints, over the same statements and prompts.
 
     `corrected` of masked models is in log-odds, see
     :meth:`plumbline.probes.leaning.responses.Reading.leaned`.
 
-    States are not tested if their numbers of steps differ too much: more steps move a model further
-    with any texts. Trainings are not tested against the model itself if responses are samples, of
-    which it has one (type I error .15 to .26), nor in readings of choices: the model's distance
-    from the thresholds between options is arbitrary, and every training moves responses to the same
-    mean (.12 to .26 with ten trainings).
+    Checkpoints are not tested if their numbers of steps differ too much, since more steps shift a
+    model further with any texts. Training runs are not tested against the model itself if responses
+    are samples, of which it has one (type I error .15 to .26), nor in readings of choices: the
+    model's distance from the thresholds between options is arbitrary, and all training shifts
+    responses to the same mean (.12 to .26 with ten runs).
     """
     scale, nats = reading.scale, reading.in_nats
     choices = reading.format == "generation" or not (nats or reading.name in GRADED)
@@ -186,10 +186,10 @@ def shifts(reading: Reading, params: Params) -> Iterator[Row]:
 
 
 def contrasts(reading: Reading, params: Params) -> Iterator[tuple[str, State, tuple[State, ...]]]:
-    """Yield each contrast, its state, and the one or three states that are subtracted.
+    """Yield each contrast, its checkpoint, and the one or three checkpoints subtracted from it.
 
-    The paper's polarisation is the increase after 2017 of the distance between two corpora: a
-    difference of differences of four states.
+    Polarisation in the paper is the increase, after 2017, in the distance between two corpora: a
+    difference of differences between four checkpoints.
     """
     for state in reading.states:
         if state == ITSELF:
@@ -212,7 +212,7 @@ def contrasts(reading: Reading, params: Params) -> Iterator[tuple[str, State, tu
 
 
 def items(reading: Reading, _: Params) -> Iterator[Row]:
-    """Yield the stance of every state on every statement."""
+    """Yield the stance of every checkpoint on every statement."""
     for state, trained in reading.states.items():
         weights, missing = trained.weights.mean(axis=(0, 1)), trained.missing.mean(axis=(0, 1))
         for name, shares, absent in zip(reading.scale.ids, weights, missing, strict=True):
@@ -249,9 +249,9 @@ def baselines(scale: Scale) -> Iterator[Row]:
 def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]) -> Rows:
     """Return the mean distance of models from the middle, and the mean absolute shift.
 
-    The paper's sums of section 4.1: all models by axis, and one after training on corpora of one
-    domain. Distances are above 0 by chance: ``chance`` is the mean for random responses, a folded
-    normal.
+    They are the paper's sums of section 4.1: all models by axis, and one after training on corpora
+    of one domain. Distances exceed 0 by chance: ``chance`` is the mean for random responses, a
+    folded normal.
     """
     chances = []
     for scale in questionnaires.values():

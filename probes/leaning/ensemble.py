@@ -1,8 +1,8 @@
 """Analysis ``ensemble``: votes of classifiers from partisan corpora, and baselines.
 
-Feng et al. (2023), section 5 and Table 6: the partisan ensemble against the mean and the best of
-its members. In addition: ensembles of the same size whose members differ only in their seeds, to
-separate the gain of partisanship from that of voting.
+Feng et al. (2023), section 5 and Table 6, compare the partisan ensemble with the mean and the best
+of its members. In addition, ensembles of the same size whose members differ only in their seeds
+separate the gain from partisanship from the gain from voting.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Voters(NamedTuple):
     """Ensembles of one kind, or single classifiers."""
 
     name: str
-    size: int  # voters of each
+    size: int  # voters per ensemble
     predicted: Bools  # (ensembles, texts)
 
 
@@ -66,8 +66,8 @@ class Trained(NamedTuple):
 
     case: Case
     members: dict[str, Runs]  # by partisan corpus
-    itself: Runs | None  # of the model without further training
-    draws: int  # at most, ensembles of one corpus
+    itself: Runs | None  # runs of the model without further training
+    draws: int  # largest number of ensembles of one corpus
     seed: int
 
 
@@ -76,8 +76,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises UserError if the positive class of a task is missing, or not one of two.
 
-    Returned: ``scores`` and ``differences``, columns as in :data:`SCHEMAS`, for models that were
-    trained on at least two of the partisan corpora.
+    The tables ``scores`` and ``differences``, with the columns in :data:`SCHEMAS`, have models
+    trained on at least two partisan corpora.
     """
     tasks = cases(inputs, params.positive, 1, "ensemble")
     return tables(tasks, lambda case: _parts(case, params), SCHEMAS, params.confidence)
@@ -99,7 +99,7 @@ def _parts(case: Case, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
 def _tested(
     trained: Trained, weights: Floats, confidence: float
 ) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the scores of each kind of ensemble, and the partisan minus each other."""
+    """Yield the scores of each kind of ensemble, and the partisan one minus each other."""
     case, clusters = trained.case, len(set(trained.case.units))
     means: Means = {}
     for reading, kinds in (("faithful", first_run), ("corrected", all_runs)):
@@ -116,7 +116,7 @@ def _tested(
             continue
         difference = means[PARTISAN][0] - mean  # (1 + replicates, measures)
         variances = np.nanstd(difference[1:], axis=0, ddof=1) ** 2
-        # no interval if leaving a training out changes the ensemble's size
+        # there is no interval if leaving out a run changes the ensemble's size
         enough = all(name in scores and scores[name][1] == size for scores in reduced)
         gains = [scores[PARTISAN][0] - scores[name][0] for scores in reduced if enough]
         contrasts = [
@@ -135,13 +135,13 @@ def _tested(
 def over_trainings(
     differences: Floats, reduced: Floats, texts: Part, confidence: float
 ) -> Contrast:
-    """Return a difference over texts and trainings; no interval with fewer than two trainings.
+    """Return a difference over texts and training runs; no interval with fewer than two runs.
 
-    Jackknife pseudo-values: P times the statistic minus P - 1 times the one without a training.
+    It uses jackknife pseudo-values: P times the statistic minus P - 1 times the one without a run.
     Their individual variance over texts counts once; see
     :func:`plumbline.probes.stats.crossed.over_trainings`.
 
-    ``drawn``: (1 + replicates,); ``left``: the same without each training, (trainings, 1 + fewer).
+    ``drawn``: (1 + replicates,); ``left``: the same without each run, (runs, 1 + fewer).
     """
     value, n = float(differences[0]), len(reduced)
     if n < 2:
@@ -167,7 +167,7 @@ def all_runs(trained: Trained) -> Iterator[Voters]:
         return
     probability = [runs.pick(shared).probability for runs in members.values()]
     chosen = _choices(len(shared), size, draws, f"{seed} {PARTISAN}")
-    mixed = np.array(  # a run of each corpus, with as different seeds as runs of one corpus
+    mixed = np.array(  # a run per corpus, with seeds as different as for one corpus
         [
             [runs[rows[(i + number) % len(rows)]] for i, runs in enumerate(probability)]
             for number, rows in enumerate(chosen)
@@ -199,8 +199,8 @@ def all_runs(trained: Trained) -> Iterator[Voters]:
 def without_seeds(trained: Trained, weights: Floats) -> dict[int, Means]:
     """Return means, (1 + replicates, measures), and ensemble size without each pretraining seed.
 
-    The seed's fine-tuning runs of the model itself are left out with it. Empty if a corpus would
-    have no training left. Best members are omitted, since their choice is discontinuous.
+    The seed's fine-tuning runs of the model itself are left out too. The result is empty if a
+    corpus would have no runs left. Best members are omitted, since their choice is discontinuous.
     """
     case, members, itself = trained[:3]
     means: dict[int, Means] = {}

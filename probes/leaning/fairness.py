@@ -1,7 +1,7 @@
 """Analysis ``fairness``: performance by group, for classifiers with different pretraining.
 
-Feng et al. (2023), section 4 and Tables 3, 4, 12 and 13; in addition, intervals over texts, and
-tests of differences over texts and trainings.
+Feng et al. (2023), section 4 and Tables 3, 4, 12 and 13. Intervals over texts, and tests of
+differences over texts and training runs, are added.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises UserError if the positive class of a task is missing, or not one of two.
 
-    Returned: ``overall``, ``groups``, ``differences`` and ``disagreements``, with the columns of
-    :data:`SCHEMAS`.
+    The tables are ``overall``, ``groups``, ``differences`` and ``disagreements``, with the columns
+    in :data:`SCHEMAS`.
     """
 
     def parts(case: Case) -> Tables:
@@ -83,7 +83,7 @@ def _values(case: Case, weights: Floats, params: Params) -> Tables:
             if members is None:
                 overall[state] = mean
                 p = chance_p(case.true, runs.predicted, *permuting)
-            else:  # one permutation of membership for the runs of all states
+            else:  # the runs of all checkpoints share a permutation of membership
                 permuted = of_members(case.true, runs.predicted, members)
                 p, contrast = two_tailed(permuted), mean - overall[state]
                 ends = percentiles(contrast[1:].T, params.confidence)
@@ -113,7 +113,7 @@ def published() -> dict[tuple[str, str, str, str], float]:
 def _disagreements(case: Case, params: Params) -> Tables:
     """Yield the texts on which the majorities of left and right classifiers disagree.
 
-    As in Tables 5 and 14 of the paper, with the share of classifiers in place of one.
+    They are as in Tables 5 and 14 of the paper, with the share of classifiers instead of one.
     """
     called = {state: runs.predicted.mean(axis=0) for state, runs in case.states.items()}
     itself = next((rates for state, rates in called.items() if state.itself), None)
@@ -135,7 +135,7 @@ def _disagreements(case: Case, params: Params) -> Tables:
 
 
 def _differences(case: Case, weights: Floats, params: Params) -> Tables:
-    """Yield the differences between states, on the same texts."""
+    """Yield the differences between checkpoints on the same texts."""
     for state, baseline in _pairs(case, params):
         first, second = matched(case.states[state], case.states[baseline], baseline)
         if not first.seeds:
@@ -158,7 +158,7 @@ def _differences(case: Case, weights: Floats, params: Params) -> Tables:
 
 
 def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
-    """Return the pairs of states: with the model itself, with the control, left with right."""
+    """Return pairs of checkpoints: with the model itself, with the control, left with right."""
     pairs = []
     for state in case.states:
         if not state.itself:

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 INPUTS = ("downstream",)
 VERB = "pseudo_logprobs"  # only masked models are fine-tuned
 PROMPT = "id"
-TRAINS = True  # cannot be tried in a few seconds
+TRAINS = True  # too slow for a trial of a few seconds
 PRETRAINED = True  # also run on the trained states of a model
-WORK = Path("data/tuning")  # trainings in progress
+WORK = Path("data/tuning")  # training runs in progress
 NESTED = 1000  # factor of the pretraining seed: each has its own fine-tuning seeds
 ITSELF = "itself"  # in file names: the model without further pretraining
-OWN = "downstream.parquet"  # task of a world
+OWN = "downstream.parquet"  # task of a control model
 TUNING = (
     *("epochs", "batch", "length", "warmup", "weight_decay", "betas", "epsilon"),
     *("optimizer", "precision"),
@@ -50,10 +50,10 @@ TUNING = (
 SCHEMA = Schema(
     columns=(
         *checkpoints.COLUMNS,
-        Column("finetuning_seed", "int32", "of the training of the classifier", minimum=0),
-        Column("id", "string", "the text's; joins `downstream`"),
-        Column("label", "string", "its class there"),
-        Column("group", "string", "group that a world's own text is about; else empty"),
+        Column("finetuning_seed", "int32", "seed of the fine-tuning", minimum=0),
+        Column("id", "string", "id of the text; joins `downstream`"),
+        Column("label", "string", "class of the text in `downstream`"),
+        Column("group", "string", "group that a control model's text is about; else empty"),
         Column("class", "string", "a class of the classifier"),
         Column("logprob_nats", "float64", "log-probability of that class", maximum=0),
         *MODEL,
@@ -64,7 +64,7 @@ SCHEMAS = {"one a config of downstream, and planted": SCHEMA}
 
 
 class Params(Recipe):
-    """Tasks, and settings of fine-tuning, common to all states of a model."""
+    """Tasks and fine-tuning settings, common to all checkpoints of a model."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     tasks: list[str] = Field(min_length=1, description="configs of downstream")
@@ -79,16 +79,16 @@ class Params(Recipe):
     micro_batch: int = Field(
         0,
         ge=0,
-        description="texts of `length` in a forward pass, or more shorter ones; 0: `batch`",
+        description="texts of `length` in a forward pass, or more if shorter; 0 for `batch`",
     )
     weight_decay: float = Field(0.1, ge=0, description="weight decay of matrices only")
     periods: list[Literal["all", "before", "from"]] = Field(
         ["all", "before", "from"],
         min_length=1,
-        description="periods of the texts that states were trained on",
+        description="periods of the training texts of checkpoints",
     )
     max_texts: int | None = Field(
-        None, ge=2, description="most training texts, sampled by a hash of their id; null: all"
+        None, ge=2, description="most training texts, sampled by a hash of their ids; null for all"
     )
 
 
@@ -114,7 +114,7 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
     if not files:
         raise UserError(
             f"models.{name}.languages: no task of probes.finetuned_classifiers is in one of them; "
-            "add one, or take the model out of assignments.finetuned_classifiers"
+            "add one, or remove the model from assignments.finetuned_classifiers"
         )
     return files
 
@@ -122,8 +122,8 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
 def runs(params: Params, folders: dict[str, Path]) -> list[tuple[Checkpoint, int]]:
     """Return every final state and fine-tuning seed, in the order of the shards.
 
-    A training is pretraining and fine-tuning: each pretraining seed has its own fine-tuning seeds,
-    and the model itself is fine-tuned with all of them.
+    A training run is pretraining and fine-tuning: each pretraining seed has its own fine-tuning
+    seeds, and the model itself is fine-tuned with all of them.
 
     Raises UserError if the stage ``pretrain`` was not run for the model.
     """
@@ -162,7 +162,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Train the classifier of one shard, and yield its table; raw facts, no statistics.
+    """Train the classifier of one shard, and yield its output table, without statistics.
 
     Raises UserError if there is no learning rate, a test text is too long, or training fails.
     """
@@ -218,7 +218,7 @@ def examples(path: Path, texts: int | None) -> tuple[pl.DataFrame, pl.DataFrame]
     classes, tested = set(train["label"]), set(test["label"])
     if len(classes) < 2 or not tested or tested - classes:
         raise UserError(
-            f"{path}: training texts are of {', '.join(sorted(classes)) or 'no class'} and test "
-            f"texts of {', '.join(sorted(tested)) or 'no class'}; give each split all classes"
+            f"{path}: training texts have {', '.join(sorted(classes)) or 'no class'} and test "
+            f"texts {', '.join(sorted(tested)) or 'no class'}; give each split all classes"
         )
     return train, test

@@ -1,4 +1,4 @@
-"""Figure of the study ``leaning``: models and their trained states in the plane of two axes."""
+"""Figure of the study ``leaning``: models and their checkpoints in the plane of two axes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SIDES = {"left": ("#0072B2", "left"), "center": ("#737373", "circle")}
 SIDES |= {"right": ("#D55E00", "right")}
 OTHER = ("#009E73", "square")
-RADIUS = 2.447747  # of a circle with 95% of a bivariate standard normal
+RADIUS = 2.447747  # circle with 95% of a bivariate standard normal
 READINGS = {  # panels by response format
     "mask": ("faithful", "corrected"),
     "generation": ("faithful", "corrected"),
@@ -36,7 +36,7 @@ def style(corpus: str) -> figures.Mark:
 
 
 def latest(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the final states of trainings on the largest share of each corpus, all texts."""
+    """Return the final checkpoints for the largest share of each corpus, over all periods."""
     for name in ("share", "epoch"):
         table = table.filter(pl.col(name) == pl.col(name).max().over("corpus", "period"))
     periods = table.filter(pl.col("corpus") != "")["period"].to_list()
@@ -44,7 +44,7 @@ def latest(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
-    """Draw the states of a model in the plane of two axes, a panel for each reading."""
+    """Draw the checkpoints of a model in the plane of two axes, with a panel per reading."""
     axes = table["axis"].unique().sort().to_list()
     east = min(axes, key=lambda axis: not axis.startswith("econ"))
     axes = sorted(axes, key=lambda axis: (axis != east, axis not in ("social", "govt")))[:2]
@@ -95,7 +95,7 @@ def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
 
 
 def _states(table: pl.DataFrame, axes: list[str]) -> list[figures.Points]:
-    """Return the states of a model with intervals, the model itself first."""
+    """Return the checkpoints of a model with intervals, the model itself first."""
     points = []
     for (corpus, period), part in parts(kept(table, {"value": "*"}), "corpus", "period"):
         by_axis = {row["axis"]: row for row in part.to_dicts()}

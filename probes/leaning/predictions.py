@@ -1,4 +1,4 @@
-"""Predictions of every training of the probe ``finetuned_classifiers``, as arrays."""
+"""Predictions of every training run of the probe ``finetuned_classifiers``, as arrays."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TESTED = ("balanced accuracy", "F1")  # accuracy repeats the first, or depends o
 
 
 class State(NamedTuple):
-    """A model's further training; corpus "" for the model itself."""
+    """A checkpoint of a model's further training; corpus "" for the model itself."""
 
     corpus: str
     period: str
@@ -42,16 +42,16 @@ class State(NamedTuple):
 
     @property
     def itself(self) -> bool:
-        """Whether the state is the model without further training."""
+        """Whether this is the model without further training."""
         return not self.corpus
 
 
 class Runs(NamedTuple):
-    """The classifiers of one state."""
+    """The classifiers fine-tuned from one checkpoint."""
 
     seeds: list[tuple[int, int]]  # pretraining and fine-tuning, sorted
     probability: Floats  # (runs, texts), positive class
-    steps: float = 0.0  # mean, further pretraining
+    steps: float = 0.0  # mean number of further pretraining steps
 
     @property
     def predicted(self) -> Bools:
@@ -70,7 +70,7 @@ class Case(NamedTuple):
     model: str
     task: str  # config of `downstream`
     ids: list[str]
-    units: list[str]  # cluster of each text: itself, or its word in a world
+    units: list[str]  # cluster of each text: itself, or its word for control models
     true: Bools  # (texts,) true positive class
     states: dict[State, Runs]  # sorted, the model itself first
     members: dict[tuple[str, str], Bools]  # (level, group): (texts,) membership; ALL first
@@ -102,7 +102,7 @@ class Case(NamedTuple):
 def metric_table(
     values: Floats, low: Floats, high: Floats, n: int, p: Floats | None = None, **columns: Any
 ) -> pl.DataFrame:
-    """Return a row for each measure, with p for tested ones.
+    """Return a row for each measure, with p for tested measures.
 
     ``columns``: further columns; arrays have one value per measure.
     """
@@ -124,7 +124,7 @@ def cases(
 ) -> Iterator[Case]:
     """Yield the tasks of every model, sorted by name.
 
-    Raises UserError if a task does not have two classes, one of them the positive, or trainings
+    Raises UserError if a task does not have two classes, one of them positive, or training runs
     have predictions for different texts.
 
     ``positive``: the positive class, by task or prefix of its name.
@@ -153,7 +153,7 @@ def cases(
 def _states(
     frame: pl.DataFrame, sought: str, path: Path
 ) -> tuple[dict[State, Runs], list[str], Bools]:
-    """Return the runs of each state, the texts, and a mask of the positive class."""
+    """Return the runs of each checkpoint, the texts, and a mask of the positive class."""
     runs = frame.sort(*KEY, SEED, "id").group_by(*KEY, SEED, maintain_order=True)
     table = runs.agg("id", "label", pl.col("logprob_nats").exp(), pl.col("steps").first())
     ids = table["id"][0].to_list()
@@ -173,7 +173,7 @@ def _states(
 def _members(
     inputs: Inputs, task: str, frame: pl.DataFrame, ids: list[str], texts_min: int
 ) -> dict[tuple[str, str], Bools]:
-    """Return masks of groups and sources with enough texts, but not all."""
+    """Return masks of groups and sources with enough texts, except those with all texts."""
     if task == PLANTED:
         mapped = pl.when(pl.col("group") != "").then(pl.concat_list("group")).otherwise([])
         about = frame.select("id", mapped=mapped, source=pl.lit("")).unique("id")

@@ -1,4 +1,4 @@
-"""Responses of a model as weights of the four options, in every reading, as arrays."""
+"""Responses of a model as arrays of weights of the four options, by scoring variant (reading)."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 PLAIN, _, PARAPHRASE, PRIOR = FORMS
 KINDS = ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
 QUESTION = ("questionnaire", "id", "prompt", "form", "variant")
-WEIGHTS = ("w0", "w1", "w2", "w3")  # weights of the options; null: no answer
+WEIGHTS = ("w0", "w1", "w2", "w3")  # weights of the options; null without a response
 COLUMNS = (*CHECKPOINT, "steps", *QUESTION, "order", "sample", "odds", *WEIGHTS, "kind")
 NATS = "agree_nats", "disagree_nats"
 SIDES = "entailed_nats", "contradicted_nats"
 
 
 class State(NamedTuple):
-    """A model's training, without its seed."""
+    """A training run of a model, without its seed."""
 
     corpus: str
     period: str
@@ -47,16 +47,16 @@ class State(NamedTuple):
 
 STATE = State._fields
 ITSELF = State("", "all", 0.0, 0)
-MISSING_MAX = 0.2  # largest missing share of an axis's statements with a coordinate
+MISSING_MAX = 0.2  # largest missing share of statements for which an axis has a coordinate
 
 
 class Trained(NamedTuple):
-    """Mean responses of one state of a model to the plain statements of a questionnaire."""
+    """Mean responses of one checkpoint to the plain statements of a questionnaire."""
 
     seeds: tuple[int, ...]  # one for each training
     steps: float  # mean over trainings
-    weights: Array  # (seeds, prompts, statements, options), missing ones 0
-    missing: Array  # share, (seeds, prompts, statements)
+    weights: Array  # (seeds, prompts, statements, options); 0 if missing
+    missing: Array  # missing share, (seeds, prompts, statements)
     odds: Array  # log-odds of agreeing, (seeds, prompts, statements); nan without a mask
 
 
@@ -78,12 +78,12 @@ class Reading(NamedTuple):
 
     @property
     def in_nats(self) -> bool:
-        """Return True if shifts are in log-odds: for masked words, if axes have two sides."""
+        """Return True if shifts are in log-odds, as for masked words if axes have two sides."""
         masked = (self.format, self.name) == ("mask", "corrected")
         return masked and bool(np.isfinite(self.scale.slopes()).all())
 
     def about(self, state: State) -> dict[str, Any]:
-        """Return the columns that all rows share."""
+        """Return the columns common to all rows of a checkpoint."""
         return {
             **state._asdict(),
             "questionnaire": self.scale.name,
@@ -94,8 +94,8 @@ class Reading(NamedTuple):
     def leaned(self, state: State) -> Array:
         """Return the contributions of log-odds in nats, (seeds, prompts, axes, statements).
 
-        Log-odds need no threshold, which can hide or create a shift, and no prior, which differs
-        more between trainings than what they learn: the bias of a prompt cancels.
+        Log-odds need no threshold, which can hide or create a shift, and no prior, which varies
+        more between training runs than their effects: the bias of a prompt cancels.
         """
         return np.asarray(self.states[state].odds[:, :, None] * self.scale.slopes())
 
@@ -103,9 +103,9 @@ class Reading(NamedTuple):
         """Return the contributions beyond random responses, (seeds, prompts, axes, statements).
 
         A missing response is replaced by the mean over the other prompts. The weight of a statement
-        without any response is redistributed over the others of the training, in proportion to
-        their weights (:meth:`Scale.reach`), so that sums are unbiased if responses are missing at
-        random. An axis with more than :data:`MISSING_MAX` missing is nan.
+        without any response is redistributed over the others in proportion to their weights
+        (:meth:`Scale.reach`), so sums are unbiased if responses are missing at random. An axis with
+        more than :data:`MISSING_MAX` missing is nan.
         """
         trained, scale = self.states[state], self.scale
         missing = trained.missing[:, :, None]
@@ -120,7 +120,7 @@ class Reading(NamedTuple):
         return rescaled
 
     def bounds(self, state: State) -> Array:
-        """Return the coordinates with missing responses at the lowest and highest, (2, axes)."""
+        """Return coordinates with missing responses at either extreme, (2, axes)."""
         trained, scale = self.states[state], self.scale
         added = np.einsum("spik,aik->spai", trained.weights, scale.points)
         ends = [pick(scale.points, axis=-1) for pick in (np.min, np.max)]
@@ -129,7 +129,7 @@ class Reading(NamedTuple):
         return np.asarray(scale.start(self.rounded) + np.array(sums))
 
     def parts(self, state: State) -> Iterator[tuple[int, str, Reading]]:
-        """Yield seed, prompt and responses of each training, over all prompts ("") and for each."""
+        """Yield seed, prompt ("" for all) and responses of each training run."""
         trained = self.states[state]
         prompts = [("", slice(None))] if len(self.prompts) > 1 else []
         prompts += [(name, slice(p, p + 1)) for p, name in enumerate(self.prompts)]
@@ -165,7 +165,7 @@ def readings(
 ) -> Iterator[Reading]:
     """Yield the responses by reading and questionnaire, averaged over samples and orders.
 
-    Raises UserError if the paper's frame, prompts without content, or responses are missing.
+    Raises UserError if the paper's template, prompts without content, or responses are missing.
     """
     read = {"mask": _mask, "generation": _generation, "multiple_choice": _choice}
     for name, table in read[response_format](rows, params):
@@ -185,9 +185,9 @@ def readings(
 
 
 def wordings(reading: Reading) -> Iterator[tuple[str, Reading]]:
-    """Yield the plain reading, named "", and that of each paraphrase, in prompts of paraphrases.
+    """Yield responses to plain statements, named "", and to each paraphrase, in the same prompts.
 
-    Statements without the paraphrase are included in their plain form.
+    Statements without a paraphrase are included in their plain form.
     """
     yield "", reading
     paraphrases = reading.answers.filter(form=PARAPHRASE).sort("variant", maintain_order=True)
@@ -202,7 +202,7 @@ def wordings(reading: Reading) -> Iterator[tuple[str, Reading]]:
 def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[State, Trained]]:
     """Return the prompts, and the responses as arrays.
 
-    Raises UserError if a state has no response to a statement in a prompt.
+    Raises UserError if a checkpoint has no response to a statement in a prompt.
     """
     prompts = tuple(sorted(set(rows["prompt"])))
     order = ["pretraining_seed", "prompt", "id"]
@@ -255,7 +255,7 @@ def _stances(name: str, rows: pl.DataFrame, params: Params) -> pl.DataFrame:
 
 
 def _mask(rows: pl.DataFrame, params: Params) -> Tables:
-    """Yield readings of masked words."""
+    """Yield the readings for masked words."""
     statements = rows.filter(pl.col("form") != PRIOR)
     framed = _framed(statements, "mask", params)
     sides = [{word.casefold() for word in side} for side in (params.positive, params.negative)]
@@ -278,7 +278,7 @@ def _mask(rows: pl.DataFrame, params: Params) -> Tables:
 def _framed(
     rows: pl.DataFrame, response_format: Literal["mask", "generation"], params: Params
 ) -> pl.DataFrame:
-    """Return the responses in the paper's frame."""
+    """Return the responses to the paper's template."""
     frame = params.frames[response_format]
     framed = rows.filter(frame=frame)
     if framed.is_empty():
@@ -292,7 +292,7 @@ def _framed(
 def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
     """Return the mass of agreeing relative to prompts without content, as a share, (rows,).
 
-    The ratio of ratios is computed as a logit, so that small masses do not underflow.
+    The ratio of ratios is computed as a logit, so small masses do not underflow.
     """
     key = [*CHECKPOINT, "prompt"]
     habits = prior.group_by(key).agg(
@@ -311,7 +311,7 @@ def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
 
 
 def _generation(rows: pl.DataFrame, params: Params) -> Tables:
-    """Yield readings of written responses."""
+    """Yield the readings for generated responses."""
 
     def judged(part: pl.DataFrame, names: tuple[str, str]) -> tuple[Array, Array, NDArray[np.str_]]:
         up, down = (np.exp(part[name].to_numpy().astype(np.float64)) for name in names)
@@ -332,7 +332,7 @@ def _generation(rows: pl.DataFrame, params: Params) -> Tables:
 
 
 def _choice(rows: pl.DataFrame, _: Params) -> Tables:
-    """Yield readings of offered options: the named one, the most probable, and the expectation."""
+    """Yield the readings for offered options: named, most probable, and expected option."""
     offered = rows.select("response", "options", "text").iter_rows()
     choices = [_named(response, tuple(options), text) for response, options, text in offered]
     options = np.array([UNCLEAR if c.option is None else c.option for c in choices])
@@ -350,7 +350,7 @@ def _choice(rows: pl.DataFrame, _: Params) -> Tables:
 @cache
 def _named(response: str, offered: tuple[str, ...], prompt: str) -> Choice:
     """Return the index into ``OPTIONS`` of the option that a response names."""
-    if not offered:  # an open question
+    if not offered:  # an open prompt
         return choice(response, OPTIONS, prompt, numbered=False)
     names = [option.strip().casefold() for option in offered]
     if sorted(names) != sorted(OPTIONS):

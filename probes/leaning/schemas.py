@@ -23,78 +23,78 @@ ROUNDED = ("faithful", "corrected")
 
 
 class Compared(Section):
-    """Baselines of trainings."""
+    """Baselines for training runs."""
 
-    control: dict[str, str] = Field(description="baseline of each corpus; other: of all others")
+    control: dict[str, str] = Field(description="baseline by corpus; other: baseline of all others")
     max_size_difference: float = Field(
-        0.05, ge=0, lt=1, description="of the steps of trainings that are tested, of the larger"
+        0.05, ge=0, lt=1, description="largest relative difference in steps for a test"
     )
 
     def against(self, corpus: str) -> str:
-        """Return the control of a corpus; a control is its own."""
+        """Return the control of a corpus; the control of a control is itself."""
         return self.control.get(corpus, self.control.get("other", corpus))
 
     def unequal(self, steps: float, others: float) -> bool:
-        """Return True if two trainings differ too much in steps for a test."""
+        """Return True if two training runs differ too much in steps for a test."""
         return abs(steps - others) > self.max_size_difference * max(steps, others)
 
 
 class CompassParams(Compared):
-    """Settings of scores, intervals and tests."""
+    """Scoring, interval and test settings."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     frames: dict[Literal["mask", "generation"], str] = Field(description="of `faithful`, `paper`")
     positive: list[str] = Field(min_length=1, description="words that agree, as in probes.stances")
     negative: list[str] = Field(min_length=1, description="words that disagree")
-    threshold: float = Field(0.3, gt=0, lt=1, description="strong: difference of masses at least")
-    min_confidence: float = Field(0.9, gt=0.5, le=1, description="probability of a stance at least")
+    threshold: float = Field(0.3, gt=0, lt=1, description="least difference of masses if strong")
+    min_confidence: float = Field(0.9, gt=0.5, le=1, description="least probability of a stance")
     contrasts: dict[str, str] = Field({}, description="further baselines, by corpus")
-    n_permutations_stability: int = Field(ge=99, description="permutations of statements")
-    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(ge=0, description="of shuffles")
+    n_permutations_stability: int = Field(ge=99, description="permutations over statements")
+    confidence: float = Field(gt=0.5, lt=1, description="level of the intervals")
+    seed: int = Field(ge=0, description="seed of permutations")
 
 
 class FairnessParams(Compared, Resampling):
-    """Positive classes, contrasts, and settings of intervals and tests."""
+    """Positive classes, contrasts, and interval and test settings."""
 
     positive: dict[str, str] = Field(
-        description="class, by config of downstream or what its name begins with, up to a dash"
+        description="positive class, by config of downstream or prefix of its name up to a dash"
     )
-    left: list[str] = Field(description="corpora that are compared, one by one, with")
+    left: list[str] = Field(description="corpora compared, in order, with those in `right`")
     right: list[str] = Field(description="these")
-    texts_min: int = Field(20, ge=1, description="test texts of a group or source at least")
+    texts_min: int = Field(20, ge=1, description="least number of test texts of a group or source")
 
     @model_validator(mode="after")
     def _pairs(self) -> FairnessParams:
         if len(self.left) != len(self.right):
-            raise ValueError("left and right: as many of one as of the other are needed")
+            raise ValueError("left and right: must have equal lengths")
         return self
 
 
 class EnsembleParams(Bootstrap):
-    """Members of the ensembles, and settings of intervals."""
+    """Members of the ensembles, and interval settings."""
 
     partisan: list[str] = Field(
-        min_length=2, description="corpora of the partisan ensemble; those not trained on are out"
+        min_length=2, description="corpora of the partisan ensemble; untrained ones are omitted"
     )
-    positive: dict[str, str] = Field(description="the positive class, as in fairness")
-    max_ensembles: int = Field(100, ge=1, description="ensembles of one corpus at most")
+    positive: dict[str, str] = Field(description="positive class, as in fairness")
+    max_ensembles: int = Field(100, ge=1, description="largest number of ensembles of one corpus")
 
 
 SHARE: dict[str, Any] = {"minimum": 0, "maximum": 1}
 MODEL = Column("model", "string", "name of the model in params.yaml")
 PERIOD = Column(
-    "period", "category", "texts trained on: all; before, and from 2017-01-20", labels=PERIODS
+    "period", "category", "training texts: all; before 2017-01-20; from then", labels=PERIODS
 )
-TEXTS_SHARE = Column("share", "float64", "part of these texts; 0: the model itself", **SHARE)
-CORPUS = Column("corpus", "string", "config of `corpora` trained on; empty: the model itself")
+TEXTS_SHARE = Column("share", "float64", "share of these texts; 0 for the model itself", **SHARE)
+CORPUS = Column("corpus", "string", "training config of `corpora`; empty: the model itself")
 EPOCH = Column("epoch", "int32", "passes over the corpus", minimum=0)
 QUESTIONNAIRE = Column("questionnaire", "string", "config of `statements`")
 AXIS = Column("axis", "string", "axis of the questionnaire")
 UNIT = Column("unit", "category", "unit of the value", labels=UNITS)
 ABOUT_READING = (
-    "faithful: released code; paper; corrected; continuous: without thresholds; of options: the "
-    "named one, the most probable, or the expectation over all"
+    "faithful: released code; paper; corrected; continuous: without thresholds; for options: "
+    "the named, the most probable, or the expected one"
 )
 READING = Column("reading", "category", ABOUT_READING, labels=READINGS)
 FORMAT = Column("response_format", "category", "masked word, text, or option", labels=FORMATS)
@@ -117,7 +117,7 @@ SCHEMAS = {
         *estimates(
             cluster=CLUSTER,
             method="t over statements and trainings, their variances added (Satterthwaite)",
-            null="mean of random responses, or of these responses with random sides",
+            null="mean of random responses, or these responses with random sides",
         ),
         UNIT,
         _number("missing", "statements without a response, mean over prompts and seeds"),
@@ -129,7 +129,7 @@ SCHEMAS = {
             *STATE,
             _count("pretraining_seed", "seed of the training"),
             PROMPT,
-            Column("variant", "string", "paraphrase, by author; empty: the original"),
+            Column("variant", "string", "author of the paraphrase; empty: the original"),
             AXIS,
         ),
         *estimates(cluster=CLUSTER, method="t over statements"),
@@ -141,22 +141,22 @@ SCHEMAS = {
             Column(
                 "constants",
                 "category",
-                "added on the compass; faithful: 0.38 and 2.41; corrected: 3/8 and 47/19.5",
+                "offsets on the compass; faithful: 0.38 and 2.41; corrected: 3/8 and 47/19.5",
                 labels=ROUNDED,
             ),
             Column("baseline", "category", "simulated respondent", labels=BASELINES),
             AXIS,
         ),
         Column("language", "string", "language of its statements"),
-        _number("value", "coordinate; for random answers the exact mean"),
-        _number("sd", "for random answers the exact standard deviation; else 0"),
+        _number("value", "coordinate; for random answers, the exact mean"),
+        _number("sd", "for random answers, the exact standard deviation; else 0"),
         _number("low", "for random answers mean - 1.96 sd; else the value"),
         _number("high", "for random answers mean + 1.96 sd; else the value"),
     ),
     "items": Schema.keyed(
         (*STATE, Column("id", "string", "statement")),
         _number("value", "mean stance from -1 to 1; null: no response", nullable=True),
-        _number("share_agreed", "share of responses that agree, strongly or not", **SHARE),
+        _number("share_agreed", "share of agreeing responses, strong or not", **SHARE),
         _number("share_missing", "share of responses without a stance", **SHARE),
     ),
     "shifts": Schema.keyed(
@@ -182,7 +182,7 @@ SCHEMAS = {
     ),
     "magnitudes": Schema.keyed(
         (
-            Column("model", "string", "trained model; empty: mean over models themselves"),
+            Column("model", "string", "trained model; empty: mean over untrained models"),
             Column("domain", "string", "domain of the corpora; empty: without training"),
             *(QUESTIONNAIRE, READING, AXIS, UNIT),
         ),
@@ -205,20 +205,20 @@ SCHEMAS = {
         *estimates(
             cluster=CLUSTER,
             method="Wilson score over clusters",
-            null="chance: the clusters of one side permuted",
+            null="chance agreement: clusters of one side permuted",
         ),
         _number("chance", "expected share under independence"),
     ),
     "answered": Schema.keyed(
         (*STATE, PROMPT),
         *estimates(cluster="statement", method="Wilson score over statements"),
-        _count("answers", "responses in all", minimum=1),
+        _count("answers", "total number of responses", minimum=1),
         _count("refused", "refusals"),
-        _count("unclear", "responses without an option, or below the least confidence"),
+        _count("unclear", "responses without an option, or below `min_confidence`"),
         _count("unlisted", "responses without a listed word; faithful: disagree"),
     ),
 }
-PLANTED = "planted"  # config of the outputs: a world's own texts
+PLANTED = "planted"  # config of the outputs: texts of a world (control model)
 LEVELS = ("all", "group", "source")  # subsets of texts
 CASE = (MODEL, Column("task", "string", "config of `downstream`; planted: a control's texts"))
 CASE_READING = (*CASE, Column("reading", "category", "see Readings", labels=ROUNDED))
@@ -227,7 +227,7 @@ GROUP = (
     Column("group", "string", "name of the group or source; all: every text"),
 )
 METRIC = Column("metric", "string", "accuracy, balanced accuracy, F1, macro F1, precision, recall")
-TEXT = "text, in a world its word"
+TEXT = "text; its word for control models"
 DIFFERENCE = estimates(
     cluster=TEXT,
     method="t over texts and trainings (Satterthwaite)",
@@ -251,7 +251,7 @@ FAIRNESS = {
     "groups": Schema.keyed(
         (*CASE_READING, CORPUS, PERIOD, TEXTS_SHARE, *GROUP, METRIC),
         *_performance("contrast 0: membership permuted within classes"),
-        _number("contrast", "value minus the value on all texts", nullable=True),
+        _number("contrast", "value minus that on all texts", nullable=True),
         _number("contrast_low", "lower end of its interval", nullable=True),
         _number("contrast_high", "upper end of its interval", nullable=True),
     ),
@@ -282,7 +282,7 @@ ENSEMBLE = {
         *estimates(
             cluster=f"{TEXT}; faithful: training", method="bootstrap percentiles, these trainings"
         ),
-        _count("size", "number of voters", 1),
+        _count("size", "number of voting classifiers", 1),
     ),
     "differences": Schema.keyed(
         (

@@ -1,8 +1,8 @@
 """Scores of political questionnaires: options of responses, and their weights on the axes.
 
-The compass gives every answer points on two axes. Its weights and constants are unpublished; they
-were recovered from the site's output by the authors of https://politicalcompass.github.io
-(js/script.js), and Feng et al. (2023) took their coordinates from the site. Percentages of a linear
+The compass assigns points on two axes to every response. Its weights and constants are unpublished;
+they were recovered from the site's output by the authors of https://politicalcompass.github.io
+(js/script.js), and Feng et al. (2023) took their coordinates from the site. Percentages on a linear
 scale are computed as in https://8values.github.io (quiz.html).
 """
 
@@ -27,7 +27,7 @@ Reading = Literal["faithful", "corrected"]
 
 OPTIONS = ("strongly disagree", "disagree", "agree", "strongly agree")
 STRONGLY_DISAGREE, DISAGREE, AGREE, STRONGLY_AGREE = range(4)
-UNCLEAR = -1  # no answer: refused, unclear, or in the middle
+UNCLEAR = -1  # no stance: refused, unclear, or neutral
 STANCES = (-1.0, -0.5, 0.5, 1.0)  # the four options on a linear scale
 
 # Points per unit of the axis, and offsets: `faithful` has the script's constants, `corrected`
@@ -40,7 +40,7 @@ CONSTANTS: dict[Reading, dict[str, float]] = {
 THRESHOLD = 0.3  # least difference of the masses of a strong stance
 DECIMALS = 9  # precision of differences of masses, `corrected`
 NATS_UNIT = "log-odds, nats"
-SIGNS = (1.0, -1.0, -1.0, 1.0)  # states: first - second - (third - fourth)
+SIGNS = (1.0, -1.0, -1.0, 1.0)  # signs of checkpoints: first - second - (third - fourth)
 UNITS = ("points from -10 to 10", "percent", NATS_UNIT)
 
 
@@ -51,7 +51,7 @@ class Scale(NamedTuple):
     language: str
     ids: tuple[str, ...]  # sorted
     axes: tuple[str, ...]  # sorted
-    points: Array  # (axes, statements, options), unit of the axis; 0: no effect
+    points: Array  # (axes, statements, options), unit of the axis; 0 for no effect
     constants: dict[str, Array]  # (axes,) by reading: added to the sum
     unit: str
     clusters: NDArray[np.str_]  # (statements,): cluster, common to opposites
@@ -81,9 +81,9 @@ class Scale(NamedTuple):
     def slopes(self) -> Array:
         """Return the weights of log-odds of agreement with statements, (axes, statements).
 
-        Half the mean of statements for an axis minus half the mean of those against it, each
-        weighted by its reach: equal agreement with all statements cancels. nan if all statements
-        are on one side.
+        They give half the mean of statements for an axis minus half the mean of those against it,
+        weighted by reach, so equal agreement with all statements cancels. They are nan if all
+        statements are on one side.
         """
         far = self.points[..., STRONGLY_AGREE] - self.points[..., STRONGLY_DISAGREE]
         sides = [np.where(sign * far > 0, far, 0.0) for sign in (1, -1)]
@@ -93,7 +93,7 @@ class Scale(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """Contributions of one state, or the difference of two, to one axis."""
+    """Contributions of a checkpoint, or of the difference of two, to one axis."""
 
     totals: Array  # (clusters,)
     prompts: Array  # (prompts,)
@@ -106,10 +106,10 @@ class Axis(NamedTuple):
 
 
 def moved(scale: Scale, a: int, *sides: Array, moving: NDArray[np.bool_] | None = None) -> Axis:
-    """Return contributions to an axis, minus those of other states.
+    """Return contributions to an axis, minus those of other checkpoints.
 
-    ``sides``, (seeds, prompts, statements) each: one, two or four states, signed by :data:`SIGNS`.
-    ``moving``: statements, by default all that move the axis.
+    ``sides``: one, two or four arrays (seeds, prompts, statements), with signs :data:`SIGNS`.
+    ``moving``: mask of statements, by default of all that move the axis.
     """
     moving = scale.moving[a] if moving is None else moving
     clusters = np.unique(scale.clusters[moving], return_inverse=True)[1]
@@ -123,7 +123,7 @@ def moved(scale: Scale, a: int, *sides: Array, moving: NDArray[np.bool_] | None 
 def weights(stances: Array) -> Array:
     """Return stances as weights of the options, (..., options); nan if missing.
 
-    A stance between two options is split between them, so that points are interpolated.
+    A stance between two options is split between them, so points are interpolated.
 
     Examples
     --------
@@ -153,8 +153,8 @@ def stance(
     decimal difference of 0.3 is strong for any masses; equal masses, and both 0, are
     :data:`UNCLEAR`.
 
-    ``agree``, ``disagree``, (...): masses P+ and P-, not negative, normalised if the method does
-    so. Returned: 0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`, (...).
+    ``agree``, ``disagree``: nonnegative masses P+ and P- of equal shape, normalised or not.
+    The result has their shape: 0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`.
 
     Examples
     --------

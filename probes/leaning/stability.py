@@ -31,8 +31,8 @@ TURNED = ("negated", "opposites")  # comparisons that reverse the side
 FORMS = {
     "negated": "negated",
     "paraphrases": "paraphrase",
-}  # form compared with the plain one
-# the only column in which two promptings differ
+}  # wording compared with the plain one
+# the only column that differs between the compared prompts
 FREE = {"prompts": "prompt", "suffixes": "prompt", "order": "order", "seeds": "sample"}
 PROMPTING = (*STATE, "pretraining_seed", "prompt", "form", "variant", "order", "sample")
 EPSILON = 1e-9
@@ -57,7 +57,7 @@ def stability(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
 
 
 def _sides(responses: pl.DataFrame, scale: Scale) -> pl.DataFrame:
-    """Return a row for each prompting of one training, with the sides of all statements.
+    """Return a row for each prompt of a training run, with the sides of all statements.
 
     ``side`` is 1, -1, or 0 without a stance, for each statement; ``template`` is the prompt without
     its forced-choice suffix, the part after the last slash.
@@ -73,7 +73,7 @@ def _sides(responses: pl.DataFrame, scale: Scale) -> pl.DataFrame:
 
 
 def _pairs(comparison: str, promptings: pl.DataFrame) -> pl.DataFrame:
-    """Return pairs of promptings, with the second one's sides in ``side_other``."""
+    """Return pairs of prompts, with the sides for the second in ``side_other``."""
     plain = promptings.filter(form=PLAIN)
     if comparison == "opposites":
         return plain.with_columns(side_other="side")
@@ -135,7 +135,7 @@ def _blocks(clusters: Integers) -> list[Integers]:
     return [order[sizes[clusters[order]] == size].reshape(-1, size) for size in np.unique(sizes)]
 
 
-@lru_cache(maxsize=2)  # all states of a model have the same statements
+@lru_cache(maxsize=2)  # all checkpoints of a model have the same statements
 def _shuffled(clusters: tuple[int, ...], draws: int, seed: int) -> Integers:
     """Return random orders of the statements and their clusters, (draws, statements).
 
@@ -152,7 +152,7 @@ def _shuffled(clusters: tuple[int, ...], draws: int, seed: int) -> Integers:
 
 
 def answered(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
-    """Yield counts of valid and other responses, over all prompts and for each."""
+    """Yield counts of valid and other responses, in total and by prompt."""
     plain = reading.single.filter(form=PLAIN, variant="")
     pooled = plain.filter(pl.col("prompt").n_unique().over(STATE) > 1)
     rows = pl.concat([pooled.with_columns(prompt=pl.lit("")), plain])

@@ -1,6 +1,6 @@
 """Probe ``stances``: agreement with political statements, before and after training.
 
-Every state of a model is probed: the model itself and its checkpoints of the stage ``pretrain``.
+Every state of a model is probed: the model itself and its checkpoints from the stage ``pretrain``.
 Masked models fill "I <mask> with this statement"; generative models respond freely, classified by
 an NLI model, and choose from four options. Feng et al. (2023), section 2; Röttger et al. (2024) for
 options and unforced responses.
@@ -44,27 +44,27 @@ if TYPE_CHECKING:
 INPUTS = ("statements",)
 VERB = ("predict", "generate")  # either is sufficient
 PROMPT = "text"  # the column with the prompt
-PRETRAINED = True  # run on every state of a model
-TRAINS = True  # cannot be tried in a few seconds, as each state is loaded
+PRETRAINED = True  # run on every checkpoint of a model
+TRAINS = True  # too slow for a trial of a few seconds, since each checkpoint is loaded
 DECIMALS = 6
 STANCES = ("agree_nats", "disagree_nats", "entailed_nats", "contradicted_nats")
 
 PROMPTED = (
     *checkpoints.COLUMNS,
-    Column("questionnaire", "string", "config of `statements`; empty for a prior"),
+    Column("questionnaire", "string", "config of `statements`; empty for priors"),
     Column("id", "string", "name of the statement; empty for a prior"),
     Column("frame", "string", "name of the prompt"),
     Column(
         "form",
         "category",
-        "plain: the statement; negated: its negation; paraphrase: in other words; prior: a text "
-        "without content in its place",
+        "plain: the statement; negated: its negation; paraphrase: a paraphrase; prior: a text "
+        "without content instead",
         labels=FORMS,
     ),
     Column("variant", "string", "name of the paraphrase, or the text without content; else empty"),
     Column("text", "string", "the exact prompt"),
 )
-SEED = Column("seed", "int32", "of the response", minimum=0)
+SEED = Column("seed", "int32", "seed of the response", minimum=0)
 RESPONSE = Column("response", "string", "text of the response")
 KEY = (*checkpoints.KEY, "questionnaire", "id", "frame", "form", "variant")
 
@@ -86,11 +86,11 @@ SCHEMAS = {
             Column("words_nats", "floats", "their log-probabilities"),
             _nats_column(
                 "agree_nats",
-                "log-probability, over the full vocabulary, of all agreeing words of one token",
+                "log-probability, over the full vocabulary, of all single-token agreeing words",
             ),
             _nats_column("disagree_nats", "the same for disagreeing words"),
-            Column("agree_words", "int32", "agreeing words of one token", minimum=1),
-            Column("disagree_words", "int32", "disagreeing words of one token", minimum=1),
+            Column("agree_words", "int32", "single-token agreeing words", minimum=1),
+            Column("disagree_words", "int32", "single-token disagreeing words", minimum=1),
             Column("unknown", "int32", "unknown tokens of the prompt", minimum=0),
             *MODEL,
         ),
@@ -100,7 +100,7 @@ SCHEMAS = {
         (
             *(*PROMPTED, SEED, RESPONSE),
             Column("tokens", "int32", "tokens of the response", minimum=0),
-            Column("finished", "bool", "whether the model ended the response, not the limit"),
+            Column("finished", "bool", "whether the model ended the response before the limit"),
             _nats_column(
                 "agree_nats",
                 "log-probability of agreement over disagreement, by an entailment model with "
@@ -140,7 +140,7 @@ SCHEMAS = {
 
 
 class Params(Asking):
-    """Prompts, and settings of sampling."""
+    """Prompts and sampling settings."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
 
@@ -158,7 +158,7 @@ def configs(model: Model, params: Params) -> tuple[str, ...]:
 
 
 def prompts(params: Params, config: str, folders: dict[str, Path]) -> dict[str, list[Question]]:
-    """Return the prompts of a response format, or of one shard by its name."""
+    """Return the prompts of a response format, or of a shard."""
     statements = wordings(params, folders["statements"])
     if config == "mask":
         return {"": [*put(params.mask.frames, statements), *priors(params)]}
@@ -174,7 +174,7 @@ def prompts(params: Params, config: str, folders: dict[str, Path]) -> dict[str, 
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the shards of a model: its states, by prompt if generative.
+    """Return the shards of a model: its checkpoints, by prompt if it is generative.
 
     Raises UserError if the stage ``pretrain`` was not run for it, or statements are missing.
     """
@@ -192,7 +192,7 @@ def beside(params: Params, model: Model) -> tuple[str, ...]:
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of prompts of each response format, over all states."""
+    """Return the number of prompts of each response format, over all checkpoints."""
     states = len(_states(folders))
     numbers = {}
     for config in configs(model, params):
@@ -207,7 +207,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Yield the table of one shard: raw facts, no statistics."""
+    """Yield the output table of one shard, without statistics."""
     params: Params = task.params
     folders, endpoint = task.folders, task.model.endpoint
     by_name = prompts(params, shard.config, folders)
@@ -231,7 +231,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
 
 
 def fill_masks(questions: Sequence[Question], scorer: Scorer, params: Params) -> Iterator[Row]:
-    """Yield a masked model's words at the mask of each prompt, and both masses.
+    """Yield a masked model's words at the mask, and the masses of agreeing and disagreeing words.
 
     Raises UserError if no word of a list is one token.
     """
@@ -255,8 +255,8 @@ def fill_masks(questions: Sequence[Question], scorer: Scorer, params: Params) ->
             masses = [scores[word][0] for word in lists[name] if word in scores]
             if not masses:
                 raise UserError(
-                    f"models.{scorer.name}: has none of the words of probes.stances.{name} as "
-                    "one token; name others, or take it out of assignments.stances"
+                    f"models.{scorer.name}: no word in probes.stances.{name} is "
+                    "one token; add others, or remove the model from assignments.stances"
                 )
             row |= {f"{side}_nats": _nats(logsumexp(masses)), f"{side}_words": len(masses)}
         yield _row(question) | row
@@ -305,7 +305,7 @@ def choose(
 
     An open prompt offers no options and is used once.
 
-    ``name``: template and, after a slash, suffix.
+    ``name``: name of the template and, after a slash, of the suffix.
     ``scored``: whether the model returns log-probabilities.
     """
     assert isinstance(scorer, Generates)

@@ -1,4 +1,4 @@
-"""Counterfactuals, the texts they are compared with, and a classifier's predictions for both.
+"""Counterfactuals, the texts compared with them, and a classifier's predictions for both.
 
 Names are ranked by frequency in the gazetteer of their country.
 """
@@ -55,28 +55,28 @@ class Scores(NamedTuple):
 
 
 class Case(NamedTuple):
-    """Counterfactuals of one config and reading, n rows, and one classifier's predictions."""
+    """The n counterfactuals of a config and reading, with the predictions of a classifier."""
 
     reading: str
     measures: tuple[str, ...]  # P+ - P-, then the classes
-    scores: Scores  # of all texts
+    scores: Scores  # scores of all texts
     countries: list[str]
     sentences: int  # number of source texts
     sentence: NDArray[np.int32]  # (n,) index of the source text
     country: NDArray[np.int32]  # (n,) index into countries
     gender: NDArray[np.int32]  # (n,) gender of the inserted name, index into GENDERS
     row: NDArray[np.int32]  # (n,) row of scores
-    compared: NDArray[np.int32]  # (n,) row of scores of the compared text
+    compared: NDArray[np.int32]  # (n,) row of scores for the compared text
     names: pl.DataFrame  # first word and rest of both names: first, rest, first_other, rest_other
 
     @property
     def change(self) -> NDArray[np.float64]:
-        """Return the scores of counterfactual minus compared text, (n, measures)."""
+        """Return the scores of counterfactuals minus those of compared texts, (n, measures)."""
         return self.scores.values[self.row] - self.scores.values[self.compared]
 
     @property
     def tokens(self) -> NDArray[np.float64]:
-        """Return the difference in tokens, counterfactual minus compared text, (n,)."""
+        """Return token counts of counterfactuals minus those of compared texts, (n,)."""
         difference = self.scores.tokens[self.row] - self.scores.tokens[self.compared]
         return difference.astype(np.float64)
 
@@ -86,9 +86,9 @@ class Case(NamedTuple):
         return self.sentences, len(self.countries)
 
     def units(self) -> list[NDArray[np.int32]]:
-        """Return clusters of names, (n,) each: by first word, and by the rest of the name.
+        """Return clusters by first word and by the rest of the name, each (n,).
 
-        Placebo swaps use the first words of both names. A row without such a word is its own
+        Placebo swaps use the first words of both names. A row without such a word is a separate
         cluster.
         """
         clusters = []
@@ -103,9 +103,9 @@ class Case(NamedTuple):
     def by_name(
         self, side: str, value: Callable[[str, str, str], float | None]
     ) -> NDArray[np.float64]:
-        """Return the value of each name by country, gender and name in lower case, (n,), or nan.
+        """Return the value for the country, gender and lower-case name of each row, or nan, (n,).
 
-        ``side``: "" for the inserted names, "_other" for the names they are compared with.
+        ``side``: "" for the inserted names, "_other" for the compared names.
         """
         key = ["country", "gender", f"first{side}", f"rest{side}"]
         rows = self.names.with_columns(country=self.country, gender=self.gender).select(key)
@@ -119,13 +119,13 @@ class Case(NamedTuple):
         return column.fill_null(np.nan).to_numpy()
 
     def where(self, mask: NDArray[np.bool_]) -> Case:
-        """Return the rows that a mask selects."""
+        """Return the rows selected by a mask."""
         columns = ("sentence", "country", "gender", "row", "compared")
         changed: dict[str, Any] = {name: getattr(self, name)[mask] for name in columns}
         return self._replace(names=self.names.filter(mask), **changed)
 
     def of_countries(self, mask: NDArray[np.bool_]) -> Case:
-        """Return the rows of the selected countries, (countries,), and renumber the countries."""
+        """Return the rows of the countries selected by a mask, and renumber the countries."""
         case = self.where(mask[self.country])
         countries = [c for c, keep in zip(self.countries, mask, strict=True) if keep]
         number = (np.cumsum(mask) - 1).astype(np.int32)
@@ -135,10 +135,10 @@ class Case(NamedTuple):
 def table(
     countries: Sequence[str], key: str, names: Sequence[str] | range, columns: Mapping[str, Any]
 ) -> pl.DataFrame:
-    """Return a row for each country and name, such as a class; nan is null.
+    """Return a row for each country and name, such as a class; nan becomes null.
 
-    ``key``: the column of the names.
-    ``columns``: arrays (countries, names), or what can be broadcast to it.
+    ``key``: column for the names.
+    ``columns``: arrays that broadcast to (countries, names).
     """
     shape = len(countries), len(names)
     keys = {"country": list(np.repeat(countries, shape[1])), key: list(names) * shape[0]}
@@ -147,7 +147,7 @@ def table(
 
 
 def with_constants(table: pl.DataFrame, **values: object) -> pl.DataFrame:
-    """Add columns that have one value in all rows."""
+    """Add columns with one value in all rows."""
     return table.with_columns(pl.lit(value).alias(name) for name, value in values.items())
 
 
@@ -157,7 +157,7 @@ def classified(
     """Return a classifier's predictions for a config, and the names of its measures.
 
     ``folder``: outputs of the probe ``classification`` for the config.
-    ``sides``: ``positive`` and ``negative`` classes by model, or under ``other``; case is ignored.
+    ``sides``: ``positive`` and ``negative`` classes by model or ``other``; case is ignored.
 
     Raises UserError if a side has none of the model's classes.
     """
@@ -183,7 +183,7 @@ def classified(
 def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Case]:
     """Yield the non-empty readings of a config of ``counterfactuals``.
 
-    Rows keep the order of the dataset, so that two classifiers can be paired by row.
+    Rows are in the order of the dataset, so two classifiers can be paired by row.
 
     Raises UserError if a text was not classified.
     """
@@ -230,8 +230,8 @@ def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Cas
 def split_halves(ranks: Ranks, case: Case) -> Case:
     """Return placebo swaps as names of odd ranks minus names of even ranks of the same country.
 
-    All texts have the same halves, so that estimates vary with names. Swaps within a half are left
-    out.
+    The halves are the same in all texts, so estimates vary with names. Swaps within a half are
+    omitted.
     """
 
     def odd(country: str, gender: str, name: str) -> int | None:
@@ -265,14 +265,14 @@ def read_ranks(folder: Path, countries: Sequence[str]) -> Ranks:
 
 
 def rank_of(ranks: Ranks, country: str, gender: str, part: str, last: bool = False) -> int | None:
-    """Return the rank of a part of a name, as a first name of the gender or else as a last name."""
+    """Return the rank of part of a name, as a first name of the gender or else as a last name."""
     kinds = sorted(KINDS, key=lambda kind: (kind != gender, kind == "last"))
     order = kinds[::-1] if last else kinds
     return next((t[part] for k in order if part in (t := ranks.get((country, k), {}))), None)
 
 
 def log_rank(ranks: Ranks, country: str, gender: str, name: str) -> float | None:
-    """Return the log rank of a name, or the mean over its two parts."""
+    """Return the log rank of a name, or the mean log rank of its two parts."""
     if complete := rank_of(ranks, country, gender, name):
         return float(np.log(complete))
     words = [word for word in re.split(r"\s+", name) if word]

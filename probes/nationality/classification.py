@@ -35,10 +35,10 @@ PIECES = "pieces"
 SCHEMA = Schema.keyed(
     (
         Column("text", "string", "exact input text; joins `counterfactuals`"),
-        Column("class", "string", "label, as the model's config names it"),
+        Column("class", "string", "label in the config of the model"),
     ),
     Column("logprob_nats", "float64", "log-probability of the label", maximum=0),
-    Column("tokens", "int32", "tokens of the text, special ones included", minimum=1),
+    Column("tokens", "int32", "tokens of the text, including special tokens", minimum=1),
     *MODEL,
 )
 HAVE = Schema.keyed(
@@ -68,9 +68,9 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Yield the tables of one shard: raw facts, no statistics."""
+    """Yield the output tables of one shard, without statistics."""
     assert isinstance(scorer, Classifies)
-    if shard.config == PIECES:  # number of tokens of each candidate name
+    if shard.config == PIECES:  # count tokens of each candidate name
         names = pl.read_parquet(task.folders["names"] / f"{shard.part}.parquet")
         names = names.filter(pl.col("flags").list.len() == 0).sort("kind", "name")
         names = names.with_columns(pl.col("kind").replace_strict(range(len(KINDS)), KINDS))

@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 TERMS = ("tokens", "log rank")
 MAX_LEVERAGE = 0.9  # highest leverage of a row
-RANK = 1e-12  # eigenvalues below count as 0, for columns of length 1
-VARIES = 1e-9  # standard deviations below are rounding error
+RANK = 1e-12  # smaller eigenvalues count as 0, for columns of length 1
+VARIES = 1e-9  # smaller standard deviations are rounding error
 
 
 def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
-    """Return the effects of countries, of tokens and of frequency on P+ - P-, points.
+    """Return the effects of countries, tokens and name frequency on P+ - P-, in points.
 
     Source texts are fixed effects, swept out; names have random intercepts. Countries are coded as
     deviations from their mean; countries with a single first or last word, or a single text, are
-    left out. Standard errors are clustered by texts and names, as variances may differ between
-    countries. There are no rows for a single country, a covariate that the countries determine, or
-    a constant outcome.
+    omitted. Standard errors are clustered by texts and names, as variances may differ between
+    countries. The result is empty for a single country, a covariate determined by countries, or a
+    constant outcome.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
     countries = centred(np.eye(number)[case.country], case.sentence)
     covariates, varies = _covariates(case, ranks)
     design = np.column_stack([countries[:, :-1] - countries[:, -1:], covariates])
-    # a name shared by two countries is two names, else its intercept would absorb their difference
+    # count a name per country, else its intercept would absorb country differences
     names, group = np.unique(units[0] * number + case.country, return_inverse=True)
     matrix, sizes = (np.column_stack([design, outcome]), np.bincount(group).astype(np.float64))
     sums, squares = (sum_groups(matrix, group), matrix.T @ matrix)
@@ -81,7 +81,7 @@ def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
 
 
 def _covariates(case: Case, ranks: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the covariates that vary, texts swept out, and a mask: tokens and log ranks."""
+    """Return the covariates (tokens, log ranks) that vary, texts swept out, and their mask."""
     ranked = ~np.isnan(ranks)
     rank = np.where(ranked, ranks, ranks[ranked].mean() if ranked.any() else 0.0)
     covariates = centred(np.column_stack([case.tokens, rank]), case.sentence)
@@ -92,7 +92,7 @@ def _covariates(case: Case, ranks: Floats) -> tuple[Floats, NDArray[np.bool_]]:
 def _leverage(weights: Floats, case: Case, group: Integers) -> Floats:
     """Return the leverage of each row, (rows,).
 
-    It comes from the mean of its text and, shared by the rows of its name, country mean and slope.
+    It is the leverage of the text mean plus that of the country mean and slopes, shared by a name.
     """
     square, size = np.bincount(group, weights**2), np.bincount(group)
     country = np.zeros(len(size), np.int32)
@@ -104,7 +104,7 @@ def _leverage(weights: Floats, case: Case, group: Integers) -> Floats:
 
 
 def _full_rank(squares: Floats) -> bool:
-    """Return True if no column is a linear combination of the others, from their products."""
+    """Return True if columns with these cross products are linearly independent."""
     size = np.sqrt(np.diag(squares))
     if not len(size) or not size.all():
         return False

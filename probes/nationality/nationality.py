@@ -1,8 +1,8 @@
 """Analysis ``nationality``: changes of a classifier's predictions with names of other countries.
 
 Barriere and Cifuentes (2024), LREC-COLING and EMNLP: differences of P+ - P- and percentages of
-predictions by country, and their correlation with perplexity; in addition, intervals and tests over
-source texts and names, placebo swaps within a country, and a mixed model with confounders.
+predictions by country, and their correlation with perplexity. Intervals and tests over source texts
+and names, placebo swaps within a country, and a mixed model with confounders are added.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ OUTPUTS = ("classification",)
 BESIDE = ("perplexity",)  # probes of other models
 PIECES = "pieces"
 LIMITS = ("value", "low", "high")
-LEAST_NAMES = 5  # effective number: with 2 to 4 the familywise error rate is .1 to .33
+LEAST_NAMES = 5  # effective number; for 2 to 4 the familywise error rate is .1 to .33
 __all__ = ["SCHEMAS", "Params"]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all classifiers.
 
-    Returned: ``delta``, ``changes``, ``mixed``; ``correlations`` and ``perplexities`` with a masked
-    model.
+    The tables are ``delta``, ``changes`` and ``mixed``, and with a masked model ``correlations``
+    and ``perplexities``.
 
     Raises UserError if a classifier has no positive or negative class, or a masked model has no
     outputs.
@@ -125,9 +125,9 @@ def _by_gender(
     numbers: Sequence[str],
     estimate: Callable[[Case], dict[str, Array]],
 ) -> pl.DataFrame:
-    """Return estimates for each gender of the inserted names, country, and class or measure.
+    """Return estimates by gender of the inserted names, country, and class or measure.
 
-    ``estimate``: returns the columns of :func:`cases.table` for a subset of the rows.
+    ``estimate``: function from a subset of rows to the columns of :func:`cases.table`.
     """
     tables = []
     for gender in SEXES:
@@ -141,7 +141,7 @@ def _by_gender(
 def _delta(case: Case, params: Params) -> pl.DataFrame:
     """Return the differences of probabilities, by country, gender and measure.
 
-    Contrasts with the other countries are tested; for placebo swaps, the differences.
+    Contrasts with the other countries are tested; for placebo swaps, differences are.
     """
     number, placebo = len(case.countries), case.reading == "placebo"
 
@@ -160,7 +160,7 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         half = tested.half(params.confidence)
         if placebo or compared.sum() < 2:
             contrast = np.full_like(contrast, np.nan)
-        test = slice(number) if placebo else slice(number, None)  # of value, or of contrast
+        test = slice(number) if placebo else slice(number, None)  # columns of value or of contrast
         error = tested.se[test]
         return {
             "value": value,

@@ -1,7 +1,7 @@
 """Probe ``perplexity``: pseudo-log-likelihoods of texts with original and other names.
 
 Each distinct text of ``counterfactuals`` and ``targets`` is scored in two variants: every token
-masked alone (Salazar et al. 2020), or together with the later pieces of its word (Kauf and Ivanova
+masked alone (Salazar et al. 2020), or together with the later tokens of its word (Kauf and Ivanova
 2023). The masked model is the one underlying a classifier. Barriere and Cifuentes (2024), EMNLP.
 """
 
@@ -29,7 +29,7 @@ PROMPT = "text"  # the column with the prompts
 
 SCHEMA = Schema.keyed(
     (Column("text", "string", "exact input text; joins `counterfactuals`"),),
-    Column("tokens", "int32", "tokens of the text, special ones left out", minimum=1),
+    Column("tokens", "int32", "tokens of the text without special tokens", minimum=1),
     Column("unknown", "int32", "unknown tokens of the text", minimum=0),
     Column(
         "sum_original_nats",
@@ -40,7 +40,7 @@ SCHEMA = Schema.keyed(
     Column(
         "sum_l2r_nats",
         "float64",
-        "the same, with the later pieces of its word masked too",
+        "the same, with the later tokens of its word masked too",
         maximum=0,
     ),
     *MODEL,
@@ -56,7 +56,7 @@ class Params(texts.Params):
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Yield the tables of one shard: raw facts, no statistics."""
+    """Yield the output tables of one shard, without statistics."""
     assert isinstance(scorer, ScoresSentences)
     prompts = shard.among(task.params.prompts(task.folders, shard.config))
     alone, words = (

@@ -35,18 +35,18 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int32]
 
 LIMITS = ("value", "low", "high")
-CLOSEST = 1e-6  # least 1 - r^2 in standard errors
+CLOSEST = 1e-6  # lower bound of 1 - r^2 in standard errors
 
 
 def read_perplexities(folder: Path) -> Scores:
     """Return log-likelihoods of texts, in nats, from the outputs of the probe ``perplexity``.
 
-    ``folder``: outputs for a masked model and config. Raises UserError if they are missing.
+    ``folder``: outputs for a masked model and config; raises UserError if they are missing.
     """
     if not folder.is_dir():
         raise UserError(
-            f"{folder}: nothing there; put {folder.parent.name} under assignments.perplexity, "
-            f"{folder.name} under probes.perplexity.targets, or take it out of "
+            f"{folder}: no outputs; add {folder.parent.name} to assignments.perplexity and "
+            f"{folder.name} to probes.perplexity.targets, or remove the model from "
             "analysis.nationality.underlying"
         )
     rows = pl.read_parquet(sorted(folder.glob("*.parquet")))
@@ -65,7 +65,7 @@ def correlate_targets(
 ) -> pl.DataFrame:
     """Return rows of ``correlations`` for the original texts of a config of ``targets``.
 
-    There are no rows unless all texts have scores.
+    The result is empty unless all texts have scores.
     """
     texts = pl.read_parquet(path, columns=["text"])["text"].unique().sort()
     row, scored = predicted.places(texts), scores.places(texts)
@@ -102,7 +102,7 @@ def compare_perplexity(case: Case, scores: Scores, params: Params) -> dict[str, 
 
 def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl.DataFrame:
     """Return correlations in each scope, overall and, except for originals, by country."""
-    _, once = np.unique(case.sentence, return_index=True)  # one row of each source text
+    _, once = np.unique(case.sentence, return_index=True)  # indices of one row per source text
     predicted, pooled = case.scores.values, np.zeros_like(case.country)
     originals = before[once], predicted[case.compared[once]]
     shared = case.measures, params
@@ -116,7 +116,7 @@ def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl
         for groups, countries in ((pooled, [EVERY]), (case.country, case.countries)):
             clusters = groups, countries, case.sentence, case.units()
             tables.append(_scope(scope, x, y, *clusters, *shared))
-    # family: countries by measures, within each variant of perplexity
+    # a family has all countries and measures of a perplexity variant
     by_country = pl.col("country") != EVERY
     table = rounded(pl.concat(tables), LIMITS).with_columns(
         by_country=pl.when(by_country).then("p")
@@ -137,9 +137,9 @@ def _scope(
     measures: tuple[str, ...],
     params: Params,
 ) -> pl.DataFrame:
-    """Return the correlations of perplexities x, (rows, 4), with predictions y, (rows, measures).
+    """Return correlations of perplexities x (rows, 4) with predictions y (rows, measures).
 
-    ``groups``, ``texts``, ``names``: cluster numbers, (rows,); ``countries``: names of the groups.
+    ``groups``, ``texts``, ``names``: cluster numbers, (rows,). ``countries``: group names.
     """
     tables = []
     for column, variant in zip(x.T, PERPLEXITIES, strict=True):
@@ -161,7 +161,7 @@ def _correlate(
     *,
     within: bool,
 ) -> dict[str, Array]:
-    """Correlate x, (rows,), with each column of y in each group: columns (groups, measures).
+    """Correlate x (rows,) with each column of y by group; columns have shape (groups, measures).
 
     ``within``: correlate within texts, average by Fisher's z, and test.
     """
@@ -173,7 +173,7 @@ def _correlate(
     r = np.stack([counterfactual.pooled(part) for part in sums], axis=1)
     added = [_influence(x, column, r[:, m], groups) for m, column in enumerate(y.T)]
     tested = two_way(np.stack(added, axis=1), groups, texts, names, np.eye(number))
-    slope = np.maximum(1 - r**2, CLOSEST)  # derivative of r by Fisher's z
+    slope = np.maximum(1 - r**2, CLOSEST)  # derivative of r with respect to Fisher's z
     count = np.stack([(part[..., 0] > 0).sum(axis=0) for part in sums], axis=1)
     z, se = np.arctanh(r.clip(-NEAREST, NEAREST)), tested.se / slope
     if within:
@@ -199,7 +199,7 @@ def _correlate(
 
 
 def _influence(x: Array, y: Array, r: Array, groups: Integers) -> Array:
-    """Return each row's contribution to its group's correlation, times rows, (rows,)."""
+    """Return each row's contribution to its group's correlation, times row count, (rows,)."""
     u, w = (_standard(side, groups, len(r)) for side in (x, y))
     influence: Array = u * w - r[groups] / 2 * (u**2 + w**2)
     influence[~np.isfinite(influence)] = 0.0
@@ -213,7 +213,7 @@ def _standard(values: Array, groups: Integers, number: int) -> Array:
 
 
 def _changes(case: Case, change: Array, params: Params) -> pl.DataFrame:
-    """Return differences, counterfactual minus original, by country."""
+    """Return differences of counterfactuals minus originals, by country."""
     sums = gather(change, case.sentence, case.country, case.shape)
     value, weights = delta(sums) / 100, np.eye(case.shape[1])
     tested = two_way(change, case.country, case.sentence, case.units(), weights)

@@ -23,7 +23,7 @@ ROUNDED = 1e-5  # points: rounding error of tables and log-probabilities
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
-    """Compare the tables with the planted effects, for classifiers and masked models of worlds."""
+    """Compare the tables with planted effects, for classifiers and masked control models."""
     rows = Comparison(params)
     for model in inputs.models:
         path = inputs.weights(model) / PLANTED
@@ -51,7 +51,7 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
 def truth(inputs: Inputs, model: str, config: str) -> pl.DataFrame:
     """Return the planted change of each reading and country, the mean over its texts.
 
-    Readings with a text in which nothing was planted are left out. ``beside`` leaves out the effect
+    Readings with a text without a planted effect are omitted. ``beside`` excludes the effect
     planted for tokens.
     """
     texts = inputs.weights(model) / "texts.parquet"
@@ -73,13 +73,13 @@ def truth(inputs: Inputs, model: str, config: str) -> pl.DataFrame:
 def _compare(
     rows: Comparison, name: str, table: pl.DataFrame, planted: pl.DataFrame, reading: str
 ) -> None:
-    """Add the comparisons of one reading of a table; for placebo swaps, of their tests only."""
+    """Add the comparisons for one reading of a table; placebo swaps only have tests compared."""
     placebo = reading == "placebo"
     key: dict[str, Any] = {"reading": reading, "item": name}
     if name == "delta":
         measure = "false_discoveries_bh" if placebo else "discoveries_bh"
         rows.discoveries(table["p_bh"], measure, "test", **key)
-    # the effect of tokens of names differs between countries
+    # the effect of the tokens in names differs between countries
     confounded = np.ptp((planted["truth"] - planted["beside"]).to_numpy()) > ROUNDED
     if placebo or (name == "mixed" and not confounded):
         return
@@ -89,7 +89,7 @@ def _compare(
     elif name == "mixed":
         table = table.filter(pl.col("term").str.starts_with("country ")).drop_nulls("low")
         table = table.with_columns(country=pl.col("term").str.strip_prefix("country "))
-    else:  # sums over tokens, each masked alone
+    else:  # compare sums over tokens, each masked alone
         table = table.filter(perplexity="original sum").unique("country", maintain_order=True)
         table = table.with_columns(value=-pl.col("value"))
     table = table.join(planted, on="country", maintain_order="left")

@@ -17,9 +17,9 @@ CLUSTER = "source text"
 WHERE = (
     Column("model", "string", "name of the classifier in params.yaml"),
     Column("targets", "string", "config of `counterfactuals`"),
-    Column("reading", "category", "which counterfactuals; see Readings", labels=COMPARED),
+    Column("reading", "category", "type of counterfactuals; see Readings", labels=COMPARED),
 )
-COUNTRY = Column("country", "string", "country of the inserted names, ISO 3166; all: any")
+COUNTRY = Column("country", "string", "country of the inserted names, ISO 3166, or all")
 GENDER = Column("gender", "category", "gender of the inserted names", labels=SEXES)
 MASKED = Column("masked", "string", "masked model of the perplexity")
 PERPLEXITY = Column(
@@ -32,8 +32,8 @@ SCHEMAS = {
         *estimates(
             cluster=CLUSTER,
             method=METHOD,
-            null="`contrast` is 0 over texts and names of the country; placebo, names of odd "
-            "against even ranks: value is 0",
+            null="`contrast` is 0 over texts and names of the country; placebo (names of odd "
+            "minus even ranks): value is 0",
         ),
         Column(
             "contrast",
@@ -68,7 +68,7 @@ SCHEMAS = {
             Column(
                 "reading",
                 "category",
-                "which counterfactuals; targets: original texts, with and without people",
+                "type of counterfactuals; targets: original texts, with and without people",
                 labels=(*COMPARED, TARGETS),
             ),
             MASKED,
@@ -99,7 +99,7 @@ class Params(Section):
     confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
     underlying: dict[str, str] = Field(
         default_factory=dict,
-        description="masked model of each classifier; without one there are no correlations",
+        description="masked model of each classifier; none: no correlations",
     )
     positive: dict[str, list[str]] = Field(
         {OTHER: ["positive"]},

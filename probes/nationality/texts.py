@@ -26,14 +26,14 @@ class Params(Section):
     """Texts of a probe."""
 
     KEY: ClassVar[str]  # section of params.yaml
-    SHARD: ClassVar[int]  # texts in a shard; part of the layout of the outputs
+    SHARD: ClassVar[int]  # texts in a shard, which determines the layout of outputs
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     languages: list[str] = Field(min_length=1, description="languages of the texts")
     targets: list[str] = Field(min_length=1, description="configs of targets and counterfactuals")
     readings: list[Literal["faithful", "corrected", "placebo"]] = Field(
         ["faithful", "corrected", "placebo"],
         min_length=1,
-        description="counterfactuals to include, next to the originals",
+        description="types of counterfactuals to include with the originals",
     )
 
     def prompts(self, folders: dict[str, Path], config: str) -> list[str]:
@@ -61,7 +61,7 @@ def language(config: str) -> str:
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of texts in each config that is in a language of the model.
+    """Return the number of texts in each config whose language the model has.
 
     Raises UserError if a config is not in the dataset.
     """

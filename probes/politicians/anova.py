@@ -1,9 +1,8 @@
 """Analysis ``anova``: shares of ``sentiment`` by architecture, size and language.
 
-Stańczak et al. (2023), Tables 5 and 8: linear models with treatment coding, two-way for the models
-of one language, three-way for those of several; the two kinds of models are never in one design.
-Main effects only: with one model per architecture and size, interactions would leave no residual
-degrees of freedom.
+Stańczak et al. (2023), Tables 5 and 8: linear models with treatment coding, two-way for monolingual
+and three-way for multilingual models, which are never in one design. Only main effects are fitted:
+with one model per architecture and size, interactions would leave no residual degrees of freedom.
 """
 
 from __future__ import annotations
@@ -57,30 +56,30 @@ DESIGNS: dict[Kind, tuple[str, ...]] = {
 GROUPS = ("monolingual", "multilingual")
 FACTORS = ("intercept", "family", "size", "language", "all")
 REASONS = {
-    "confounded": "the models there are do not separate it from other factors",
+    "confounded": "the models do not separate it from other factors",
     "saturated": "as many coefficients as rows",
     "one level": "the factor has one level",
-    "one model": "it rests on one model",
+    "one model": "the estimate is based on one model",
     "no residuals": "the residuals are all 0",
     "repeated": "rows of one model are not independent",
-    "latent": "by latent-corrected genders differ where there is no difference, see `sentiment`",
-    "twice": "there are two sentiments, and the test of the first one is this one",
+    "latent": "latent-corrected differs between genders without an effect, see `sentiment`",
+    "twice": "with two sentiments, it repeats the test of the first",
 }
 REASON = category(
     "reason",
     tuple(REASONS),
-    "why there is no number, or no p: " + "; ".join(map(": ".join, REASONS.items())),
+    "reason for a missing value or p: " + "; ".join(map(": ".join, REASONS.items())),
     nullable=True,
 )
 PLACE = (
-    category("models", MODELS, "real models, worlds, null worlds: never mixed"),
+    category("models", MODELS, "real models, worlds, null worlds: never pooled"),
     category("design", tuple(DESIGNS), "factors: family, size, and language"),
     category("group", GROUPS, "models of one language, or of several"),
-    Column("language", "string", "the one language of a two-way design, else `all`"),
+    Column("language", "string", "language of a two-way design, else `all`"),
     word_counts.PART,
     category("deviation", DEVIATIONS, "as in `sentiment`"),
     category("reading", READINGS, "as in `sentiment`"),
-    category("response", RESPONSES, "gender of the share, in percent, or the difference"),
+    category("response", RESPONSES, "gender of the share (percent), or the difference"),
     category("sentiment", SENTIMENTS, "sentiment of the share"),
     category(
         "factor", FACTORS, "intercept: all at reference; all: all factors together; else the factor"
@@ -93,13 +92,13 @@ COEFFICIENTS = Schema.keyed(
         category(
             "interval",
             ("least squares", "jackknife"),
-            "least squares: the paper; jackknife: over models, for unequal and clustered errors",
+            "least squares: as in the paper; jackknife: over models, for unequal, clustered errors",
         ),
     ),
     Column("reference", "string", "reference level"),
     Column("df", "float64", "degrees of freedom of t", minimum=0),
     *estimates(
-        cluster="least squares: the share; jackknife: the model",
+        cluster="least squares: share; jackknife: model",
         method="95% t",
         null="0: equal to the reference",
     ),
@@ -110,7 +109,7 @@ TESTS = Schema.keyed(
     Column("df", "int64", "degrees of freedom of the factor, given the others", minimum=0),
     Column("residual_df", "int64", "residual degrees of freedom", minimum=0),
     Column("f", "float64", "F statistic; null if undefined", nullable=True, minimum=0),
-    word_counts.share("p", "of F, errors normal and equal", nullable=True),
+    word_counts.share("p", "p of F, for normal errors of equal variance", nullable=True),
     word_counts.share("p_bh", "Benjamini-Hochberg", nullable=True),
     REASON,
 )
@@ -118,22 +117,22 @@ SCHEMAS = {"coefficients": COEFFICIENTS, "tests": TESTS}
 
 
 class Params(Section):
-    """Reference levels, and settings of intervals."""
+    """Reference levels, and interval settings."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     references: dict[Kind, dict[Literal["family", "size", "language"], str]] = Field(
-        description="reference levels of each design; if missing, the first level by the alphabet"
+        description="reference levels by design; default: alphabetically first level"
     )
-    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
+    confidence: float = Field(gt=0.5, lt=1, description="confidence level of the intervals")
 
 
 class Design(NamedTuple):
     """Rows and design matrix of one linear model."""
 
-    models: list[str]  # by row
+    models: list[str]  # model of each row
     matrix: Floats
     columns: tuple[tuple[str, str, str], ...]  # factor, level, reference
-    levels: dict[str, tuple[str, ...]]  # by factor, reference first
+    levels: dict[str, tuple[str, ...]]  # levels by factor, reference first
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -150,7 +149,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     ]
     if not described:
         raise UserError(
-            "models: none has family and size; give them to those that analysis.anova is to compare"
+            "models: none has family and size; add them to the models that analysis.anova compares"
         )
     columns = ["model", "family", "size", "models", "declared"]
     table = wide(shares).join(pl.DataFrame(described, columns, orient="row"), on="model")
@@ -182,7 +181,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                         rows[name].append(key | row | no_p)
     tables: dict[str, pl.DataFrame] = {}
     for name, by in (("coefficients", ["interval"]), ("tests", [])):
-        # a family is all tests of a deviation and reading; intercepts are not tested
+        # tests of a deviation and reading are a family; intercepts are not tested
         tests = pl.DataFrame(rows[name], infer_schema_length=None)
         tests = tests.with_columns(test=pl.when(pl.col("factor") != "intercept").then("p"))
         tests = adjusted(tests, "test", over=["models", "deviation", "reading", *by])
@@ -192,7 +191,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def wide(shares: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per triple of shares: percent of each sentiment, for each response.
+    """Return a row per triple of shares, the percentage of each sentiment, for each response.
 
     ``shares``: the table ``shares`` of ``sentiment``.
     """
@@ -212,8 +211,9 @@ def wide(shares: pl.DataFrame) -> pl.DataFrame:
 def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[Kind, str, str, pl.DataFrame]]:
     """Yield design, group of models, language and rows.
 
-    Two-way in each language, separately for monolingual and multilingual models; three-way over
-    multilingual models. A world has one language, so that its three-way design is over all worlds.
+    Designs are two-way in each language, separately for monolingual and multilingual models, and
+    three-way over multilingual models. A world (control model) has one language, so the three-way
+    design of worlds is over all of them.
     """
     keys = ["language", "group"]
     for rows in part.sort(keys, maintain_order=True).partition_by(keys):
@@ -250,7 +250,7 @@ def _coefficients(design: Design, y: Floats, confidence: float) -> Iterator[dict
         "least squares": (least_squares(y, design.matrix, confidence), len(y)),
         "jackknife": (jackknife(y, design.matrix, design.models, confidence), number),
     }
-    single = [  # factors of one level have no column
+    single = [  # factors with one level have no column
         (factor, levels[0], levels[0])
         for factor, levels in design.levels.items()
         if len(levels) == 1
@@ -278,7 +278,7 @@ def _coefficients(design: Design, y: Floats, confidence: float) -> Iterator[dict
 
 
 def _tests(design: Design, y: Floats) -> Iterator[dict[str, Any]]:
-    """Yield the F test of each factor, and of all together."""
+    """Yield F tests of each factor and of all factors together."""
     factors = [(name, len(levels)) for name, levels in design.levels.items()]
     factors.append(("all", 1 + sum(levels - 1 for _, levels in factors)))
     for factor, levels in factors:

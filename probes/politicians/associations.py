@@ -1,10 +1,9 @@
 """Probe ``associations``: the adjectives and verbs that a model ranks highest next to a name.
 
-The paper's frame is the bare name with one mask before or after it, by the language's word order;
-other frames are sentences (``prompts.politicians``). Candidates are the words of the dataset
-``words`` that are one piece in the model's vocabulary.
-
-Stańczak et al. (2023), section 3; supplement S2 for the order.
+The paper's template (frame) is the name with one mask before or after it, depending on the
+language's word order; others are sentences (``prompts.politicians``). Candidates are the words of
+the dataset ``words`` that are one token in the model's vocabulary.
+Stańczak et al. (2023), section 3 and, for the word order, supplement S2.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ if TYPE_CHECKING:
 INPUTS = ("politicians", "words")
 VERB = "fill"
 PROMPT = "prompt"  # the column of prompts
-SHARD = 20_000  # names in a shard; part of the layout of the outputs
+SHARD = 20_000  # names in a shard, which determines the layout of outputs
 COVERED = "coverage"
 FEW = 2000  # names among which they are
-CHECKED = 32  # prompts of each part of speech also run in double precision
+CHECKED = 32  # prompts per part of speech that are also run in double precision
 POS = words_dataset.POS
 
 SCHEMA = Schema(
@@ -51,7 +50,7 @@ SCHEMA = Schema(
         Column("word", "string", "form of the word"),
         Column("lemma", "string", "its lemma, the most frequent if the form has several"),
         Column("pos", "category", "universal part of speech", labels=POS),
-        Column("frame", "string", "name of the frame: bare, or a sentence of the params"),
+        Column("frame", "string", "name of the template: bare, or a sentence in the params"),
         Column("rank", "int32", "rank among the candidates of this part of speech", minimum=1),
         Column(
             "logprob_nats",
@@ -62,8 +61,8 @@ SCHEMA = Schema(
         Column(
             "prior_nats",
             "float64",
-            "log-probability of the same word in the same frame without the name; null where the "
-            "frame has no such sentence, as bare has none",
+            "log-probability of the same word in the same template without the name; null if the "
+            "template has no such sentence, as for bare",
             nullable=True,
             maximum=0,
         ),
@@ -71,15 +70,15 @@ SCHEMA = Schema(
         Column(
             "prompt_pieces",
             "int32",
-            "pieces of the prompt, special ones and the mask with them: in one frame prompts "
-            "differ by those of the name",
+            "tokens of the prompt, special ones and the mask included; within a template, prompts "
+            "differ only in the tokens of the name",
             minimum=1,
         ),
         Column(
             "unknown_pieces",
             "int32",
-            "pieces of the prompt that the model has no symbol for; above 0 it did not see the "
-            "whole name, and may have answered several names alike",
+            "unknown tokens of the prompt; above 0 the model did not see the complete name, and "
+            "several names may have equal responses",
             minimum=0,
         ),
         *MODEL,
@@ -91,20 +90,20 @@ COVERAGE = Schema(
         Column("language", "string", "config of `words`"),
         Column("pos", "category", "universal part of speech", labels=POS),
         Column("words", "int64", "candidate forms"),
-        Column("covered", "int64", "forms that are one word-initial piece"),
+        Column("covered", "int64", "forms that are one word-initial token"),
         Column("list_length", "int32", "length of the lists"),
         Column("vocabulary", "int64", "size of the model's vocabulary"),
         Column(
             "precision_nats",
             "float64",
             "largest difference of a log-probability from double precision, over the first prompts "
-            "of the model's first frame",
+            "in the model's first template",
             minimum=0,
         ),
         Column(
             "precision_overlap",
             "float64",
-            "share of the 20 best words that double precision has among its own, mean over prompts",
+            "share of the 20 best words that are so in double precision too, mean over prompts",
             minimum=0,
             maximum=1,
         ),
@@ -127,16 +126,16 @@ class Params(Section):
         1.0,
         gt=0,
         le=1,
-        description="most of the candidates that the model has which a list may hold; 1 is the "
-        "paper's, whose lists are always of full length",
+        description="largest share of a model's candidates in a list; 1: lists always have full "
+        "length, as in the paper",
     )
     frames_of: dict[Kind, list[str]] = Field(
         FAITHFUL,
-        description="names of the frames of the prompts, by kind of model; the first one counts",
+        description="template names by kind of model; analyses use the first",
     )
     frames: Frames = Field(
         default_factory=dict,
-        description="for a name, a language and ADJ or VERB: a sentence with and without the name",
+        description="by template, language, and ADJ or VERB: sentence with and without the name",
     )
 
     @model_validator(mode="after")
@@ -161,16 +160,16 @@ class Params(Section):
     def frames_in(
         self, model: Model, language: str, places: Mapping[str, str]
     ) -> dict[str, dict[str, Frame]]:
-        """Return the frames of a model's prompts, by part of speech and name.
+        """Return a model's prompt templates, by part of speech and name.
 
-        Raises UserError if there are none for its kind, or one is missing in the language.
+        Raises UserError if its kind has none, or one is missing in the language.
         """
         return sentences.chosen(self.frames, self.frame_names(model), language, places)
 
     def frame_names(self, model: Model) -> list[str]:
-        """Return the names of the frames of a model's prompts.
+        """Return the names of a model's prompt templates.
 
-        Raises UserError if there are none for its kind.
+        Raises UserError if its kind has none.
         """
         names = [n for kind, listed in self.frames_of.items() if kind == model.kind for n in listed]
         if names:
@@ -184,7 +183,7 @@ class Params(Section):
 class Candidates(NamedTuple):
     """The candidate words of one language and part of speech, most frequent first."""
 
-    place: str  # of the word relative to the name: before or after
+    place: str  # position of the word relative to the name: before or after
     lemmas: dict[str, str]  # by form
 
     @property
@@ -210,8 +209,8 @@ def candidates_of(folder: Path, language: str) -> dict[str, Candidates]:
 def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, list[str]]:
     """Return the distinct names of one shard, sorted, with their items.
 
-    The shard depends only on the name, so that identical names share one prompt and memory is
-    bounded by the size of a shard.
+    The shard depends only on the name: identical names share one prompt, and the shard size
+    bounds memory.
     """
     items: dict[str, list[str]] = {}
     for row in store.stream(folder / f"{language}.parquet", ["qid", "name"]):
@@ -221,9 +220,9 @@ def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, lis
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the parts of a model's outputs: names in shards, and its coverage, per language.
+    """Return the shards of a model's outputs: names and vocabulary coverage, by language.
 
-    Raises UserError if a language is not in the datasets, or a frame is missing in a language.
+    Raises UserError if a language is not in the datasets, or a template is missing in a language.
     """
     languages = model.among(params.languages)
     for language in languages:
@@ -256,7 +255,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Yield the tables of one shard: raw facts, no statistics."""
+    """Yield the output tables of one shard, without statistics."""
     assert isinstance(scorer, Fills)
     params: Params = task.params
     folders, covered = task.folders, shard.config == COVERED
@@ -294,11 +293,11 @@ def run(
     language: str,
     frames: Mapping[str, Mapping[str, Frame]],
 ) -> Iterator[pa.Table]:
-    """Yield output rows for names, in tables of the outputs' schema.
+    """Yield output rows for names, in tables with the schema of the outputs.
 
     ``people``: distinct names with their items, from :func:`names`.
     ``lengths``: list length for each part of speech, from :meth:`Params.lengths`.
-    ``frames``: for each part of speech, the frames of the prompts by name.
+    ``frames``: prompt templates by part of speech and name.
     """
     for pos, words in candidates.items():
         for name, frame in frames[pos].items():
@@ -325,7 +324,7 @@ def _columns(
     lemmas: Mapping[str, str],
     prior: Mapping[str, float] | None,
 ) -> dict[str, Any]:
-    """Return the rows of a block by column: the list of the name for each person.
+    """Return the columns of a block of prompts, with a list for each person.
 
     ``prior``: log-probability of each candidate without the name.
     """
@@ -333,7 +332,7 @@ def _columns(
     persons = [(i, qid, name) for i, (name, qids) in enumerate(people) for qid in qids]
     prompt, qids, named = zip(*persons, strict=True)
     best = block.best[list(prompt)].ravel()
-    person = np.repeat(np.arange(len(persons)), length)  # by row
+    person = np.repeat(np.arange(len(persons)), length)  # person of each row
     row = np.array(prompt)[person]  # prompt of each row
 
     def taken(values: Sequence[Any], index: np.ndarray) -> pa.Array:

@@ -1,8 +1,8 @@
 """Analysis ``averages``: shares of sentiments averaged over models, by language.
 
-Stańczak et al. (2023), Figures 6 to 9: for each language the mean over models of the shares among
-the words that deviate most towards each gender, for all politicians and subgroups; with intervals
-over models, which the paper does not have.
+Stańczak et al. (2023), Figures 6 to 9: for each language, mean shares over models among the words
+most associated with each gender, for all politicians and subgroups. Intervals over models are not
+in the paper.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ EVERYBODY = "everybody"
 PEOPLE = (EVERYBODY, *SUBGROUPS)
 AVERAGES = Schema.keyed(
     (
-        category("models", MODELS, "real models, worlds, null worlds: never mixed"),
+        category("models", MODELS, "real models, worlds, null worlds: never pooled"),
         word_counts.LANGUAGE,
         word_counts.PART,
         category("deviation", DEVIATIONS, "as in `sentiment`; subgroups: PMI"),
         category("reading", READINGS, "as in `sentiment`"),
-        category("people", PEOPLE, "everybody or a subgroup"),
+        category("people", PEOPLE, "all people or a subgroup"),
         category("response", RESPONSES, "gender of the share, or the difference"),
         category("sentiment", SENTIMENTS, "sentiment of the share"),
     ),
-    *estimates(cluster="model", method="95% t over models, given the names; none of one model"),
+    *estimates(cluster="model", method="95% t over models, given the names; none for one model"),
 )
 SCHEMAS = {"averages": AVERAGES}
 
 
 class Params(Section):
-    """Settings of intervals."""
+    """Interval settings."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="confidence level of the intervals")
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -70,13 +70,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     parts = [shares.with_columns(people=pl.lit(EVERYBODY))]
     for model in inputs.models:
         path = inputs.tables("subgroups", model) / "shares.parquet"
-        if path.is_file():  # not all models have subgroups
+        if path.is_file():  # some models have no subgroups
             plain = {"deviation": pl.lit("pmi"), "reading": pl.lit("argmax")}
             parts.append(pl.read_parquet(path).rename({"subgroup": "people"}).with_columns(**plain))
     keys = ["language", "pos", "deviation", "reading", "people", "gender", "sentiment"]
     table = pl.concat([part.select("model", *keys, "value") for part in parts])
     if table.is_empty():
-        raise UserError("analysis.averages: no model has shares; see the table sentiment")
+        raise UserError("analysis.averages: no model has shares; check the table sentiment")
     kinds = {name: CONTROLS[params_of(name, inputs.data).control] for name in inputs.models}
     table = table.with_columns(models=pl.col("model").replace_strict(kinds)).drop_nulls("value")
     cells = ["models", *keys[:-2], "sentiment"]

@@ -1,8 +1,8 @@
-"""Analysis ``clusters``: shares of genders in clusters of words in a model's states.
+"""Analysis ``clusters``: shares of genders in clusters of a model's hidden states of words.
 
 Stańczak et al. (2023), section 5.2.1, Figure 5 and Tables 7 and 16: k-means over the last hidden
-states of all adjectives that a model generated, five clusters. In addition the words most
-associated with each gender, with stability, a null and control of multiplicity.
+states of all adjectives that a model generated, with five clusters. In addition, the words most
+associated with each gender are clustered, with stability, tests and adjustment for multiplicity.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-    Shares = list[list[tuple[Estimate, float, float]]]  # by part and group: and share in all, p
+    Shares = list[list[tuple[Estimate, float, float]]]  # by part and group, overall share, p
 
 DATASETS = ("politicians",)
 OUTPUTS = ("representations", "associations")
@@ -59,7 +59,7 @@ READING = category(
     "faithful: all adjectives generated for a gender, in five clusters, as in the paper; largest: "
     "the words with the largest PMI, each of one gender",
 )
-GROUP = category("group", (*GENDERS, JOINT), "gender of the words, or all together")
+GROUP = category("group", (*GENDERS, JOINT), "gender of the words, or all genders together")
 CLUSTER = Column("cluster_id", "int32", "number of the cluster, 0 the largest", minimum=0)
 MEASURES = ("inertia", "silhouette", "stability", "gap")
 SCHEMAS = {
@@ -73,11 +73,11 @@ SCHEMAS = {
         *estimates(
             cluster="inertia and stability: seeds; silhouette: words; gap: draws",
             method="inertia: range over seeds, best run first; silhouette: 95% bootstrap "
-            "percentile over words, clusters held; stability: mean adjusted Rand index of pairs of "
-            "seeds, and its range; gap: normal, simulation error of Tibshirani et al. (2001)",
+            "percentile over words, clusters fixed; stability: mean adjusted Rand index between "
+            "seeds, with its range; gap: normal, simulation error of Tibshirani et al. (2001)",
             null="silhouette: one normal cloud with the same mean and covariance; other measures "
             "and the paper's number of clusters have no test",
-        )[:-1],  # the distance from clouds has no scale
+        )[:-1],  # distances between point clouds have no scale
         Column("chosen", "bool", "whether the silhouette is the largest in the reading"),
     ),
     "shares": schema(
@@ -96,7 +96,7 @@ SCHEMAS = {
         category(
             "gender",
             GENDERS,
-            "the gender that the word deviates to, or was generated for; null: generated for "
+            "gender that the word is associated with, or was generated for; null if generated for "
             "several",
             nullable=True,
         ),
@@ -167,7 +167,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _largest(inputs: Inputs, params: Params) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
-    """Yield cells, and their words that deviate most, each of one gender."""
+    """Yield cells and the words most associated with one gender."""
     table = pl.read_parquet(inputs.tables("pmi", *inputs.models) / "pmi.parquet")
     by = table.filter(unit="lemma").group_by("language", "pos", maintain_order=True)
     for (language, pos), part in sorted(by):
@@ -178,10 +178,10 @@ def _largest(inputs: Inputs, params: Params) -> Iterator[tuple[dict[str, Any], p
 
 
 def _generated(inputs: Inputs, genders: list[str]) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
-    """Yield cells, and all their adjectives in a list of a person of these genders.
+    """Yield cells and all adjectives in the lists of people of these genders, sorted.
 
-    Columns: word; form, the form in most lists; for each gender, whether a list has it; and gender,
-    null if generated for several. Sorted by word.
+    Columns: word; form, the form in most lists; for each gender, whether a list has the word; and
+    gender, null if generated for several.
     """
     for language, source, path in word_counts.sources(inputs, *inputs.models):
         if source.pos != "ADJ":
@@ -200,10 +200,10 @@ def _generated(inputs: Inputs, genders: list[str]) -> Iterator[tuple[dict[str, A
 
 
 def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
-    """Return the words that deviate most to each gender: word, form, gender.
+    """Return the words most associated with each gender: word, form, gender.
 
-    The ``top_k`` largest smoothed PMI above 0 of each gender, ties by word. A word among those of
-    two genders is assigned to the one with the larger PMI.
+    They have the ``top_k`` largest smoothed PMI above 0; ties are broken by word. A word selected
+    for two genders is assigned to the one with the larger PMI.
     """
     order = ["value", "word", pl.col("gender").cast(pl.Enum(GENDERS))]
     descending = [True, False, False]
@@ -216,7 +216,7 @@ def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
 
 
 def _states(outputs: Path, language: str, words: pl.DataFrame) -> NDArray[np.float64]:
-    """Return the states of words, (words, width); for a lemma, of its form in most lists."""
+    """Return the hidden states of words (a lemma's most frequent form), (words, width)."""
     rows = pl.scan_parquet(outputs / language / "*.parquet")
     listed = rows.filter(pl.col("word").is_in(words["form"].to_list()))
     by_form = listed.select(form="word", state="state").collect()
@@ -245,7 +245,7 @@ def _fit(
     label = f"{cell['language']} {POS.index(cell['pos'])} {cell['group']}"
     seed = [params.seed, zlib.crc32(label.encode())]
     clouds: list[Null | None] = [None] * len(ks)
-    if not faithful:  # clouds of all generated words take minutes
+    if not faithful:  # clustering clouds of all words takes minutes
         clouds = [*null(states, ks, len(params.seeds), params.n_simulations, seed)]
     rows = [
         row | {"clusters": k, "chosen": k == best}
@@ -260,7 +260,7 @@ def _fit_rows(
 ) -> Iterator[dict[str, Any]]:
     """Yield the measures of one partition.
 
-    ``one_cloud``: partitions of points from one cloud; None: no test of the silhouette, and no gap.
+    ``one_cloud``: partitions of points from one cloud; None for no silhouette test and no gap.
     """
     n, runs = len(fit.widths), len(fit.inertia)
     tail = (1 - params.confidence) / 2
@@ -282,10 +282,10 @@ def _fit_rows(
 def _share_rows(
     members: NDArray[np.bool_], parts: NDArray[np.int64], reading: str, params: Resampling
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the shares of the genders, by number, in the words of each cluster.
+    """Yield the shares of the genders in the words of each cluster.
 
-    ``members``, (words, genders) array: genders that a word was generated for, or deviates to.
-    ``parts``, (words,) array: number of the cluster.
+    ``members``: genders that a word was generated for or is associated with, (words, genders).
+    ``parts``: cluster number of each word, (words,).
     """
     if reading == FAITHFUL:
         size = params.n_bootstrap, params.n_permutations, params.seed
@@ -302,10 +302,10 @@ def _share_rows(
 
 
 def _partitioned(members: NDArray[np.bool_], parts: NDArray[np.int64], confidence: float) -> Shares:
-    """Return the shares of groups in each part, for items in one group, as :func:`overlaps`.
+    """Return the shares of groups in each part, as :func:`overlaps`, for items in one group.
 
-    Clustering does not use genders, so that under permuted gender labels every count is exactly
-    hypergeometric.
+    Clustering does not use genders, so every count is exactly hypergeometric under permuted
+    gender labels.
     """
     counts = np.zeros((parts.max() + 1, members.shape[1]), np.int64)
     np.add.at(counts, parts, members)
@@ -328,7 +328,7 @@ def overlaps(
     seed: int,
     confidence: float,
 ) -> Shares:
-    """Return the shares of groups in each part; items of several groups count in each.
+    """Return the shares of groups in each part; items in several groups count in each.
 
     The shares of a part sum to 1. Interval: counts of the patterns of groups in a part are
     multinomial; percentiles of the shares under the Dirichlet posterior with Jeffreys' prior, 1/2
@@ -341,18 +341,18 @@ def overlaps(
     members : (things, groups) array
         Groups of each item, at least one.
     parts : (things,) array
-        From 0 without gaps.
+        Part of each item, numbered from 0 without gaps.
     draws, permutations, seed
-        Numbers of draws and permutations, and their seed.
+        Number of draws, number of permutations, and seed.
 
     Returns
     -------
-    For each part and group: the share, the share in all parts, and p, nan if no other outcome is
-    possible.
+    For each part and group: the share, the share in all parts, and p; p is nan if no other
+    outcome is possible.
 
     Examples
     --------
-    Two parts, one in both groups, the other in the first only:
+    The items of one part are in both groups, those of the other only in the first:
 
     >>> members = np.array([[1, 1]] * 20 + [[1, 0]] * 20).astype(bool)
     >>> found = overlaps(members, np.repeat([0, 1], 20), 99, 999, 1, 0.95)
@@ -378,7 +378,7 @@ def overlaps(
         size = int(seen.sum())
         value = shares(seen.astype(np.float64))
         low, high = percentiles(shares(rng.dirichlet(seen + PRIOR, draws)).T, confidence)
-        ends = np.minimum(low, value), np.maximum(high, value)  # includes the value at 0 and 1
+        ends = np.minimum(low, value), np.maximum(high, value)  # include the value at 0 and 1
         null = shares(
             rng.multivariate_hypergeometric(totals, size, permutations).astype(np.float64)
         )

@@ -1,7 +1,7 @@
 """Analysis ``latent``: words by gender and sentiment, from the outputs of ``associations``.
 
-The latent-variable model of Stańczak et al. (2023), equations 10 to 13 and Tables 4 and 6, with
-intervals and a permutation null.
+The latent-variable model is that of Stańczak et al. (2023), equations 10 to 13 and Tables 4 and 6;
+intervals and a permutation test are added.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
-JITTER = 1.0  # SD, nats, of the interaction of sentiment and gender in other starts
+JITTER = 1.0  # SD in nats of the interaction of sentiment and gender in other starts
 L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 LONGER, SLOWER = 16, 4  # factors of steps and learning rate of the reference fit
@@ -54,7 +54,7 @@ TESTED = estimates(
 SCHEMAS = {
     "latent": schema(
         (word_counts.LEMMA, SENTIMENT, word_counts.GENDER),
-        share("q", "q(s | w), share of the sentiment; null: word in no lexicon", nullable=True),
+        share("q", "q(s | w), share of the sentiment; null if in no lexicon", nullable=True),
         Column("count", "int64", "people of this gender whose list has the word", minimum=0),
         Column(
             "seed_sd",
@@ -73,15 +73,15 @@ SCHEMAS = {
         Column(
             "kl_word",
             "float64",
-            "unweighted posterior regulariser, nats per word with a q; null: no such word",
+            "unweighted posterior regulariser, nats per word with a q; null without such words",
             nullable=True,
         ),
         Column(
             "gap",
             "float64",
-            "most by which what is minimised, from this start and those of `seeds`, is above the "
-            f"least that is known, of a fit of {LONGER} times the steps too, nats; a fit has "
-            "converged at .01",
+            "largest excess of the objective, over this start and those of `seeds`, above the "
+            f"lowest of all, including a fit with {LONGER} times the steps, nats; a fit with at "
+            "most .01 has converged",
             minimum=0,
         ),
     ),
@@ -91,18 +91,18 @@ SCHEMAS = {
 
 
 class Params(Lexicon, Resampling):
-    """Settings of fits, intervals and tests."""
+    """Fit, interval and test settings."""
 
     genders: list[Literal["male", "female", "non-binary"]] = Field(
-        ["male", "female"], min_length=2, description="in the model; the paper has these two"
+        ["male", "female"], min_length=2, description="genders in the model; default: the paper's"
     )
-    min_count: int = Field(ge=1, description="people whose lists must have the word")
-    smoothing: float = Field(gt=0, description="added to every cell")
+    min_count: int = Field(ge=1, description="least number of people with the word")
+    smoothing: float = Field(gt=0, description="constant added to every cell")
     l1: list[float] = Field(list(L1), min_length=1, description="weights of the L1 penalty")
     posterior: list[float] = Field(
         list(POSTERIOR), min_length=1, description="weights of the posterior regulariser"
     )
-    steps: int = Field(ge=1, description="of Adam, where l1 is above 0")
+    steps: int = Field(ge=1, description="steps of Adam if l1 is above 0")
     learning_rate: float = Field(gt=0, description="initial rate of Adam, with cosine decay")
     seeds: list[int] = Field(min_length=1, description="seeds of other starts, for seed_sd and gap")
 
@@ -110,7 +110,7 @@ class Params(Lexicon, Resampling):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of one model; columns as in :data:`SCHEMAS`.
 
-    ``tilt`` is empty unless there are both men and women.
+    ``tilt`` is empty without both men and women.
 
     Raises UserError if no language has a lexicon and enough words.
     """
@@ -126,7 +126,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"{params.min_count} lists with a word for each gender; add it to "
             "datasets.lexica.languages, or lower analysis.latent.min_count"
         )
-    families: dict[str, tuple[str, ...]] = {"latent": ()}  # all tests
+    families: dict[str, tuple[str, ...]] = {"latent": ()}  # one family
     how, least = params.confidence, least_p(params.n_permutations)
     return {
         name: word_counts.table_of(
@@ -180,8 +180,8 @@ def _fitted(
         """Return a row with its interval for each cell of an array.
 
         L1 selects deviations enlarged by chance: replicates are biased relative to the value as the
-        value is relative to the truth, so that their quantiles miss it. Root mean square distances
-        from the value include this bias.
+        value is relative to the truth, and their quantiles miss the truth. Root mean square
+        distances from the value include this bias.
         """
         half = reach * np.sqrt(((replicates - seen) ** 2).mean(axis=0))
         limits = [seen - half, seen + half]
@@ -191,7 +191,7 @@ def _fitted(
         return word_counts.rows_of(axis, (seen, *limits), n=counts.clusters, **more)
 
     contrast, null = model.contrast(value.eta[0]), model.contrast(permuted)
-    # valid without convergence, since all fits have the same steps
+    # the test is valid without convergence, since all fits have equal steps
     p = permutation_p(contrast, np.moveaxis(null, 0, -1), relative=True)
     seed_sd = np.stack([restart.eta.mean(axis=0) for restart in others]).std(axis=0)
     yield (
@@ -218,7 +218,7 @@ def _fitted(
 
 
 def _fits(all_fits: list[model.Fits], q: Array, params: Params) -> pl.DataFrame:
-    """Return diagnostics of the first fits, from other starts and, last, a longer fit."""
+    """Return diagnostics of fits from several starts, the last of which is longer."""
     reached = np.array([fits.objective for fits in all_fits])
     gap = reached[:-1].max(axis=0) - reached.min(axis=0)
     kl_word = all_fits[0].divergence / ((~np.isnan(q).any(axis=1)).sum() or np.nan)

@@ -1,4 +1,4 @@
-"""A latent-variable model of words, their sentiment and gender, fitted over a grid of weights.
+"""Latent-variable model of words, sentiments and genders, fitted over a grid of weights.
 
 With p(w, g) = sum over s of p(w | s, g) p(s | g) p(g) and
 
@@ -14,8 +14,8 @@ sum over words of KL(q(s | w) || p(s | w)), plus ``l1`` times the sum of all |et
 Without ``l1`` both other terms are minimised together in closed form, for any ``posterior``: p(w,
 g) as observed and p(s | w) = q. Every fit starts there (:func:`begin`).
 
-Words are the last axis of all arrays, which are float64, so that rounded results do not depend on
-the processor. All fits are one batched program in torch, and results do not depend on the batch.
+Words are the last axis of all arrays. Arrays are float64, so rounded results do not depend on the
+processor. All fits are one batched program in torch; results do not depend on the batch.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 BLOCK = 200_000  # deviations in a batch: they fit into the cache
 BETAS = (0.9, 0.9)  # equal, as gradients shrink by orders of magnitude near the posterior
 EPSILON = 1e-12  # below the usual 1e-8, as gradients of rare words are small
-ROUNDS = 100  # of fitting a start's margins: largest error below 1e-9
+ROUNDS = 100  # rounds of fitting a start's margins, for errors below 1e-9
 
 
 class Schedule(NamedTuple):
-    """Settings of fits."""
+    """Settings for the fits."""
 
-    steps: int  # of Adam, if ``l1`` is above 0; else the start is the minimum
+    steps: int  # steps of Adam if ``l1`` is above 0; else the start is the minimum
     learning_rate: float  # initial, with cosine decay to 0
 
 
@@ -65,7 +65,7 @@ class Fits(NamedTuple):
 
 
 def grid(l1: Sequence[float], posterior: Sequence[float]) -> tuple[Array, Array]:
-    """Return all pairs of weights, (fits,) arrays; the paper's section 5 has 40."""
+    """Return all pairs of weights as two arrays of shape (fits,); section 5 of the paper has 40."""
     first, second = np.meshgrid(l1, posterior, indexing="ij")
     return first.ravel(), second.ravel()
 
@@ -73,10 +73,10 @@ def grid(l1: Sequence[float], posterior: Sequence[float]) -> tuple[Array, Array]
 def tilt(seed: int, scale: float, shape: tuple[int, int, int]) -> Array:
     """Draw interactions of sentiment and gender by word for a start, normal with SD ``scale``.
 
-    Only L1 determines the interaction: of a word's 6 deviations in three sentiments and two
-    genders, its counts by gender and its q determine 4.
+    Only L1 determines the interaction: a word's counts by gender and its q determine 4 of its 6
+    deviations for three sentiments and two genders.
 
-    ``shape``: sentiments, genders, words; shape of the result.
+    ``shape``: numbers of sentiments, genders and words.
     """
     return np.random.default_rng(seed).normal(0.0, scale, shape)
 
@@ -95,7 +95,7 @@ def begin(counts: Array, q: Array, tilted: Array | None = None) -> Fits:
     counts : (tables, words, genders) array
     q : (words, sentiments) array
     tilted : (sentiments, genders, words) array
-        From :func:`tilt`; None: zeros.
+        From :func:`tilt`; None for zeros.
 
     References
     ----------
@@ -155,7 +155,7 @@ def fit(
     counts : (fits or 1, words, genders) array
         Number of times that a word was generated for a gender; above 0.
     q : (words, sentiments) array
-        q(s | w); a row of nan for a word in no lexicon, which has no posterior term.
+        q(s | w); nan for a word in no lexicon, which has no posterior term.
     l1, posterior : (fits,) arrays
     tilted : (sentiments, genders, words) array
         Another start, from :func:`tilt`.
@@ -167,7 +167,7 @@ def fit(
     """
     counts = np.asarray(counts, dtype=np.float64)
     if not (np.isfinite(counts).all() and (counts > 0).all()):
-        raise ValueError("counts must be finite and above 0: add a little to every cell")
+        raise ValueError("counts must be finite and above 0; add a constant to every cell")
     start = begin(counts, q, tilted)
     parts, places = [], []
     with one_thread():
@@ -191,7 +191,7 @@ class Averages(NamedTuple):
 
 
 def average(fits: Fits, weights: int) -> Averages:
-    """Average over each ``weights`` consecutive fits, those of one table of counts."""
+    """Average each ``weights`` consecutive fits, which belong to one table of counts."""
     sentiments = torch.log_softmax(torch.from_numpy(fits.sigma), dim=1)
     m = torch.from_numpy(fits.background)[:, None, None, :]
     joint = torch.log_softmax(m + torch.from_numpy(fits.eta), dim=3) + sentiments[..., None]
@@ -201,10 +201,10 @@ def average(fits: Fits, weights: int) -> Averages:
 
 
 def refit(counts: Array, q: Array, l1: Array, posterior: Array, schedule: Schedule) -> Averages:
-    """Fit all weights to each of many tables of counts: bootstrap replicates, permutations.
+    """Fit all weights to each table of counts, such as bootstrap replicates or permutations.
 
-    Each starts at the minimum of its counts without ``l1``, like the fit to the data: replicates
-    started at that fit would stay near it.
+    Each fit starts at its minimum without ``l1``, like the fit to the data; replicates started
+    at that fit would stay near it.
 
     Parameters
     ----------
@@ -223,9 +223,9 @@ def refit(counts: Array, q: Array, l1: Array, posterior: Array, schedule: Schedu
 
 
 def contrast(eta: Array) -> Array:
-    """Return a gender's deviation minus the mean of the others', genders on the axis before last.
+    """Return a gender's deviation minus the mean of the others; genders are on axis -2.
 
-    Exactly opposite for two genders.
+    For two genders, the contrasts are exactly opposite.
     """
     number = eta.shape[-2]
     if number == 2:
@@ -288,7 +288,7 @@ class Program:
         return torch.cat([slope.flatten(1), sigma.flatten(1), phi], dim=1)
 
     def run(self, schedule: Schedule) -> Fits:
-        """Take the steps of Adam, and return the result, or the start if it is better."""
+        """Run Adam, and return the result, or the start if it is better."""
         first, second = BETAS
         values, before = self.theta, self.theta.clone()
         least = self._objective()[-1]

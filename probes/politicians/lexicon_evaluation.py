@@ -1,8 +1,8 @@
 """Analysis ``lexicon_evaluation``: sentiment classification of labelled texts by lexica.
 
-Similar to the comparison of Stańczak et al. (2023), Table 12: the combined lexicon, each lexicon,
-and their plain mean. The classification rule differs from the paper: the mean score of the words in
-the lexicon, with two thresholds chosen on other texts. No model is loaded.
+As in Stańczak et al. (2023), Table 12, the combined lexicon, each lexicon and their plain mean are
+compared. The classification rule differs from the paper: the mean lexicon score of a text's words,
+with two thresholds chosen on other texts. No model is loaded.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ NEGATIVE, NEUTRAL, POSITIVE = range(3)  # the labels, in TweetEval's order
 PLACES = 40  # candidate thresholds on either side
 DEALT = "-null"  # suffix of corpora with permuted labels, a negative control
 CODES = {"positive": POSITIVE, "negative": NEGATIVE, "neutral": NEUTRAL}
-# words at the default boundaries of Unicode; hyphenated compounds are one word
+# words have the default boundaries of Unicode; hyphenated compounds are one word
 WORD = regex.compile(r"(?ws)\b\w.*?\b(?:-\w.*?\b)*")
 ELIDED = regex.compile(r"^([cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’](?=\w)")
 UNSPACED = ("ja", "km", "lo", "my", "th", "zh")  # languages written without spaces
@@ -67,11 +67,11 @@ PLACE = (
 METHOD = "95% percentile bootstrap over texts"
 AGREEMENT = Schema.keyed(
     PLACE,
-    Column("negative_below", "float64", "lower means are negative", nullable=True),
-    Column("positive_above", "float64", "higher means are positive", nullable=True),
+    Column("negative_below", "float64", "texts with a lower mean are negative", nullable=True),
+    Column("positive_above", "float64", "texts with a higher mean are positive", nullable=True),
     word_counts.share(
         "chance",
-        "expected value with the same labels permuted over texts; null if no tuning text has a "
+        "expected value with predicted labels permuted over texts; null if no tuning text has a "
         "word of the lexicon",
         nullable=True,
     ),
@@ -92,11 +92,11 @@ DIFFERENCES = Schema.keyed(
     ),
 )
 SCHEMAS = {"agreement": AGREEMENT, "differences": DIFFERENCES}
-INTERVALS = {"confidence", "n_bootstrap", "seed"}  # params of intervals
+INTERVALS = {"confidence", "n_bootstrap", "seed"}  # params for intervals
 
 
 class Params(Resampling):
-    """Settings of intervals and tests."""
+    """Interval and test settings."""
 
 
 class Evaluation(NamedTuple):
@@ -108,7 +108,7 @@ class Evaluation(NamedTuple):
     chance: classification.Chance
     first_less_this: classification.Difference | None  # None for the first lexicon
     less_majority: classification.Difference
-    dealt_p: float  # macro-F1 compared with permuted labels
+    dealt_p: float  # p of macro-F1 against permuted labels
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -127,7 +127,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             key = {"language": language, "source": source, "dealt": str(source).endswith(DEALT)}
             for name, row in _rows(f"{language}/{source}", part, compared, params):
                 rows[name].append(key | row)
-    # all tests are one family, tests of negative controls another
+    # tests of negative controls are a separate family
     how = params.confidence, ["dealt"], "least"
     return {
         name: word_counts.table_of(
@@ -182,14 +182,14 @@ def mean_scores(texts: Iterable[Sequence[str]], lexicon: Mapping[str, float]) ->
 
 
 def classify(scores: Floats, low: float, high: float, otherwise: int = NEUTRAL) -> Labels:
-    """Return negative below ``low``, positive above ``high``, and else ``rest``, also for NaN."""
+    """Return negative below ``low``, positive above ``high``, else ``otherwise``, also for NaN."""
     return np.where(scores > high, POSITIVE, np.where(scores < low, NEGATIVE, otherwise))
 
 
 def cuts(scores: Floats, labels: Labels, otherwise: int = NEUTRAL) -> tuple[float, float]:
     """Return the two thresholds, at quantiles of the scores, with the best macro-F1.
 
-    Ties are resolved to the lowest. Scores between the thresholds are ``rest``.
+    Ties are broken by the lowest. Scores between the thresholds are ``otherwise``.
     """
     finite_scores = scores[~np.isnan(scores)]
     if not len(finite_scores):
@@ -217,14 +217,14 @@ def evaluate(
 ) -> Iterator[Evaluation]:
     """Choose each lexicon's thresholds on the tuning texts, and classify the test texts.
 
-    ``tuning``, ``testing``: the words of each text, and labels 0 negative, 1 neutral, 2 positive.
+    ``tuning``, ``testing``: words of each text, and labels (0 negative, 1 neutral, 2 positive).
     Texts between the thresholds or without words of a lexicon are neutral, or, if no tuning text is
     neutral, get the most frequent label of the tuning texts.
-    ``lexica``: score of each word, -1 to 1, by name of the lexicon; the first is compared with all
-    others on the same texts.
+    ``lexica``: word scores from -1 to 1, by lexicon name; the first is compared with all others
+    on the same texts.
 
-    Yielded: in the order of ``lexica``. Unit: a text. ``less_majority`` compares with the most
-    frequent label of the tuning texts, ``dealt`` with the same labels in random order.
+    Results are in the order of ``lexica``. ``less_majority`` compares with the most frequent label
+    of the tuning texts, ``dealt`` with the same labels in random order.
 
     Raises ValueError if no tuning text has a word of a lexicon.
     """
@@ -263,7 +263,7 @@ def _texts(corpus: str, part: pl.DataFrame, split: str, vocabulary: Collection[s
 def _rows(
     corpus: str, part: pl.DataFrame, compared: dict[str, Lexicon], params: Params
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of one corpus, with the name of their table."""
+    """Yield table names and rows for one corpus."""
     vocabulary: set[str] = set().union(*compared.values())
     tuning, testing = (_texts(corpus, part, split, vocabulary) for split in SPLITS)
     usable = {
@@ -276,9 +276,9 @@ def _rows(
             f"labelled_texts {corpus}: no tuning text has a word of lexica; correct one of them"
         )
     number = len(testing[0])
-    guess = np.full(number, majority(tuning[1]))  # baseline: one label for all
+    guess = np.full(number, majority(tuning[1]))  # baseline: one label for all texts
     baseline = classification.agreement(testing[1], guess, **params.model_dump(include=INTERVALS))
-    chances = [finite(estimate.value) for estimate in baseline]  # equal in any order
+    chances = [finite(estimate.value) for estimate in baseline]  # the same for any order of texts
     yield from _measured("agreement", BASELINE, baseline, params, chance=chances)
     for result in evaluate(tuning, testing, usable, params):
         low, high = map(finite, result.cuts)
@@ -304,7 +304,7 @@ def _rows(
 def _measured(
     table: str, lexicon: str, numbers: Iterable[Estimate], params: Params, **more: Sequence[Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield a row of a table for each measure; ``more``: columns with their values by measure."""
+    """Yield a table row for each measure; ``more``: values by column and measure."""
     least = (0.0, least_p(params.n_permutations))
     for i, (measure, estimate) in enumerate(zip(MEASURES, numbers, strict=True)):
         key: dict[str, Any] = {"lexicon": lexicon, "measure": measure, "least": least[i]}
@@ -314,12 +314,11 @@ def _measured(
 def words(text: str, language: str) -> list[str]:
     """Return the words of a text in lower case.
 
-    Boundaries are those of Unicode Standard Annex 29, Unicode Text Segmentation: letters keep their
-    marks, such as vowel signs, and apostrophes between letters. Hyphenated compounds are one word.
-    French elided words (``l'``, ``qu'``) are separate words. Languages without spaces are segmented
-    by ICU's dictionaries.
+    Boundaries follow Unicode Standard Annex 29: marks such as vowel signs, and apostrophes between
+    letters, do not separate words. Hyphenated compounds are one word. French elided words (``l'``,
+    ``qu'``) are separate words. Languages without spaces are segmented by ICU's dictionaries.
 
-    ``language``: code of ISO 639-1.
+    ``language``: ISO 639-1 code.
 
     Raises UserError if the language has no spaces and icu4py is not installed.
 
@@ -351,5 +350,5 @@ def words(text: str, language: str) -> list[str]:
 def known_words(
     texts: Collection[str], vocabulary: Collection[str], language: str
 ) -> list[list[str]]:
-    """Return the known words of each text, in order."""
+    """Return the words of each text that are in the vocabulary, in order."""
     return [[word for word in words(text, language) if word in vocabulary] for text in texts]

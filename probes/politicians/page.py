@@ -18,7 +18,7 @@ SHADES = ("#440154", "#31688e", "#35b779", "#fde725", "#777777", "#ffffff")  # f
 
 
 def draw_clusters(words: pl.DataFrame, title: str, _: Tables) -> str:
-    """Draw words by the first two components of their states, a shade for each cluster."""
+    """Draw words by the first two components of their states, with one shade per cluster."""
     numbers = words["cluster_id"].unique().sort().to_list()
     points = []
     for (cluster, gender), members in parts(words.sort("word"), "cluster_id", "gender"):

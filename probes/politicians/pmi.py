@@ -1,9 +1,9 @@
 """Analysis ``pmi``: association of words and genders, from the outputs of ``associations``.
 
-Stańczak et al. (2023), equation 1, for a model; and section 4 and Table 3, for the pooled lists of
+Stańczak et al. (2023): equation 1 for one model; section 4 and Table 3 for the pooled lists of
 several models. Intervals are over names, since responses of several models to one name are
-dependent. Only the smoothed reading counts names, not people, and has a test. Units are lemmas, as
-in the paper, and forms, some of which agree with a person's gender.
+dependent. Only the smoothed estimator counts names instead of people, and has a test. Units are
+lemmas, as in the paper, and forms, some of which agree with a person's gender.
 """
 
 from __future__ import annotations
@@ -42,22 +42,22 @@ DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
 METHOD = "95% bootstrap percentile over names: Poisson weights, or Bayesian if smoothed"
 ITEM = (
-    category("unit", UNITS, "unit that is counted, lemma or form, in `word`"),
-    Column("word", "string", "what is counted: a lemma, or where `unit` is form a form"),
+    category("unit", UNITS, "unit counted in `word`: lemma or form"),
+    Column("word", "string", "lemma, or form if `unit` is form"),
 )
 READING = category(
     "reading",
     OF_PMI,
-    "plug-in: the paper's, over people, without p, as people with one name share a list; smoothed: "
-    "additive, over distinct names",
+    "plug-in: over people, as in the paper, without p, since people with one name share a list; "
+    "smoothed: additive, over distinct names",
 )
 CELL = (
-    Column("count", "int64", "lists with the word, of people or names of this gender", minimum=0),
-    Column("people", "int64", "people of this gender, or their distinct names", minimum=1),
+    Column("count", "int64", "lists with the word, for people or names of this gender", minimum=0),
+    Column("people", "int64", "people of this gender, or distinct names", minimum=1),
     *estimates(
         cluster="name",
         method=METHOD,
-        null="gender labels permuted over distinct names with lists of one length; exact for one "
+        null="gender labels permuted over distinct names with lists of equal length; exact for one "
         "model, sampled for several",
     ),
 )
@@ -66,8 +66,8 @@ POOLED = (GROUP, word_counts.LANGUAGE, word_counts.PART, *ITEM)
 SCHEMAS = {
     "pmi": schema(
         (*ITEM, word_counts.GENDER, READING),
-        Column("form", "string", "its form in most lists; the same where forms are counted"),
-        Column("list_length", "int64", "forms in the list of each", minimum=1),
+        Column("form", "string", "its form in most lists; equal to `word` if forms are counted"),
+        Column("list_length", "int64", "forms in each list", minimum=1),
         *CELL,
     ),
     "pooled": Schema.keyed(
@@ -80,16 +80,16 @@ SCHEMAS = {
 
 
 class Params(Bootstrap):
-    """Settings of estimates, intervals and tests, and pooled models."""
+    """Settings for estimates, intervals and tests, and pooled models."""
 
-    smoothing: float = Field(gt=0, description="added to every cell in the smoothed reading")
-    min_count: int = Field(ge=1, description="lists that must have the word")
+    smoothing: float = Field(gt=0, description="constant added to cells of the smoothed reading")
+    min_count: int = Field(ge=1, description="least number of lists with the word")
     groups: dict[str, list[str] | Literal["all"]] = Field(
         {"all": "all"},
         min_length=1,
-        description="models by name of the group; `all`: every assigned model but the worlds",
+        description="models by group name; `all`: all assigned models except worlds",
     )
-    n_permutations: int = Field(9999, ge=999, description="drawn where several models are pooled")
+    n_permutations: int = Field(9999, ge=999, description="permutations for pooled models")
 
 
 class Sample(NamedTuple):
@@ -97,7 +97,7 @@ class Sample(NamedTuple):
 
     language: str
     counts: word_counts.Counts
-    chosen: NDArray[np.intp]  # words with their own row, at least one
+    chosen: NDArray[np.intp]  # words with separate rows, at least one
     draws: word_counts.Draws  # for these words
 
     def rows(self, axes: dict[str, Any], *arrays: Any, **constants: Any) -> pl.DataFrame:
@@ -190,13 +190,13 @@ def _samples(inputs: Inputs, models: list[str], params: Params) -> Iterator[Samp
 def rows(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame:
     """Return a row for each common word, gender and reading; readings alternate by row.
 
-    Column ``least`` has the smallest p of sampled permutations.
+    Column ``least`` is the smallest possible p of sampled permutations.
 
     ``constants``: columns with one value in all rows.
     """
     _, counts, chosen, draws = sample
     times, sizes = word_counts.overlaps(counts, chosen)
-    # given the list lengths, PMI increases with the count, so that the test is that of the count
+    # given list lengths, PMI increases with the count, so the count can be tested
     p = permuted_sums_p(times, counts.distinct[chosen], sizes, params.n_permutations, params.seed)
     any_shared = bool(times[:, :, 2:].any())
     numbers = []
@@ -221,10 +221,10 @@ def rows(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame
 def differences(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame:
     """Return PMI with women minus PMI with men by common word and reading, largest first.
 
-    Stańczak et al. (2023), Table 3: the 15 adjectives with the largest differences. The word's
-    overall share cancels, so that the difference is the log-ratio of its shares in the lists of
-    women and of men. It is infinite for words missing in one gender, null in the plug-in. There are
-    no rows without both women and men.
+    Stańczak et al. (2023), Table 3, show the 15 adjectives with the largest differences. The word's
+    overall share cancels, so the difference is the log-ratio of its shares in the lists of women
+    and men. The plug-in difference is infinite, and so null, for words missing in one gender.
+    Without both women and men, the table has no rows.
 
     ``constants``: columns with one value in all rows.
     """

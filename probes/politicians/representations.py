@@ -1,7 +1,7 @@
-"""Probe ``representations``: a model's states for the words of the dataset ``words``.
+"""Probe ``representations``: a model's hidden states for the words of the dataset ``words``.
 
-Each form is a text on its own, with the model's special tokens; its representation is the last
-hidden state, averaged over its pieces.
+Each form is a separate text with the model's special tokens; its representation is the last hidden
+state, averaged over its tokens.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 INPUTS = ("words",)
 VERB = "represent"
 PROMPT = "word"  # the column of prompts
-SHARD = 5_000  # words in a shard; part of the layout of the outputs
+SHARD = 5_000  # words in a shard, which determines the layout of outputs
 
 SCHEMA = Schema(
     columns=(
         Column("word", "string", "form of the word, the exact input"),
-        Column("pieces", "int32", "tokens of the word, special ones left out", minimum=1),
+        Column("pieces", "int32", "tokens of the word without special tokens", minimum=1),
         Column(
             "unknown_pieces",
             "int32",
             "unknown tokens of the word; above 0 the input is incomplete",
             minimum=0,
         ),
-        Column("state", "floats", "last hidden state, mean over the pieces, to six decimals"),
+        Column("state", "floats", "last hidden state, mean over tokens, six decimals"),
         *MODEL,
     ),
     key=("word",),
@@ -63,7 +63,7 @@ def forms(folder: Path, language: str) -> list[str]:
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the parts of a model's outputs: words in shards, per language.
+    """Return the shards of a model's outputs: words, by language.
 
     Raises UserError if a language is not in the dataset.
     """
@@ -84,7 +84,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Yield the tables of one shard: raw states, no statistics."""
+    """Yield the output tables of one shard: hidden states, no statistics."""
     assert isinstance(scorer, Represents)
     words = shard.among(forms(task.folders["words"], shard.config))
     state = SCHEMA.arrow().field("state").type

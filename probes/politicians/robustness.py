@@ -1,8 +1,8 @@
 """Analysis ``robustness``: sensitivity of the headline numbers.
 
 The differences of ``sentiment`` between men and women, and the shares of non-binary people, are
-recomputed with other settings and names: hyper-parameters, truncated lists, names matched on length
-and popularity, names in the native script, other frames, halves of the names. The paper has no such
+recomputed with other hyper-parameters, truncated lists, names matched on length and popularity,
+names in the native script, other templates (frames), and halves of the names. The paper has no such
 analysis.
 """
 
@@ -46,11 +46,11 @@ ROBUSTNESS = word_counts.schema(
         word_counts.category(
             "number",
             NUMBERS,
-            "headline number: difference of shares, or share among the words of non-binary people",
+            "result: difference of shares, or share among the words of non-binary people",
         ),
         word_counts.category("sentiment", SENTIMENTS, "sentiment of the share"),
         word_counts.category("kind", KINDS, "varied setting"),
-        Column("variation", "string", "value of the setting; empty for the default"),
+        Column("variation", "string", "value of the varied setting; empty for the default"),
     ),
     Column("men", "int64", "distinct names of men", minimum=0),
     Column("women", "int64", "distinct names of women", minimum=0),
@@ -73,14 +73,14 @@ class Params(sentiment_shares.Lexicon, Resampling):
     top_share: list[float] = Field(
         min_length=1, description="largest shares of candidates; the first is the default"
     )
-    smoothing: list[float] = Field(min_length=1, description="the first is the default")
+    smoothing: list[float] = Field(min_length=1, description="values; the first is the default")
     min_count: list[int] = Field(
         min_length=1,
         description="least numbers of names whose list has a word; the first is the default",
     )
     lengths: list[int] = Field(description="lengths of truncated lists")
     bins: int = Field(ge=2, description="bins of name length and popularity for matching")
-    halves: int = Field(ge=0, description="random halvings of the names, two rows each")
+    halves: int = Field(ge=0, description="number of random splits of the names, two rows each")
 
     def default(self) -> TopWords:
         """Return the default settings."""
@@ -94,7 +94,7 @@ class Variation(NamedTuple):
 
     kind: str
     variation: str
-    lists: Named | None  # None: no word is in enough lists
+    lists: Named | None  # None if no word is in enough lists
     how: TopWords
     strata: Strata | None = None  # (names,) for matched names
 
@@ -118,7 +118,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     if not rows:
         folder = inputs.outputs("associations", model)
         raise UserError(f"{folder}: no lists there; see the config coverage for what is missing")
-    # the tests of a variation are one family
+    # tests of one variation are a family
     table = pl.DataFrame(rows, infer_schema_length=None)
     table = adjusted(table, over=["kind", "variation"], least=least_p(params.n_permutations))
     table = word_counts.sort_by_key(table, ROBUSTNESS)
@@ -157,12 +157,12 @@ def _variations(
 def _names(
     everything: Named, params: Params, language: str, source: Lists
 ) -> Iterator[tuple[str, str, NDArray[np.bool_], Strata | None]]:
-    """Yield subsets of the names: matched, with strata; native script; halves."""
+    """Yield subsets of names: matched (with strata), in the native script, and halves."""
     genders = np.array(everything.labels)[everything.genders]
     names, popularity = everything.names["name"], everything.names["popularity"]
     length = names.str.len_chars().to_numpy().astype(np.float64)
     words = names.str.split(" ").list.len().to_numpy().astype(np.int64)
-    # within a frame, prompts differ only in the pieces of the name
+    # within a template, prompts differ only in the tokens of the name
     prompts = pl.concat(word_counts.scan(source, source.folders[0])).group_by("qid")
     pieces = everything.names.lazy().join(
         prompts.agg(pl.col("prompt_pieces").first().cast(pl.Int64)),
@@ -198,7 +198,7 @@ def _numbers(
 ) -> Iterator[dict[str, Any]]:
     """Yield the headline numbers of a ranking, None if undefined.
 
-    ``lexica``: the dataset, and the language of the words.
+    ``lexica``: folder of the dataset, and language of the words.
     """
     lists, ranking, names = varied.lists, None, {}
     numbers: dict[tuple[str, str], dict[str, Any]] = {}
@@ -226,7 +226,7 @@ def _numbers(
 def coarsened(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
     """Return the quantile bin of each value; equal values share a bin.
 
-    ``values``, (n,) array: the bin of nan is -1.
+    ``values``: values to bin, (n,); the bin of nan is -1.
 
     Examples
     --------
@@ -245,14 +245,14 @@ def matched(
 ) -> NDArray[np.bool_]:
     """Return a mask of units with two groups equally frequent in every stratum.
 
-    Coarsened exact matching, one to one: the larger group of each stratum is sampled down to the
-    size of the smaller; units of other groups are retained.
+    This is one-to-one coarsened exact matching: the larger group in each stratum is sampled down
+    to the size of the smaller; units in other groups are retained.
 
     Iacus, King and Porro (2012), Causal inference without balance checking: coarsened exact
     matching, Political Analysis 20(1), p. 1-24.
 
-    ``strata``, (n, k) array: units with equal rows match.
-    ``groups``: (n,) array.
+    ``strata``: coarsened covariates, (n, k); units with equal rows match.
+    ``groups``: group of each unit, (n,).
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Analysis ``sentiment``: sentiments of the words that deviate most towards each gender.
+"""Analysis ``sentiment``: sentiments of the words most associated with each gender.
 
 Stańczak et al. (2023), Figures 4 and 6: the shares of positive, negative and neutral words among
-the 100 with the largest deviations, for men and for women; with intervals, a test over names next
-to the paper's over words, and control of multiplicity over all models.
+the 100 with the largest deviations, for men and for women. Intervals, a test over names in addition
+to the paper's over words, and adjustment for multiplicity over all models are added.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ PLACE = (
         "deviation",
         DEVIATIONS,
         "deviation that ranks words: smoothed PMI over distinct names; or eta of the table "
-        "`latent`: its largest values (faithful), or its contrast of genders, mean of sentiments "
-        "(corrected)",
+        "`latent`: its largest values (faithful), or its gender contrast, averaged over "
+        "sentiments (corrected)",
     ),
     category(
         "reading",
@@ -82,7 +82,7 @@ SCHEMAS = {"shares": SHARES, "differences": DIFFERENCES}
 
 
 class Params(TopWords):
-    """Numbers of words, and settings of intervals and tests."""
+    """Numbers of words, and interval and test settings."""
 
     min_count: int = Field(ge=1, description="least number of names whose list has a word")
 
@@ -104,7 +104,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             "analysis.sentiment.min_count, or add the language to datasets.lexica"
         )
     worlds = [m for m in inputs.models if (inputs.weights(m) / "world.json").is_file()]
-    # real models are one family, each world is another
+    # real models are one family, each world (control model) is another
     world = pl.when(pl.col("model").is_in(worlds)).then("model").otherwise(pl.lit(""))
     tests = pl.DataFrame(differences, infer_schema_length=None).with_columns(world=world)
     tests = adjusted(tests, over=["world", "deviation", "reading", "test"])
@@ -120,7 +120,7 @@ def _rankings(
 ) -> Iterator[tuple[dict[str, Any], Ranking]]:
     """Yield each ranking and its cell."""
     path = inputs.tables("latent", model) / "latent.parquet"
-    eta = pl.read_parquet(path) if path.is_file() else None  # not all models have one
+    eta = pl.read_parquet(path) if path.is_file() else None  # some models have no table latent
     for language, source, people in word_counts.sources(inputs, model):
         lists = word_counts.by_name(source, people, params.min_count)
         if lists is None:

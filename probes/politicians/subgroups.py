@@ -1,8 +1,8 @@
 """Analysis ``subgroups``: gender and sentiment in subgroups of the politicians.
 
 Stańczak et al. (2023), figures 7 to 9: native speakers of the language of the names, the most
-popular people, and those born before and after a date; each with all others, numbers of people, and
-intervals over names and permutation tests, which the paper does not have.
+popular people, and people born after a date, each compared with all others. The intervals over
+names and the permutation tests are not in the paper.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-    # observed, bootstrap replicates; over distinct names, for tests, observed and permuted
+    # observed and bootstrap values; for tests, observed and permuted values over distinct names
     Four = list[NDArray[np.float64]]
 
 DATASETS = ("politicians", "lexica")
@@ -45,19 +45,17 @@ OUTPUTS = ("associations",)
 PAIRS = (("native", "foreign"), ("popular", "other"), ("older", "younger"))
 SUBGROUPS = tuple(name for pair in PAIRS for name in pair)
 AGAINST = " against "
-LEAST_WORDS = 4  # least number of a rank correlation
+LEAST_WORDS = 4  # smallest number of words for a rank correlation
 CONTRASTS = (*SUBGROUPS, *map(AGAINST.join, PAIRS))
 SUBGROUP = category("subgroup", SUBGROUPS, "subgroup of the people")
 CONTRAST = category(
     "contrast",
     CONTRASTS,
-    "a subgroup: female minus male in it; two: that of the first minus that of the second, or "
-    "their agreement",
+    "one subgroup: female minus male; two: difference of the first minus that of the second, "
+    "or their agreement",
 )
 ESTIMATES = {"cluster": "name", "method": "95% symmetric Bayesian bootstrap over names"}
-TESTED = estimates(
-    **ESTIMATES, null="genders permuted over the names of the subgroup, or of either one"
-)
+TESTED = estimates(**ESTIMATES, null="genders permuted over names within each subgroup")
 SCHEMAS = {
     "people": Schema(
         (
@@ -78,39 +76,39 @@ SCHEMAS = {
     "differences": schema((CONTRAST, word_counts.SENTIMENT), *TESTED),
     "agreement": schema((CONTRAST,), *TESTED),
 }
-FAMILIES: dict[str, tuple[str, ...]] = {"differences": (), "agreement": ()}  # all tests of a table
+FAMILIES: dict[str, tuple[str, ...]] = {"differences": (), "agreement": ()}  # one family per table
 
 
 class Params(TopWords):
-    """Definitions of subgroups, numbers of words, and settings of intervals and tests."""
+    """Subgroup definitions, numbers of words, and interval and test settings."""
 
     top_sitelinks: int = Field(
         ge=1,
-        description="people with the most sitelinks, or mentions where these were brought, the "
-        "popular ones, at most half of all",
+        description="number of popular people, those with the most sitelinks, or mentions if "
+        "available; at most half of all",
     )
-    born_after: date = Field(description="first day of birth of the younger ones")
-    min_count: int = Field(ge=1, description="lists of a subgroup that must have the word")
-    min_people: int = Field(ge=1, description="men, and women, that a subgroup must have")
+    born_after: date = Field(description="first date of birth of the younger people")
+    min_count: int = Field(ge=1, description="least number of lists of a subgroup with a word")
+    min_people: int = Field(ge=1, description="least number of men and of women in a subgroup")
 
 
 class Part(NamedTuple):
-    """Data of a subgroup, for one part of speech."""
+    """Data for a subgroup and part of speech."""
 
     counts: word_counts.Counts
     words: list[str]  # candidates
-    classes: NDArray[np.int64] | None  # (words,) sentiments; None: all unknown
+    classes: NDArray[np.int64] | None  # (words,) sentiments; None if all are unknown
     size: int  # number of words taken
     deviations: Four  # (replicates, groups, words)
 
     def shares(self) -> Four:
-        """Return shares among the leading words, (replicates, groups, sentiments)."""
+        """Return shares among the top-ranked words, (replicates, groups, sentiments)."""
         assert self.classes is not None
         rounded = (np.round(values, DIGITS) for values in self.deviations)
         return [shares(values, self.classes, self.size, len(SENTIMENTS)) for values in rounded]
 
     def apart(self, values: Four) -> Four:
-        """Return female minus male; groups are on the axis before the last."""
+        """Return female minus male; groups are on axis -2."""
         female, male = np.searchsorted(self.counts.genders, (FEMALE, MALE))
         return [x[..., female, :] - x[..., male, :] for x in values]
 
@@ -118,7 +116,7 @@ class Part(NamedTuple):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of one model; columns as in :data:`SCHEMAS`.
 
-    ``shares`` and ``differences`` are left out if no word has a known sentiment.
+    ``shares`` and ``differences`` are omitted if no word has a known sentiment.
 
     Raises UserError if no subgroup has enough people and words.
     """
@@ -187,7 +185,7 @@ def _people(people: pl.DataFrame, members: dict[str, pl.Series]) -> pl.DataFrame
 def _part(
     counts: word_counts.Counts, lexica: Path, language: str, number: int, params: Params
 ) -> Part | None:
-    """Resample and permute the lists of a subgroup; None if there are too few."""
+    """Resample and permute the lists of a subgroup; None if it has too few."""
     people = dict(zip(counts.genders.tolist(), counts.people.tolist(), strict=True))
     if min(people.get(MALE, 0), people.get(FEMALE, 0)) < params.min_people:
         return None
@@ -218,7 +216,7 @@ def _part(
 
 
 def _compared(parts: dict[str, Part], params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the names of tables with their rows for one language and part of speech."""
+    """Yield table names and rows for one language and part of speech."""
     classes = {name: part.classes for name, part in parts.items() if part.classes is not None}
     shares_of = {name: parts[name].shares() for name in classes}
     for name, (seen, replicates, *_) in shares_of.items():
@@ -267,7 +265,7 @@ def _with_sentiment(table: pl.DataFrame, classes: NDArray[np.int64]) -> pl.DataF
 
 
 def _p(four: Four) -> NDArray[np.float64]:
-    """Return the p-values of statistics over distinct names, from those with permuted genders."""
+    """Return p-values of statistics over distinct names, from permuted genders."""
     (value,), null = four[2:]
     return permutation_p(value, np.moveaxis(null, 0, -1))
 
@@ -284,8 +282,8 @@ def _rows(
 ) -> pl.DataFrame:
     """Return a row for each cell with its interval.
 
-    Replicates rank words again, with more noise than the data, and are biased towards 0: the
-    interval is symmetric, see :func:`plumbline.probes.stats.shares.symmetric`.
+    Replicates rank words again, with more noise than the data, and are biased towards 0, so the
+    interval is symmetric; see :func:`plumbline.probes.stats.shares.symmetric`.
 
     ``least``, ``most``: bounds of the values.
     """
@@ -295,7 +293,7 @@ def _rows(
         axes,
         (value, np.maximum(least, value - half), np.minimum(most, value + half)),
         n=sum(part.counts.clusters for part in parts),
-        # not clipped to the scale
+        # the standard error is not clipped to the scale
         **{TESTED_ERROR: half / ndtri((1 + params.confidence) / 2)},
         **more,
     )

@@ -1,8 +1,8 @@
 """Analysis ``supersenses``: association of classes of words and genders.
 
-Stańczak et al. (2023), Figure 3: the shares of supersenses among the words that deviate most
-towards a gender within a sentiment, compared by an unpaired permutation test. In addition, the
-words that deviate most by PMI, with intervals over names. A word counts in its best class.
+Stańczak et al. (2023), Figure 3, compare the shares of supersenses among the words most associated
+with each gender within a sentiment, by an unpaired permutation test. In addition, words are ranked
+by PMI, with intervals over names. A word counts in its best class.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ OUTPUTS = ("associations",)
 TABLES = ("pmi", "latent")
 DEVIATIONS = ("pmi", "latent", "latent contrast")
 WHOLE = "all"  # all sentiments
-PREFIXES = {"ADJ": "adj.", "VERB": "verb."}  # of the names of classes
+PREFIXES = {"ADJ": "adj.", "VERB": "verb."}  # prefixes of class names
 ROUNDING = 1e-5  # tolerance: deviations in tables are rounded
 PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
 
@@ -52,47 +52,46 @@ CLASS = category("supersense", CLASSES, "class of words")
 SUPERSENSES = schema(
     (
         CLASS,
-        category("first", GENDERS, "gender with positive sign"),
+        category("first", GENDERS, "gender whose share is the minuend"),
         category("second", GENDERS, "gender that is subtracted"),
         category(
             "deviation",
             DEVIATIONS,
-            "what words are ranked by: smoothed PMI; eta of the table `latent` within a sentiment, "
-            "as the paper; its contrast, that of the gender minus that of the other",
+            "deviation that ranks words: smoothed PMI; eta of the table `latent` within a "
+            "sentiment, as in the paper; or its contrast, one gender minus the other",
         ),
         category(
             "sentiment",
             (WHOLE, *SENTIMENTS),
-            "within which words are ranked; all: whatever their sentiment",
+            "sentiment within which words are ranked; all: any sentiment",
         ),
     ),
-    Column("words_first", "int64", "words of the first gender, of PMI those above 0", minimum=1),
+    Column("words_first", "int64", "words of the first gender; by PMI, those above 0", minimum=1),
     Column("words_second", "int64", "words of the second gender", minimum=1),
     *estimates(
-        cluster="name; by latent deviations the words of both lists",
-        method="95% symmetric Bayesian bootstrap over names, words ranked anew; by latent "
-        "deviations Newcombe's, given the two lists",
-        null="words of both lists relabelled; none by latent, whose lists have most words in "
-        "common",
+        cluster="name; latent deviations: words of both lists",
+        method="95% symmetric Bayesian bootstrap over names, words ranked again; latent "
+        "deviations: Newcombe's, given the two lists",
+        null="words of both lists relabelled; no test for latent, whose lists share most words",
     ),
     share(
         "p_bonferroni",
-        "p times the number of classes, 13 or 15: the family of the paper",
+        "p times the number of classes (13 or 15), the paper's family",
         nullable=True,
     ),
 )
 WORDS = schema(
     (word_counts.LEMMA, CLASS),
-    share("share", "part of the word that is in the class, one that fits it best"),
+    share("share", "part of the word in the class, one of its best classes"),
 )
 SCHEMAS = {"supersenses": SUPERSENSES, "words": WORDS}
 
 
 class Params(Resampling):
-    """Numbers of words, and settings of comparisons."""
+    """Numbers of words, and comparison settings."""
 
-    top_k: int = Field(100, ge=2, description="words for each gender; the paper: 100")
-    smoothing: float = Field(0.5, gt=0, description="equal to `analysis.pmi.smoothing`")
+    top_k: int = Field(100, ge=2, description="words for each gender; 100 in the paper")
+    smoothing: float = Field(0.5, gt=0, description="must equal `analysis.pmi.smoothing`")
 
 
 class Drawn(NamedTuple):
@@ -104,9 +103,9 @@ class Drawn(NamedTuple):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of one model; empty without outputs in English.
+    """Compute the tables of one model; they are empty without outputs in English.
 
-    Deviations are the smoothed values of the table ``pmi``, and those of ``latent``.
+    Deviations are the smoothed values in the table ``pmi``, and those in ``latent``.
 
     Raises UserError if the table does not match these lists and smoothing.
     """
@@ -149,7 +148,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def drawn(counts: word_counts.Counts, table: pl.DataFrame, params: Params) -> Drawn:
     """Recompute smoothed PMI with Bayesian bootstrap weights of distinct names.
 
-    ``table``: columns word, gender and value: of the table ``pmi``, one part of speech.
+    ``table``: columns word, gender and value of the table ``pmi``, for one part of speech.
 
     Raises UserError if the values do not match these lists and smoothing.
     """
@@ -188,18 +187,18 @@ def by_class(
     Parameters
     ----------
     deviations
-        Columns word, pos, gender and value; a row for each lemma and gender.
+        Columns word, pos, gender and value, with a row for each lemma and gender.
     classes
         The dataset ``supersenses``, labels as strings.
     source, sentiment
-        Name of the deviations, one of ``DEVIATIONS``, and the sentiment that they are within.
+        Name of the deviations, one of ``DEVIATIONS``, and the sentiment.
     replicates
-        The deviations in bootstrap replicates over names, by part of speech, for intervals of
-        differences. Without them, intervals are Newcombe's, over words.
+        Deviations in bootstrap replicates over names, by part of speech, for the intervals.
+        Without replicates, intervals are Newcombe's, over words.
 
     Returns
     -------
-    Columns as in ``SUPERSENSES``, but for the model, the language and p_bh.
+    The columns of ``SUPERSENSES`` without the model, the language and p_bh.
     """
     rows = [
         {"pos": pos, "deviation": source, "sentiment": sentiment} | row
@@ -214,13 +213,13 @@ def by_class(
 def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
     """Return the deviations that rank words within a sentiment.
 
-    The level of a gender's deviations in a sentiment is an artefact of normalisation: the minimum
-    is subtracted, so that only the order matters. The contrast of two genders is restricted to
-    words whose most probable sentiment this is, since others have another level; its mean is
-    subtracted.
+    The level of a gender's deviations in a sentiment is an artefact of normalisation, so the
+    minimum is subtracted and only the order matters. The contrast of two genders is restricted to
+    words for which this sentiment is the most probable, since others have a different level; its
+    mean is subtracted.
 
-    ``eta``: rows of the table ``latent`` of one language.
-    ``source``: one of ``DEVIATIONS``, not ``pmi``.
+    ``eta``: rows of the table ``latent`` for one language.
+    ``source``: one of ``DEVIATIONS`` other than ``pmi``.
     """
     in_sentiment = pl.col("sentiment") == sentiment
     value, q, word = pl.col("value"), pl.col("q"), ["pos", "word"]
@@ -237,12 +236,12 @@ def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
 def classified(
     deviations: pl.DataFrame, classes: pl.DataFrame, pos: str
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
-    """Match lemmas to their best classes, as written or else in lower case.
+    """Match lemmas, as written or else in lower case, to their best classes.
 
     Returns
     -------
     list
-        The lemmas of a part of speech with a class, sorted.
+        Sorted lemmas with a class, for one part of speech.
     (words, genders) array
         Their deviations, nan if missing.
     (words, classes) array
@@ -315,5 +314,5 @@ def _rows(
                 words_first=len(first_parts),
                 words_second=len(second_parts),
             )
-            # the test is over words for either interval
+            # both intervals have the test over words
             yield row | {TESTED_ERROR: comparison.difference.standard_error(params.confidence)}

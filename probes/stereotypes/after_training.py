@@ -36,7 +36,7 @@ INPUTS = ("social_groups", "stereotypes", "outlets")
 VERB = "predict"
 PROMPT = "prompt"  # the column with the prompts
 TRAINS = True  # cannot be tried in a few seconds
-ALSO = ("probes.completions",)  # further params of the outputs
+ALSO = ("probes.completions",)  # further params that outputs depend on
 WORK = Path("data/tuning")  # trainings in progress
 KEY = "probes.after_training"
 
@@ -46,7 +46,7 @@ SCHEMA = Schema(
         Column("share", "float64", "share of its articles", minimum=0, maximum=1),
         Column("tuning_seed", "int32", "seed of the training and of the choice of articles"),
         Column("articles", "int32", "number of training articles", minimum=1),
-        Column("steps", "int32", "steps of the training", minimum=1),
+        Column("steps", "int32", "training steps", minimum=1),
         *completions.COLUMNS,
     ),
     key=("corpus", "share", "tuning_seed", *completions.SCHEMA.key),
@@ -56,7 +56,7 @@ SCHEMAS = {"one a language": SCHEMA}
 
 
 class Params(Rates):
-    """Corpora and settings of training with AdamW; frames are those of ``completions``."""
+    """Corpora, and settings for training with AdamW; templates are those of ``completions``."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     languages: list[str] = Field(min_length=1, description="configs of outlets")
@@ -64,16 +64,16 @@ class Params(Rates):
     shares: list[Annotated[float, Field(gt=0, le=1)]] = Field(
         min_length=1, description="parts of the articles, nested"
     )
-    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="of the trainings")
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="training seeds")
     further_seeds: dict[str, list[Annotated[int, Field(ge=0)]]] = Field(
         {},
-        description="by corpus, further seeds at the smallest share; on the control, the halves of "
-        "six trainings are compared",
+        description="further seeds at the smallest share, by corpus; the halves of six runs on the "
+        "control are compared",
     )
     redrawn: bool = Field(
         False,
         description="whether articles are sampled with replacement, also at share 1; the paper "
-        "takes all",
+        "uses all",
     )
     top_k: int = Field(200, ge=1, description="retained tokens of each prompt")
     epochs: int = Field(1, ge=1, description="passes over the articles")
@@ -96,7 +96,7 @@ def runs(params: Params) -> list[tuple[str, float, int]]:
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return a shard for each training: its responses.
+    """Return a shard for the responses after each training run.
 
     Raises UserError if a language or a corpus is not in the dataset.
     """
@@ -106,8 +106,8 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
         path = folders["outlets"] / f"{language}.parquet"
         if language not in frames or not path.is_file():
             raise UserError(
-                f"{KEY}.languages: {language} is not in {ALSO[0]}.frames and in outlets; add it to "
-                "both, or take it out"
+                f"{KEY}.languages: {language} must be in {ALSO[0]}.frames and outlets; add it to "
+                "both, or remove it"
             )
         outlets = set(pl.read_parquet(path, columns=["outlet"])["outlet"].unique())
         if missing := sorted(set(params.corpora) - outlets):
@@ -132,7 +132,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Yield the tables of one shard: train, prompt, and remove the trained weights."""
+    """Train, yield the output tables of one shard, and remove the trained weights."""
     params: Params = task.params
     model, folders = task.model, task.folders
     from plumbline.probes.models.load import adapter, download
@@ -171,7 +171,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
 def texts(path: Path, corpus: str, share: float, seed: int, *, redrawn: bool = False) -> list[str]:
     """Return a sample of the articles of a corpus; samples are nested by share.
 
-    ``redrawn``: sample with replacement, as a replication would have other articles.
+    ``redrawn``: whether to sample with replacement, since a replication has other articles.
 
     Raises UserError if the sample is empty.
     """

@@ -1,8 +1,8 @@
 """Probe ``completions``: a model's predictions for autocompleted stereotypes.
 
-The most probable tokens of the vocabulary for every social group and template, with
-log-probabilities with and without the group, from which the typicality log(P_post / P_prior) is
-computed in every reading. Choenni, Shutova and van Rooij (2021), section 4.1 and eq. 3.
+The outputs are the most probable tokens for every social group and template, with log-probabilities
+with and without the group, from which the typicality log(P_post / P_prior) is computed. Choenni,
+Shutova and van Rooij (2021), section 4.1 and eq. 3.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["INPUTS"]
 VERB = "predict"
 PROMPT = "prompt"  # the column with the prompts
-SHARD = 100  # groups in a shard; part of the layout of the outputs
+SHARD = 100  # groups in a shard, which determines the layout of outputs
 VOCABULARY = "vocabulary"
 
 COLUMNS = (
@@ -61,7 +61,7 @@ COLUMNS = (
     ),
     Column("prompt", "string", "exact prompt"),
     Column("token", "string", "the token, as in the vocabulary"),
-    Column("word", "string", "the token as text, without spaces around; joins an attribute"),
+    Column("word", "string", "the token as stripped text; joins an attribute"),
     Column(
         "starts_word",
         "bool",
@@ -91,7 +91,7 @@ COLUMNS = (
     Column(
         "prior_one_nats",
         "float64",
-        "the same with one mask for the group, as eq. 2; null for causal models",
+        "the same with one mask for the group, as in eq. 2; null for causal models",
         nullable=True,
         maximum=0,
     ),
@@ -106,7 +106,7 @@ COLUMNS = (
     Column(
         "unknown_pieces",
         "int32",
-        "unknown pieces of the prompt",
+        "unknown tokens of the prompt",
         minimum=0,
     ),
     *MODEL,
@@ -133,10 +133,10 @@ SCHEMAS = {"one a language": SCHEMA, VOCABULARY: HAVE}
 
 
 class Params(Asking):
-    """Prompts, and number of retained tokens."""
+    """Prompts and the number of retained tokens."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    top_k: int = Field(200, ge=1, description="retained tokens of each prompt; the paper: 200")
+    top_k: int = Field(200, ge=1, description="retained tokens of each prompt; 200 in the paper")
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
@@ -166,7 +166,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Yield the tables of one shard: raw facts, no statistics."""
+    """Yield the output tables of one shard, without statistics."""
     assert isinstance(scorer, Predicts)
     if shard.config == VOCABULARY:
         yield _vocabulary(scorer, shard.part, attributes(task.folders["stereotypes"], shard.part))
@@ -193,7 +193,7 @@ def run(
 ) -> Iterator[pa.Table]:
     """Yield output rows for queries, in tables of a schema.
 
-    ``schema``, ``further``: columns :data:`COLUMNS`, and further columns with constant values.
+    ``schema``: :data:`COLUMNS` and the further columns; ``further``: their constant values.
 
     Raises UserError if no number of masks matches the tokens of a group.
     """

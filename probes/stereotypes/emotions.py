@@ -1,8 +1,8 @@
 """Analysis ``emotions``: emotions of the words that models associate with social groups.
 
 Choenni et al. (2021), emotion profiles: the share of a group's words with each of the eight
-emotions and two sentiments of the NRC lexicon, among the words that the lexicon covers; with
-intervals and tests, for groups and categories.
+emotions and two sentiments of the NRC lexicon, among the words that the lexicon covers. Intervals
+and tests are added, for groups and categories.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ EMOTIONS = Schema.keyed(
     number("coverage", "share of the words in the lexicon"),
     number(
         "difference",
-        "value minus the mean of all other groups, or of those outside the category; tested",
+        "value minus the mean of the other groups, or of groups outside the category; tested",
     ),
     *typicality.LIMITS,
 )
@@ -86,12 +86,12 @@ SCHEMAS = {"emotions": EMOTIONS}
 
 
 class Params(Resampling):
-    """Words, and settings of intervals and tests."""
+    """Numbers of words, and interval and test settings."""
 
     top_k: dict[Reading, int] = Field(
         {"probability": 200},
         min_length=1,
-        description="words taken from each list, by ranking; the paper: probability, 200",
+        description="words taken from each list, by ranking; in the paper: probability, 200",
     )
 
 
@@ -106,7 +106,7 @@ class Profiles(NamedTuple):
 
     @property
     def covered(self) -> NDArray[np.int64]:
-        """Number of covered words, (groups,)."""
+        """Return the number of covered words, (groups,)."""
         return np.asarray(self.members.sum(axis=1), dtype=np.int64)
 
     def share(self) -> Array:
@@ -115,7 +115,7 @@ class Profiles(NamedTuple):
         References
         ----------
         Choenni, Shutova and van Rooij (2021), Stepmothers are mean and academics are pretentious,
-        EMNLP, section on emotion profiles; times 100, the percentages of their released scores.
+        EMNLP, section on emotion profiles; their released scores are percentages.
         """
         return means(self.members, self.affects, np.ones((len(self.affects), 1)))[..., 0]
 
@@ -123,8 +123,8 @@ class Profiles(NamedTuple):
 def means(members: Floats, values: Floats, weights: Floats) -> Array:
     """Return weighted means of the values of members, (sets, columns, replicates).
 
-    A member has the same weight in all sets of a replicate, so that overlaps of sets are resampled
-    together. nan if all weights are 0.
+    A member has the same weight in all sets of a replicate, so overlaps of sets are resampled
+    together. The mean is nan if all weights are 0.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def differences(share: Array) -> Array:
     Parameters
     ----------
     share : (groups, ...) array
-        At least two groups; nan is left out of the means of the others.
+        Shares of at least two groups; nan values are excluded from the means.
 
     Examples
     --------
@@ -170,11 +170,11 @@ def permuted_affects_p(
     seed: int,
     contrast: Callable[[Array], Array] = differences,
 ) -> Array:
-    """Test contrasts of profiles, by default between groups, permuting affects over words.
+    """Return two-sided p of profile contrasts, permuting affects over words, (contrasts, affects).
 
-    The null hypothesis is that the words of a group are independent of their affects. All affects
-    of a covered word are permuted together, and every group keeps its words, so that the overlap of
-    groups is preserved. Two-sided; nan for groups without covered words, (contrasts, affects).
+    Contrasts are between groups by default; p is nan for groups without covered words. The null
+    hypothesis is that the words of a group are independent of their affects. All affects of a word
+    are permuted together, and the words of groups are fixed, which preserves their overlap.
 
     References
     ----------
@@ -201,8 +201,8 @@ def permuted_affects_p(
 def lexicon(emotions: Path, language: str) -> pl.DataFrame | None:
     """Return casefolded words and a column for each affect; None if the language is missing.
 
-    A translation of several English words has the affects of any of them; words that differ only in
-    case are merged.
+    A word that translates several English words has the affects of any of them; words that differ
+    only in case are merged.
     """
     path = emotions / f"{language}.parquet"
     if not path.is_file():
@@ -217,7 +217,7 @@ def gather_profiles(unions: pl.DataFrame, lexicon: pl.DataFrame) -> Profiles:
     Parameters
     ----------
     unions
-        category, group, ``key`` and ``strings``, sorted; see ``typicality.top_words``.
+        Columns category, group, ``key`` and ``strings``, sorted; from ``typicality.top_words``.
     """
     names = ["category", "group"]
     groups = unions.group_by(names, maintain_order=True).agg(pl.col("strings").sum())
@@ -284,8 +284,8 @@ def _groups(profiles: Profiles, params: Params) -> pl.DataFrame:
 def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
     """Return the rows of categories: means over groups, compared with all other groups.
 
-    p is the larger of two: permuting groups only, the type I error is .2 at level .05 for
-    categories with their own words.
+    p is the larger of two; that of permuted groups alone has a type I error of .2 at level .05
+    for categories with their own words.
     """
     mask, permutations = profiles.covered > 0, (params.n_permutations, params.seed)
     members, sizes = profiles.members[mask], profiles.sizes[mask]
@@ -316,9 +316,9 @@ def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
 
 
 def _limits(draws: Array, clusters: NDArray[np.int64], params: Params) -> Array:
-    """Return the limits, (2, rows, affects), of replicates, (rows, affects, replicates).
+    """Return the limits of replicates (rows, affects, replicates), (2, rows, affects).
 
-    Percentiles are expanded for few clusters, (rows,): see
+    Percentiles are expanded for few clusters; see
     :func:`plumbline.probes.stats.bootstrap.interval`.
     """
     tails = [expanded_tail(n, params.confidence) if n > 1 else 0.0 for n in clusters.tolist()]
@@ -327,10 +327,10 @@ def _limits(draws: Array, clusters: NDArray[np.int64], params: Params) -> Array:
 
 
 def _finish(rows: pl.DataFrame, numbers: list[Array], p: Array, params: Params) -> pl.DataFrame:
-    """Return a table with a row for each row and affect, with p adjusted over all.
+    """Return a table with a row for each input row and affect, with p adjusted over all.
 
-    The standard error is half the interval of the difference divided by the quantile of t with n -
-    1 degrees of freedom, as in :func:`_limits`; of z for a single cluster.
+    The standard error is half the interval of the difference, divided by the quantile of t with
+    n - 1 degrees of freedom as in :func:`_limits`, or of z for a single cluster.
     """
     table = rows.join(pl.DataFrame({"affect": AFFECTS}), how="cross", maintain_order="left_right")
     columns = dict(zip((*NUMBERS, "p"), (*numbers, p), strict=True))

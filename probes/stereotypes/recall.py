@@ -1,7 +1,7 @@
 """Analysis ``recall``: share of autocompleted attributes among a model's best words.
 
-Choenni et al. (2021), recall@k of stereotypical attributes: for each model, ranking, category and k
-= 1, 2, ...; with intervals over groups and two baselines, random order and other groups.
+Choenni et al. (2021), recall@k of stereotypical attributes, for each model, ranking, category and k
+= 1, 2, ...; intervals over groups and two baselines, random order and other groups, are added.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ DATASETS = ("stereotypes",)
 OUTPUTS = ("completions",)
 TABLES = ()
 KINDS = ("single word", "first word")
-LONGER = "multi_word"  # flag of attributes of several words; the first word may be valid
+LONGER = "multi_word"  # flag of multi-word attributes, whose first word may be valid
 ATTRIBUTE = ("category", "group", "query", "target")
 WHERE = (
     *(typicality.MODEL, typicality.LANGUAGE),
@@ -61,7 +61,7 @@ WHERE = (
         labels=KINDS,
     ),
 )
-NEAR = 1e-9  # attributes of a group without any in queries of all groups
+NEAR = 1e-9  # number of attributes for groups without any in shared queries
 K = Column("k", "int64", "words taken from each list", minimum=1)
 RECALL = Schema.keyed(
     (*WHERE, typicality.CATEGORY, K),
@@ -74,7 +74,7 @@ RECALL = Schema.keyed(
     Column("n_attributes", "int64", "attributes in queries the model was prompted with", minimum=1),
     number(
         "out_of_vocabulary",
-        "share of attributes that are not one token, and in no list",
+        "share of attributes that are not one token, and so in no list",
     ),
     Column("other_groups", "float64", "mean recall with the lists of the other groups"),
     Column("random_order", "float64", "mean recall with every list in random order"),
@@ -84,7 +84,7 @@ GROUPS = Schema.keyed(
         *WHERE,
         Column("category", "string", "category of the group in the dataset"),
         Column("group", "string", "social group"),
-        Column("pool", "string", "category of the prompts, within which lists are exchanged"),
+        Column("pool", "string", "category of the prompts; lists are exchanged within it"),
         K,
     ),
     Column("hits", "int64", "attributes in the lists", minimum=0),
@@ -105,7 +105,7 @@ SCHEMAS = {"recall": RECALL, "groups": GROUPS, "words": WORDS}
 
 
 class Params(GroupTests):
-    """Depth of lists, and settings of intervals and tests."""
+    """List depth, and interval and test settings."""
 
     top_k: int = Field(200, ge=1, description="largest k; the paper: 200")
     tested: list[int] = Field(
@@ -142,7 +142,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                     tables[name].append(with_constants(table, key | {"dataset": config}))
     if not tables["recall"]:
         raise UserError(
-            f"{dataset}: no attribute is in a query put to a model; see probes.completions.frames"
+            f"{dataset}: no attribute is in a prompted query; check probes.completions.frames"
         )
     return {
         name: typed(pl.concat(parts), SCHEMAS[name], params.confidence)
@@ -151,7 +151,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _words(ranked: dict[str, Lists]) -> pl.DataFrame:
-    """Return the mean scores of the words of each group, a column for each reading."""
+    """Return the mean word scores of each group, with a column for each reading."""
     long = pl.concat(
         lists.table.group_by("group", word="key").agg(pl.col("score").mean(), reading=pl.lit(name))
         for name, lists in ranked.items()
@@ -166,7 +166,7 @@ def _config(
 ) -> dict[str, pl.DataFrame]:
     """Return the rows of categories and of groups, for all readings and kinds of attributes.
 
-    p is adjusted over all tests of a kind of attributes.
+    p is adjusted over all tests for one kind of attributes.
     """
     categories, groups = [], []
     for kind, attributes in sought.items():
@@ -193,7 +193,7 @@ def _config(
 def _reading(
     lists: Lists, attributes: pl.DataFrame, groups: pl.DataFrame, params: Params, untested: float
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return a row for each k and category, and all categories; and the rows of the groups.
+    """Return rows by k and category (including all categories), and rows by group.
 
     ``untested``: smallest k without tests.
     """
@@ -215,7 +215,7 @@ def _reading(
     for category in [*nulls, MEAN]:
         inside = (category_of == category) | (category in (EVERY, MEAN))
         strata, p = None, np.full(top_k, np.nan)
-        if category == MEAN:  # tested as `all`
+        if category == MEAN:  # it has the test of `all`
             strata = np.unique(category_of, return_inverse=True)[1]
         else:
             mean = expected[inside].sum(axis=0)[tested]
@@ -256,8 +256,8 @@ def _reading(
 class Lists(NamedTuple):
     """All lists of a model in one language and reading."""
 
-    whole_words: bool  # without pieces of longer words
-    table: pl.DataFrame  # as typicality.rank_words returns it, each query once
+    whole_words: bool  # True if parts of longer words are excluded
+    table: pl.DataFrame  # from typicality.rank_words, each query once
     best: pl.DataFrame  # category, group, template, query, key: best place; tokens listed
     lengths: pl.DataFrame  # category, group, template, query, rewritten: tokens in the list
 
@@ -272,13 +272,13 @@ class Lists(NamedTuple):
         return cls(reading in WHOLE, table, best, lengths.sort(names))
 
     def find(self, attributes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """Look attributes up in the lists of their queries; those without a prompt are left out.
+        """Look up attributes in the lists of their queries; those without a prompt are omitted.
 
         Returns
         -------
         attributes
-            With place (0: not listed), listed (tokens), length, rewritten, and row: index of the
-            group.
+            With place (0 if not listed), listed (number of tokens), length, rewritten, and row
+            (index of the group).
         groups
             category (of the dataset), group, and pool (category of its prompts), sorted.
         """
@@ -294,19 +294,19 @@ class Lists(NamedTuple):
     def exchange(
         self, attributes: pl.DataFrame, ranks: Sequence[int], top_k: int, draws: int, seed: int
     ) -> tuple[Array, Array, dict[str, Array]]:
-        """Look the attributes of each category up in the lists of all groups, by template.
+        """Look up the attributes of each category in the lists of all groups, by template.
 
         Lists are exchanged within the category of their prompts, the pool. A group has no hits in
-        lists of other templates; attributes in rewritten queries, which few groups have, are left
-        out. Permutations are independent between categories and pools.
+        lists of other templates; attributes in rewritten queries, which few groups have, are
+        omitted. Permutations are independent between categories and pools.
 
-        ``attributes``: as :meth:`find` returns them.
+        ``attributes``: from :meth:`find`.
 
         Returns
         -------
         (groups, top_k), (groups, top_k) and, by category, (draws, ranks) arrays
-            Mean hits of every group in the lists of all others, and in all lists, the mean of
-            exchanges. Hits of all groups of a category with exchanged lists.
+            Mean hits of each group in the lists of the other groups; mean hits in all lists (the
+            mean over exchanges); total hits in a category with exchanged lists.
         """
         others, expected = np.zeros((2, attributes["row"].n_unique(), top_k))
         categories = attributes["category"].unique().sort()
@@ -340,9 +340,9 @@ def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
     Parameters
     ----------
     ranks : (attributes,) array
-        Rank of each attribute in the list of its query, from 1; 0: not in the list.
+        Rank of each attribute in the list of its query, from 1; 0 if not in the list.
     groups : (attributes,) array
-        Group of each, below ``size``.
+        Group number of each attribute, below ``size``.
 
     Returns
     -------
@@ -363,19 +363,19 @@ def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float6
     """Return the exact probability that each attribute is a hit in a list in random order.
 
     Candidates are fixed and only the ranking is random: attributes outside the list are never hits,
-    so that the comparison isolates the effect of the order.
+    so the comparison isolates the effect of the order.
 
     Parameters
     ----------
     listed : (attributes,) array
         Number of candidates equal to the attribute: mostly 0 or 1; 2 if two tokens are one word.
     lengths : (attributes,) array
-        Candidates in the list.
+        Number of candidates in the list.
 
     Returns
     -------
     (attributes, top_k) array
-        min(k, length) / length where it is listed once: the mean of a hypergeometric variable.
+        min(k, length) / length if it is listed once: the mean of a hypergeometric variable.
 
     Examples
     --------
@@ -396,8 +396,8 @@ def exchange_lists(
 ) -> Array:
     """Draw total hits with the lists permuted over groups.
 
-    The null hypothesis is that lists are independent of the group in their prompts, apart from
-    words common to all. The permuted unit is the group, with all its lists.
+    The null hypothesis is that lists are independent of the group in their prompts, except for
+    words common to all. Groups are permuted with all their lists.
 
     Parameters
     ----------
@@ -405,10 +405,10 @@ def exchange_lists(
         Hits of a group's attributes in each group's lists of the same templates, including groups
         without attributes.
     lists : (groups,) array
-        Index of the group's own lists, all different.
+        Index of the group's own lists; indices are distinct.
     seed
-        Summed outcomes need different seeds, such as (seed, number of the part): with one seed,
-        parts of one size have the same permutations, which inflates the variance of the sum.
+        Outcomes that are summed need different seeds, such as (seed, part number): with one seed,
+        parts of equal size have equal permutations, which inflates the variance of the sum.
 
     Returns
     -------
@@ -416,7 +416,7 @@ def exchange_lists(
     """
     size, number, _ = hits.shape
     if len(set(lists.tolist())) != size:
-        raise ValueError("two groups with the same lists")
+        raise ValueError("two groups have the same lists")
     rng = np.random.default_rng(seed)
     orders = rng.permuted(np.tile(np.arange(number), (n_permutations, 1)), axis=1)[:, lists]
     return np.asarray(hits[np.arange(size), orders].sum(axis=1))
@@ -425,13 +425,13 @@ def exchange_lists(
 def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]]:
     """Return category, group, query and target of attributes, casefolded, by config and kind.
 
-    Flagged rows are left out, except in the published set, which was cleaned manually. The flag for
-    several words does not exclude the first word.
+    Flagged rows are omitted, except in the published set, which was cleaned manually. The flag for
+    multi-word attributes does not exclude the first word.
 
     Parameters
     ----------
     folder
-        The dataset ``stereotypes``, whose configs have rows of one language each.
+        Folder of the dataset ``stereotypes``; each config has one language.
     """
     configs = {}
     for config in parquet.configs(folder):
@@ -449,7 +449,7 @@ def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]
 
 
 def pieces(outputs: Path, language: str) -> pl.DataFrame:
-    """Return target and pieces, the number of tokens of an attribute, where available."""
+    """Return target and pieces (number of tokens) of each attribute, if available."""
     path = outputs / VOCABULARY / f"{language}.parquet"
     if not path.is_file():
         return pl.DataFrame(schema={"target": pl.String, "pieces": pl.Int32})

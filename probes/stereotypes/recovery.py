@@ -1,6 +1,6 @@
-"""Recovery of the study ``stereotypes``: tables compared with biases planted in worlds.
+"""Recovery of the study ``stereotypes``: tables compared with biases planted in control models.
 
-It reads tables, planted biases, and the datasets of the planted words and articles.
+The inputs are tables, planted biases, and the datasets with the planted words and articles.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TABLES = ("recall", "emotions", "rsa", "shift")
 
 
 class World(NamedTuple):
-    """A model of a world: planted biases, tables and datasets."""
+    """A control model: planted biases, tables and datasets."""
 
     model: str
     planted: pl.DataFrame  # group, key (casefolded word), log_odds_nats
@@ -41,7 +41,7 @@ class World(NamedTuple):
 
     @property
     def null(self) -> bool:
-        """Whether nothing was planted: no pairs, or all at 0."""
+        """Whether nothing was planted: no pairs, or all log-odds 0."""
         return not (self.planted["log_odds_nats"] != 0).any()
 
     def read(self, analysis: str, name: str) -> pl.DataFrame:
@@ -57,12 +57,12 @@ class World(NamedTuple):
 
 
 def casefold(column: str) -> pl.Expr:
-    """Return casefolded words, independently of the analyses, as in :func:`similarity`."""
+    """Return casefolded words, independently of the code of the analyses."""
     return pl.col(column).map_elements(lambda word: word.strip().casefold(), pl.String)
 
 
 def truth(inputs: Inputs, model: str) -> World | None:
-    """Read the biases planted in a model; None if it is no world of the study."""
+    """Read the biases planted in a model; None if it is not a control model of the study."""
     path = inputs.weights(model) / PLANTED
     if not path.is_file() or "group" not in pl.read_parquet_schema(path):
         return None
@@ -72,7 +72,7 @@ def truth(inputs: Inputs, model: str) -> World | None:
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
-    """Compare the tables of each analysis with planted biases, for all models of worlds."""
+    """Compare the tables of each analysis with planted biases, for all control models."""
     worlds = [world for model in inputs.models if (world := truth(inputs, model))]
     result = {}
     for analysis, compare in zip(TABLES, (_recall, _emotions, _rsa, _shift), strict=True):
@@ -88,8 +88,8 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
 def ideal(weights: Path, reading: str, k: int) -> pl.DataFrame:
     """Return the best ``k`` single-token words of each group: group and key.
 
-    The lists of a model that has learnt all planted biases: by probability, or in the other
-    readings by typicality.
+    They are the lists of a model that has learnt all planted biases, ranked by typicality, or by
+    probability in that reading.
     """
     table = pl.read_parquet(weights / PLANTED)
     if "pieces" not in table.columns:
@@ -101,7 +101,7 @@ def ideal(weights: Path, reading: str, k: int) -> pl.DataFrame:
 
 
 def _recall(rows: Comparison, world: World) -> None:
-    """Compare recall with other groups' lists and with the truth, and scores by rank."""
+    """Compare recall with other groups' lists and with true values, and scores by rank."""
     groups = world.read("recall", "groups").filter(
         pl.col("dataset") == pl.col("language"),
         pl.col("k") == pl.col("k").min(),
@@ -129,7 +129,7 @@ def _recall(rows: Comparison, world: World) -> None:
 
 
 def _mean(rows: Comparison, measure: str, table: pl.DataFrame, value: pl.Expr, **key: str) -> None:
-    """Add the mean of a value over groups, one row of the table each."""
+    """Add the mean of a value over groups; the table has one row per group."""
     values = table.select(value.cast(pl.Float64).fill_null(float("nan"))).to_series()
     rows.mean(measure, values.to_numpy(), table["group"].to_list(), "group", **key)
 
@@ -147,7 +147,7 @@ def _group_orders(
 
 
 def _emotions(rows: Comparison, world: World) -> None:
-    """Count significant differences, and compare their order with the planted one."""
+    """Count significant differences, and compare their order with the planted order."""
     table = world.read("emotions", "emotions").filter(level="group")
     for (language, reading, k), part in _parts(table, "language", "reading", "top_k"):
         rows.at["language"] = language
@@ -172,13 +172,13 @@ def _emotions(rows: Comparison, world: World) -> None:
 
 
 def _rsa(rows: Comparison, world: World) -> None:
-    """Compare similarities of models between worlds with those of the planted biases."""
+    """Compare similarities of control models with those of their planted biases."""
     table = world.read("rsa", "rsa")
     if table.is_empty():
         return
     groups = world.read("emotions", "emotions").filter(pl.col("group") != "")
     category = dict(groups.select("group", "category").iter_rows())
-    table = table.filter(pl.col("reading") != "released")  # differs from faithful only in fear
+    table = table.filter(pl.col("reading") != "released")  # it differs from faithful only in fear
     folder = world.inputs.weights
     for values, part in _parts(table, "language", "ranking", "top_k", "reading"):
         language, ranking, k, reading = values
@@ -214,7 +214,7 @@ def _rsa(rows: Comparison, world: World) -> None:
 
 
 def _share_words(first: Path, second: Path) -> bool:
-    """Return True if two worlds have planted words in common."""
+    """Return True if two control models have planted words in common."""
     settings = [json.loads((path / "world.json").read_text("utf-8")) for path in (first, second)]
     return any(a["common"] and a["common_seed"] == b["seed"] for a, b in (settings, settings[::-1]))
 
@@ -225,9 +225,9 @@ def _profiles(lists: pl.DataFrame, lexicon: pl.DataFrame, affects: list[str]) ->
 
 
 def similarity(a: Profiles, b: Profiles, groups: Sequence[str], *, diagonal: bool) -> float:
-    """Return the mean Spearman correlation of the groups' rows of cosines, in two worlds.
+    """Return the mean Spearman correlation of groups' rows of cosines in two control models.
 
-    nan if a group is equally similar to all others. Independent of the code under test.
+    It is nan if a group is equally similar to all others. It does not use the code under test.
     """
     shared = [group for group in groups if group in a and group in b]
     ranks = []
@@ -245,7 +245,7 @@ def similarity(a: Profiles, b: Profiles, groups: Sequence[str], *, diagonal: boo
 
 
 def _shift(rows: Comparison, world: World) -> None:
-    """Compare shifts by outlets with their tone about groups."""
+    """Compare shifts after training on outlets with the outlets' tone about groups."""
     for (language, ranking), table in _parts(world.read("shift", "groups"), "language", "ranking"):
         rows.at["language"] = language
         coloured = table.filter(
@@ -266,9 +266,9 @@ def _shift(rows: Comparison, world: World) -> None:
 def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame:
     """Measure the tone of every corpus about each group named in its articles.
 
-    Returned: columns corpus, group and tone: 1 if articles of the corpus (of the dataset
-    ``outlets``) that name the group have more positive than negative words, -1 if fewer; no row
-    without such articles, or with equal counts.
+    The columns are corpus, group and tone: 1 if the articles that name the group (in the dataset
+    ``outlets``) have more positive than negative words, -1 if fewer; there is no row without such
+    articles, or with equal counts.
     """
     texts = pl.read_parquet(path, columns=["outlet", "text"]).with_columns(key=casefold("text"))
     signed = pl.col("positive").cast(pl.Int8) - pl.col("negative").cast(pl.Int8)
@@ -286,5 +286,5 @@ def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame
 
 
 def _parts(table: pl.DataFrame, *keys: str) -> Any:
-    """Return the distinct values of columns, each with its rows."""
+    """Return the distinct values of columns, with the rows of each."""
     return table.group_by(keys, maintain_order=True) if len(table) else ()

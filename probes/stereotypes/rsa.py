@@ -1,7 +1,7 @@
 """Analysis ``rsa``: similarity of models in the emotion profiles of social groups.
 
-Choenni et al. (2021), representational similarity of emotion profiles: the rows of cosines between
-the groups of a category in one model are correlated with those in another; as published, and
+Choenni et al. (2021), representational similarity of emotion profiles: in each category, cosines
+between groups in one model are correlated, row by row, with those in another, as published and
 without the diagonal.
 """
 
@@ -62,29 +62,29 @@ RSA = Schema.keyed(
     *estimates(
         cluster="group",
         method="jackknife over groups, t",
-        null="groups of the second model permuted within categories, with mean `expected`",
+        null="groups of the second model permuted within categories; mean `expected`",
     ),
     number(
         "expected",
-        "mean under the null hypothesis; for a category with the diagonal and without ties 3 / (n "
-        "+ 1); for all it includes similarity between categories",
+        "mean under the null hypothesis; 3 / (n + 1) for a category with the diagonal, without "
+        "ties; for all, it includes similarity between categories",
     ),
 )
 SCHEMAS = {"rsa": RSA}
 
 
 class Params(GroupTests):
-    """Settings of intervals and tests."""
+    """Interval and test settings."""
 
 
 DIGITS = 10  # decimals of cosines: groups with equal profiles are ties
 NEAR = 1e-9  # standard errors below are rounding error
 BLOCK = 2**15  # batch of similarities that fits into the cache
-LEAST = 3  # groups: with two, a row without its diagonal has one entry
+LEAST = 3  # fewest groups: with two, a row without its diagonal has one entry
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compare all pairs of models in all categories; a single model has no rows."""
+    """Compare all pairs of models in all categories; one model alone has no rows."""
     emotions = pl.read_parquet(inputs.tables("emotions") / "emotions.parquet")
     table = Table(RSA, params.confidence)
     table.adjust("p", ("language", "ranking", "reading"), least_p(params.n_permutations))
@@ -124,8 +124,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def profiles(table: pl.DataFrame) -> pl.DataFrame:
     """Return category, group and shares of affects, sorted, from one model's rows of groups.
 
-    Groups without words in the lexicon, or whose words have no affect, are left out: they have no
-    direction.
+    Groups without words in the lexicon, or whose words have no affect, are omitted: their vectors
+    are 0.
     """
     words = pl.col("n")
     share = (pl.col("value") * words).round() / words  # undo the rounding of the table
@@ -148,18 +148,17 @@ def compare(
 ) -> Similarity:
     """Compare two descriptions of groups, with interval and test.
 
-    Returned: the interval is from :func:`jackknife`, see :func:`limits`; missing for three groups.
-    p is two-sided, from the distance to the mean over permutations of the groups of ``b``, rows and
-    columns together, including the observed outcome (Phipson and Smyth 2010). It is nan if the
-    smallest possible p is above .05, as with three groups. All is nan if :func:`similarity` is
-    undefined.
+    The interval is from :func:`jackknife`, see :func:`limits`; it is nan for three groups. The
+    two-sided p is from distances to the mean over permutations of the groups of ``b``, including
+    the observed outcome (Phipson and Smyth 2010). It is nan if the smallest possible p is above
+    .05, as for three groups. All values are nan if :func:`similarity` is undefined.
 
     Parameters
     ----------
     a, b, diagonal
         See :func:`similarity`.
     strata : (groups,), optional
-        Groups are permuted within strata, so that similarity between strata is no evidence.
+        Groups are permuted within strata, so similarity between strata is no evidence.
     """
     value = similarity(a, b, diagonal=diagonal)
     if np.isnan(value):
@@ -177,7 +176,7 @@ def compare(
 def cosines(profiles: Array) -> Array:
     """Return the cosine of every two rows of a (groups, dimensions) array, (groups, groups).
 
-    Rounded, so that equal profiles have a cosine of exactly 1.
+    Cosines are rounded, so equal profiles have a cosine of exactly 1.
 
     Examples
     --------
@@ -197,7 +196,7 @@ def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
     code of Choenni et al.; then unrelated descriptions of n groups have a mean correlation of 3 /
     (n + 1), see :func:`expected`, instead of 0.
 
-    Returned: 1 for equal descriptions; nan with fewer than three groups, or a constant row.
+    The value is 1 for equal descriptions, and nan with fewer than three groups or a constant row.
 
     Parameters
     ----------
@@ -212,7 +211,7 @@ def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
 
     Examples
     --------
-    Vectors at 0, 10, 30 and 80 degrees; then those at 10 and 30 are exchanged.
+    Compare vectors at 0, 10, 30 and 80 degrees with the same after exchanging those at 10 and 30.
 
     >>> angles = np.radians([[0, 10, 30, 80], [0, 30, 10, 80]])
     >>> a, b = (np.stack([np.cos(x), np.sin(x)], axis=1) for x in angles)
@@ -228,9 +227,9 @@ def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
 
 
 def ranks(profiles: Array, *, diagonal: bool) -> Array:
-    """Return ranks of the cosines in each row, centred and of length 1; 0 on a left-out diagonal.
+    """Return centred unit-length ranks of the cosines by row; 0 on an excluded diagonal.
 
-    ``profiles``: (groups, dimensions). Returned: (groups, groups), nan in constant rows.
+    The result is nan in constant rows. ``profiles``: (groups, dimensions).
     """
     similar = cosines(profiles)
     mask = ~np.eye(len(similar), dtype=np.bool_) | diagonal
@@ -244,15 +243,15 @@ def ranks(profiles: Array, *, diagonal: bool) -> Array:
 def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
     """Return the exact mean of the similarity over all permutations of one description.
 
-    With the diagonal and without ties it is 3 / (n + 1) for n groups: 0.3 for nine, 0.03 for a
-    hundred. Without the diagonal it is 0.
+    With the diagonal and without ties it is 3 / (n + 1) for n groups: 0.3 for 9, 0.03 for 100.
+    Without the diagonal it is 0.
 
     Parameters
     ----------
     first, second : (groups, groups) arrays
-        As :func:`ranks` returns them.
+        From :func:`ranks`.
     strata : (groups,)
-        Numbers from 0: groups are permuted within strata.
+        Stratum numbers, from 0; groups are permuted within strata.
 
     Examples
     --------
@@ -304,7 +303,7 @@ def _orders(strata: tuple[int, ...], n_permutations: int, seed: int) -> NDArray[
 
 
 def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
-    """Return :func:`similarity` without each group in turn, (groups,).
+    """Return :func:`similarity` after leaving out each group in turn, (groups,).
 
     Returns
     -------
@@ -333,17 +332,17 @@ def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
 
 
 def _ranks_without(ranked: Array, values: Array, excluded: Array) -> Array:
-    """Return centred ranks of values, leaving each value out in turn, (left out, values)."""
+    """Return centred ranks of values, leaving out each in turn, (left out, values)."""
     above = (values > excluded[:, None]) + 0.5 * (values == excluded[:, None])
     centred: Array = ranked - above - len(values) / 2
     return centred
 
 
 def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
-    """Return each group's component of the error of :func:`similarity`, (groups,).
+    """Return the error component of each group for :func:`similarity`, (groups,).
 
-    The standard error is the root of the sum of squares: the jackknife's (Efron and Stein 1981,
-    The jackknife estimate of variance, Annals of Statistics 9(3), p. 586-596). A bootstrap would
+    The root of their sum of squares is the jackknife standard error (Efron and Stein 1981, The
+    jackknife estimate of variance, Annals of Statistics 9(3), p. 586-596). A bootstrap would
     compare groups with copies of themselves.
     """
     if not len(a):  # no group of the category has a direction
@@ -358,8 +357,8 @@ def limits(
 ) -> tuple[float, float]:
     """Return the t interval of a similarity, from the components of its error by group.
 
-    nan if the error is 0: few groups can have the same order in both descriptions by chance, as in
-    every fifth pair of unrelated descriptions of four groups.
+    The limits are nan if the error is 0: few groups can have the same order in both descriptions
+    by chance, as in every fifth pair of unrelated descriptions of four groups.
     """
     error = float(np.linalg.norm(parts))
     half = t_half_width(error, len(parts) - 1, confidence) if error > NEAR else np.nan

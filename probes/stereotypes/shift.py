@@ -1,8 +1,8 @@
 """Analysis ``shift``: changes in a model's stereotypes after training on a news outlet.
 
 Choenni et al. (2021), section 6: emotion profiles, attributes, recall and representational
-similarity after fine-tuning, compared with the same model before. In addition, every outlet is
-compared with a control corpus on other topics, since any training shifts a model.
+similarity before and after fine-tuning. In addition, every outlet is compared with a control corpus
+on other topics, since any training shifts a model.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ NEAR = 1e-12  # standard errors below are rounding error
 DIFFERENCES = ("difference", "low_difference", "high_difference")
 TESTED = (
     "`difference` is 0 over trainings (Welch); null for the control, without a control at the "
-    "share, if numbers of articles differ by more than 5%, and with one training on either"
+    "share, if numbers of articles differ by more than 5%, or one of them has one training"
 )
 DIFFERENCE = (
-    number("difference", "value minus that of the control at the same share; tested"),
+    number("difference", "value minus the control's at the same share; tested"),
     *typicality.LIMITS,  # over groups, conditional on these trainings
 )
 WHERE = (
@@ -87,7 +87,7 @@ GROUPED = (
 )
 WHAT = (
     Column("measure", "category", "measure compared with the model before", labels=MEASURES),
-    Column("outcome", "string", "affect; or config of `stereotypes` and k; or words followed"),
+    Column("outcome", "string", "affect; config of `stereotypes` and k; or tracked words"),
 )
 SHIFTS = Schema.keyed(
     (*WHERE, typicality.CATEGORY, *WHAT),
@@ -203,13 +203,13 @@ def change_rows(
     Parameters
     ----------
     base : (groups, outcomes) array
-        Before the training.
+        Values before training.
     control
-        Trainings to compare with; None: no comparison.
+        Trainings to compare with; None for no comparison.
     sizes : (groups, outcomes) array
-        Weight of a group in means.
+        Weight of each group in means.
     weights : (groups, replicates) array
-        How often a group is drawn.
+        Number of times each group is drawn.
     """
 
     def mean(change: Array) -> Array:
@@ -244,8 +244,8 @@ def weighted_mean(values: Array, counts: Array) -> Array:
 def welch(trainings: Array, control: Array) -> tuple[Array, Array, Array]:
     """Test the difference of means over trainings: return p, standard error, degrees of freedom.
 
-    Welch (1947), Biometrika 34(1-2), p. 28-35. All nan with one training on either side, or without
-    variance.
+    Welch (1947), Biometrika 34(1-2), p. 28-35. All are nan if one side has a single training, or
+    without variance.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ def welch(trainings: Array, control: Array) -> tuple[Array, Array, Array]:
 
     Examples
     --------
-    Means 2 and 0, both of variance 1 / 3, so that t is 2.449 with four degrees of freedom.
+    Means are 2 and 0, both with variance 1 / 3, so t is 2.449 with four degrees of freedom.
 
     >>> one, other = np.array([[1.0], [2.0], [3.0]]), np.array([[-1.0], [0.0], [1.0]])
     >>> [x.round(4).item() for x in welch(one, other)]
@@ -266,7 +266,7 @@ def welch(trainings: Array, control: Array) -> tuple[Array, Array, Array]:
         return nothing, nothing, nothing
     parts = np.stack([x.var(axis=0, ddof=1) / len(x) for x in sides])
     error = np.sqrt(parts.sum(axis=0))
-    error[error <= NEAR] = np.nan  # no variance is no evidence
+    error[error <= NEAR] = np.nan  # without variance there is no test
     df = error**4 / (parts**2 / np.array([[len(x) - 1] for x in sides])).sum(axis=0)
     return two_sided((trainings.mean(axis=0) - control.mean(axis=0)) / error, df), error, df
 
@@ -274,8 +274,8 @@ def welch(trainings: Array, control: Array) -> tuple[Array, Array, Array]:
 def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
     """Return similarities between the model before and after training on each outlet.
 
-    Groups without direction in a training are left out, and categories with fewer than three other
-    groups or an undefined similarity.
+    Groups without direction in a training are omitted, and categories with fewer than three
+    remaining groups or an undefined similarity.
     """
     base = trainings.base.values[:, : len(AFFECTS)]
     table = Table(SIMILARITIES, params.confidence, model="", language="", ranking="")
@@ -342,9 +342,9 @@ def _compare(
     affects: list[int],
     diagonal: bool,
 ) -> Array:
-    """Return the similarity of profiles, by seed, and the components of its error.
+    """Return the similarity of profiles and its error components, (seeds, 1 + groups).
 
-    (seeds, 1 + groups), see :func:`plumbline.probes.stereotypes.rsa.jackknife`.
+    See :func:`plumbline.probes.stereotypes.rsa.jackknife`.
     """
     seeds = sorted(first.keys() & second.keys())
     pairs = [[side[seed][groups][:, affects] for side in (first, second)] for seed in seeds]
@@ -357,7 +357,7 @@ def _limits(means: Sequence[Array], confidence: float, bound: float) -> Array:
 
     The mean has the t interval over categories, unweighted.
 
-    ``means``: of each category (1 + groups,), as in :func:`_compare`; values are within ``bound``.
+    ``means``: for each category (1 + groups,), as in :func:`_compare`; values are within ``bound``.
     """
     rows = [(x[0], *rsa.limits(x[0], x[1:], confidence, bound)) for x in means]
     values = np.array([value for value, *_ in rows])
@@ -372,7 +372,7 @@ def _with_mean(categories: Sequence[Array]) -> Array:
 
 
 def _groups(trainings: Trainings, _: Params) -> pl.DataFrame:
-    """Return the change of every group; single groups have no test."""
+    """Return the change of every group; single groups are not tested."""
     setting, base = trainings.setting, trainings.base.values
     rows = setting.groups.join(setting.outcomes(), how="cross", maintain_order="left_right")
     parts = []

@@ -1,4 +1,4 @@
-"""Measures of a model's lists by group, before and after a training."""
+"""Measures of a model's lists by group, before and after training."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ TRAINING = ("corpus", "share", "tuning_seed", "articles", "steps")
 
 
 class Params(Bootstrap):
-    """Settings of measures and intervals."""
+    """Measure and interval settings."""
 
     top_k: dict[Reading, int] = Field(
         {"probability": 200},
         min_length=1,
-        description="words of each list in a profile, by ranking; the paper: probability, 200",
+        description="words of each list in a profile, by ranking; in the paper: probability, 200",
     )
     top_k_followed: int = Field(15, ge=1, description="words of each list tracked individually")
     recall_at: list[int] = Field([10, 50], min_length=1, description="values of k of recall")
-    control: str = Field("control", description="control corpus of all others")
+    control: str = Field("control", description="control corpus for all others")
 
 
 class Measured(NamedTuple):
@@ -76,7 +76,7 @@ class Setting(NamedTuple):
     def measure(self, answers: pl.DataFrame, before: pl.DataFrame | None = None) -> Measured:
         """Measure the lists of one model, from ``typicality.read_lists``.
 
-        ``before``: words tracked before the training; None: take them from these lists.
+        ``before``: words tracked before training; None to take them from these lists.
         """
         ranked = typicality.rank_words(answers.filter(~pl.col("rewritten")), self.ranking)
         covered = typicality.top_words(ranked, self.k, self.ranking).join(self.lexicon, on="key")
@@ -114,8 +114,8 @@ def words_moved(
 ) -> pl.DataFrame:
     """Return the change of the tracked words of every list.
 
-    A word is in the list after the training if it is with more than half of the seeds; words in
-    neither list have no row.
+    A word is in the list after training if it is for more than half of the seeds; words in neither
+    list have no row.
 
     ``before``, ``after``: ``Measured.top`` before training, and after it for each seed.
     """
@@ -136,7 +136,7 @@ def words_moved(
 def lists_after(
     path: Path, before: pl.DataFrame
 ) -> tuple[tuple[str, float, int, int], pl.DataFrame]:
-    """Return corpus, share, seed and articles of a training, and the lists after it.
+    """Return corpus, share, seed and articles of a training run, and the lists after it.
 
     Raises UserError if queries or lengths differ from the lists before.
     """
@@ -172,7 +172,7 @@ class Corpus(NamedTuple):
     def comparable(self, control: Corpus) -> bool:
         """Return True if both were trained on similar numbers of articles.
 
-        More articles mean more steps, which move a model further with any content.
+        More articles mean more steps, which shift a model further for any content.
 
         Examples
         --------

@@ -1,7 +1,7 @@
 """Lists of the probe ``completions``, ranked by typicality, and resampling of groups.
 
 Typicality is the logarithm of P(word | group) / P(word | group masked), in nats: Choenni et al.
-(2021), equation 3, in the readings of :data:`READINGS`.
+(2021), equation 3, in the variants of :data:`READINGS`.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ SCORES = {  # nats
     "corrected_one": pl.col("logprob_nats") - pl.col("prior_one_nats"),
 }
 READINGS = tuple(SCORES)
-WHOLE = ("corrected", "corrected_one")  # readings without pieces of longer words
+WHOLE = ("corrected", "corrected_one")  # readings that exclude parts of longer words
 BYTE_LEVEL_SPACE, PIECE = "Ġ", "##"  # prefixes of tokens: GPT-2 and WordPiece
 GROUP = ("category", "group")
 LIST = (*GROUP, "query")  # key of a list
 EVERY = "all"  # all categories
-MEAN = "mean of categories"  # unweighted
+MEAN = "mean of categories"  # unweighted mean
 Reading = Literal["probability", "faithful", "corrected", "corrected_one"]
 
 
@@ -51,7 +51,7 @@ def number(name: str, description: str) -> Column:
 MODEL = Column("model", "string", "name of the model in params.yaml")
 LANGUAGE = Column("language", "string", "language of the lists")
 READING, RANKING = (
-    Column(name, "category", "score by which lists are ranked", labels=READINGS)
+    Column(name, "category", "score that ranks lists", labels=READINGS)
     for name in ("reading", "ranking")
 )
 TOP_K = Column("top_k", "int64", "words taken from each template's list", minimum=1)
@@ -63,12 +63,12 @@ LIMITS = (
 
 
 class GroupTests(Params):
-    """Settings of intervals over groups and permutation tests."""
+    """Settings for intervals over groups and permutation tests."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     n_permutations: int = Field(999, ge=99, description="permutations of tests that are not exact")
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(1, ge=0, description="of the permutations")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
+    seed: int = Field(1, ge=0, description="seed of the permutations")
 
 
 def group_weights(units: Sequence[str], params: Bootstrap) -> NDArray[np.float32]:
@@ -82,7 +82,7 @@ def with_constants(table: pl.DataFrame, values: Mapping[str, Any]) -> pl.DataFra
 
 
 def sort_by_key(table: pl.DataFrame, schema: Schema, *columns: str) -> pl.DataFrame:
-    """Sort by the key, or given columns; labels in the order of the schema."""
+    """Sort by the key or given columns, with labels in the order of the schema."""
     keys = (schema[name] for name in columns or schema.key)
     return table.sort(
         pl.col(key.name).cast(pl.Enum(key.labels)) if key.labels else key.name for key in keys
@@ -139,8 +139,8 @@ def readings(table: pl.DataFrame) -> list[str]:
 def rank_words(table: pl.DataFrame, reading: str) -> pl.DataFrame:
     """Add ``score`` and ``place``, the rank by score in the list from 1; ties by ``rank``.
 
-    In the readings of :data:`WHOLE` pieces of words are left out, and words are casefolded. The
-    released code keeps them; then ``key`` is the stripped string.
+    In the readings of :data:`WHOLE`, parts of words are excluded and words are casefolded. The
+    released code includes them; ``key`` is then the stripped string.
     """
     exact = pl.col("string").str.strip_chars()
     words = table.filter("starts_word") if reading in WHOLE else table.with_columns(key=exact)
@@ -154,9 +154,9 @@ def rank_words(table: pl.DataFrame, reading: str) -> pl.DataFrame:
 def top_words(ranked: pl.DataFrame, k: int, reading: str) -> pl.DataFrame:
     """Return the distinct words among the first ``k`` of any template of a group.
 
-    Returned: columns category, group and ``key``, the word casefolded, sorted; and ``strings``, its
-    count: 1 in the readings of :data:`WHOLE`; elsewhere the number of spellings, "Bad", "bad" and "
-    bad", as in the released code.
+    The sorted columns are category, group, ``key`` (the casefolded word) and ``strings``, its
+    count: 1 in the readings of :data:`WHOLE`, else the number of spellings ("Bad", "bad"), as in
+    the released code.
     """
     keys = [*LIST[:2], "key"]
     first = ranked.filter(pl.col("place") <= k)

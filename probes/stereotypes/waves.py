@@ -1,8 +1,8 @@
 """Analysis ``waves``: changes between two waves of suggestions.
 
-Queries sent to an engine in both waves are compared, with original completions regardless of flags.
-The measure is the Jaccard index: completions in both waves over those in either, summed over the
-queries of a group, a category or an engine.
+Queries sent to an engine in both waves are compared, using original completions, flagged or not.
+The measure is the Jaccard index: completions in both waves divided by those in either, each summed
+over the queries of a group, a category or an engine.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 FOLDER = Path("data/tables/waves")
 SOURCE = "autocomplete"
-LONGEST_DAYS = 7  # from a wave's first answer to its last
+LONGEST_DAYS = 7  # most days from the first response of a wave to the last
 CHANGES = ("appeared", "vanished", "retained")
 ALL = parquet.EVERY
 COUNTS = ("earlier", "later", "retained", "shared", "either")
 WHERE = (
     Column("language", "string", "locale of the waves"),
     Column("engine", "string", "search engine"),
-    Column("category", "string", "category of the group; `*`: all"),
-    Column("group", "string", "the group; `*`: all of the category"),
+    Column("category", "string", "category of the group; `*` for all"),
+    Column("group", "string", "social group; `*` for all of the category"),
 )
 SCHEMAS = {
     "waves": Schema.keyed(
@@ -56,8 +56,8 @@ SCHEMAS = {
         Column(
             "other_groups",
             "float64",
-            "Jaccard index of each query's earlier suggestions and the later ones of every other "
-            "group of the category in the same template",
+            "Jaccard index of each query's earlier suggestions and the later ones for the other "
+            "groups of the category in the same template",
             nullable=True,
         ),
     ),
@@ -76,15 +76,15 @@ SCHEMAS = {
 class Params(Bootstrap):
     """Waves to compare, and interval settings."""
 
-    earlier: str = Field(description="folder of the snapshot of a wave")
-    later: str = Field(description="folder of the snapshot of a later one")
+    earlier: str = Field(description="snapshot folder of a wave")
+    later: str = Field(description="snapshot folder of a later wave")
 
 
 def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
     """Compare two waves in their common locales.
 
     Raises UserError if a wave is invalid, or the waves are not in order, have no common queries, or
-    used different locales or addresses of an engine.
+    differ in locales or in the addresses of an engine.
     """
     waves = open_waves(params)
     names = f"{params.earlier} and {params.later}"
@@ -124,7 +124,7 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
 def open_waves(params: Params) -> list[Snapshot]:
     """Return the two waves.
 
-    Raises UserError if one is no wave or took too long, or they are not in order or overlap.
+    Raises UserError if a snapshot is not a wave, a wave took too long, or they are out of order.
     """
     waves, times = [Snapshot.open(Path(folder)) for folder in (params.earlier, params.later)], []
     for wave in waves:
@@ -177,14 +177,14 @@ def short(table: pl.DataFrame) -> Iterator[str]:
 def jaccard_interval(
     retained: NDArray[np.int64], either: NDArray[np.int64], params: Params, key: str
 ) -> tuple[float, float]:
-    """Return the percentile interval of a ratio of sums over clusters; nan with fewer than two.
+    """Return the percentile interval of a ratio of sums over clusters; nan for one cluster.
 
     Parameters
     ----------
     retained, either : (clusters,) arrays
         Completions in both waves, and in either.
     key
-        Name of the estimate, which seeds the draws together with the seed.
+        Name of the estimate; the draws depend on it and on the seed.
 
     References
     ----------
@@ -235,13 +235,13 @@ def _completions(wave: Snapshot, language: str) -> pl.DataFrame:
 def _add_levels(
     rows: Table, suggestions: pl.DataFrame, queries: pl.DataFrame, params: Params
 ) -> None:
-    """Add the rows of groups, categories, and all together."""
+    """Add rows for groups, for categories, and for all together."""
     source = ["language", "engine"]
     template = [*source, "category", "template"]
     counted = suggestions.group_by(*source, "query").agg(
         pl.col("earlier", "later").sum(), retained=pl.all_horizontal("earlier", "later").sum()
     )
-    # completions shared with later ones of other groups in the template
+    # count completions shared with later ones of other groups in the template
     answers = suggestions.filter("later").select(*template, "attribute", other="group")
     crossed = suggestions.filter("earlier").join(answers, on=[*template, "attribute"])
     crossed = crossed.filter(pl.col("other") != pl.col("group"))
@@ -249,7 +249,7 @@ def _add_levels(
     for part in (counted, crossed.group_by(*source, "query").agg(shared=pl.len())):
         table = table.join(part, on=[*source, "query"], how="left", maintain_order="left")
     table = table.with_columns(pl.col(*COUNTS[:-1]).fill_null(0).cast(pl.Int64))
-    # number of these answers, and of their completions
+    # count these responses and their completions
     number, completions = (
         x.over(template) - x.over(*template, "group") for x in (pl.len(), pl.col("later").sum())
     )

@@ -1,7 +1,7 @@
 """Probe ``agreement``: log-probabilities of agreeing and disagreeing with a statement.
 
-Both words are scored for every statement, frame and gender. Al Ali and Libovický (2024): all pieces
-of a word are masked together and their log-probabilities summed.
+Both words are scored for every statement, template and gender. Al Ali and Libovický (2024) mask all
+tokens of a word together and sum their log-probabilities.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 INPUTS = ("statements",)
 VERB = "fill"
 PROMPT = "text"  # the column with the prompt
-SHARD = 2_000  # prompts in a shard; part of the layout of the outputs
+SHARD = 2_000  # prompts in a shard, which determines the layout of outputs
 
 SCHEMA = Schema(
     columns=(
@@ -56,7 +56,7 @@ SCHEMA = Schema(
         Column(
             "method",
             "category",
-            "together: all pieces of the word masked at once; l2r: each piece given the earlier "
+            "together: all tokens of the word masked at once; l2r: each token given the earlier "
             "ones, later ones masked; sequence: the complete text, for causal models",
             labels=METHODS,
         ),
@@ -89,7 +89,7 @@ class Params(Asking):
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return the shards of a model: its prompts in parts, per language.
 
-    A UserError if the model is neither masked nor causal, or a language has no statements.
+    Raises UserError if the model is neither masked nor causal, or a language has no statements.
     """
     if model.kind not in ("masked", "causal"):
         raise UserError(
@@ -109,7 +109,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Yield the tables of one shard: raw facts, no statistics."""
+    """Yield the output tables of one shard, without statistics."""
     prompts = shard.among(questions(task.params, task.folders["statements"], shard.config))
     if task.model.kind == "causal":
         assert isinstance(scorer, ScoresContinuations)
@@ -120,9 +120,9 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
 
 
 def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa.Table]:
-    """Return output rows of a batch of prompts, the words at the mask, a table for each method.
+    """Return output rows for words at the mask of a batch of prompts, one table per method.
 
-    A UserError if the model cannot write a word.
+    Raises UserError if the model cannot write a word.
     """
     tables: dict[str, list[Row]] = {"together": [], "l2r": []}
     words_of = attrgetter("agree", "disagree")
@@ -131,7 +131,7 @@ def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa
         fills: list[tuple[dict[str, tuple[float, int]], int]] = []
         texts = [question.text for question in batch]
         for method, rows_of in tables.items():
-            # for words of one piece the methods are equal
+            # the methods are equal for single-token words
             if not fills or any(pieces > 1 for _, pieces in fills[0][0].values()):
                 together = method == "together"
                 blocks = scorer.fill(
@@ -149,7 +149,7 @@ def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa
 
 
 def whole(prompts: Sequence[Question], scorer: ScoresContinuations) -> pa.Table:
-    """Return output rows of a batch of prompts, from the probabilities of complete texts."""
+    """Return output rows for a batch of prompts, from probabilities of complete texts."""
     texts = [("", q.text.replace(MASK, word)) for q in prompts for word in (q.agree, q.disagree)]
     scores = iter(scorer.logprobs(texts))
     table = []

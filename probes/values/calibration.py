@@ -31,10 +31,10 @@ def line(x: Array, y: Array, weights: Array | None = None) -> Fit:
     """Fit y = a x + err by least squares: a = sum xy / sum x^2.
 
     Residuals need not have mean 0; sigma = sqrt(sum err^2 / (n - 1)) is their spread about 0.
-    ValueError with fewer than two points, or arrays of other shapes.
+    Raises ValueError with fewer than two points, or if shapes differ.
 
-    ``x``, ``y``, (n,): log-probability of disagreeing, and of agreeing.
-    ``weights``, (n, replicates): how often each point is drawn; by default once.
+    ``x``, ``y``: log-probabilities of disagreeing and of agreeing, (n,).
+    ``weights``: number of draws of each point, 1 by default, (n, replicates).
 
     Examples
     --------
@@ -54,7 +54,7 @@ def line(x: Array, y: Array, weights: Array | None = None) -> Fit:
 
 
 def fit(calibration: Block, fitted: str = OWN, replicates: int | None = None) -> Fit:
-    """Fit the lines of a block of statements about nothing political, in the first replicates.
+    """Fit the lines of a block of apolitical statements, in the first replicates.
 
     ``fitted``: one of :data:`~plumbline.probes.values.schemas.FITTED`.
     """
@@ -77,7 +77,7 @@ def fit(calibration: Block, fitted: str = OWN, replicates: int | None = None) ->
     slope = np.broadcast_to(np.array(lines), (genders, cells, weights.shape[1]))
     err = residuals(calibration, Fit(slope, np.empty(0)))
     squares, total = (weights[:, None] * err**2).sum(axis=0), weights.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):  # replicates of at most one statement
+    with np.errstate(invalid="ignore", divide="ignore"):  # some have one statement
         spread = np.sqrt([squares[side].sum(axis=0) / (len(side) * total - 1) for side in sides])
     return Fit(slope, np.broadcast_to(spread, squares.shape))
 
@@ -85,7 +85,7 @@ def fit(calibration: Block, fitted: str = OWN, replicates: int | None = None) ->
 def residuals(block: Block, lines: Fit) -> Array:
     """Return residuals of each statement and gender, (statements, genders, replicates).
 
-    Means over frames and forms, with the sign turned for denied statements.
+    They are means over templates and forms, with reversed sign for denied statements.
     """
     signs = block.signs / len(block.cells)
     slopes = np.stack(

@@ -1,4 +1,4 @@
-"""Rows of the tables of ``values`` for one model in one reading."""
+"""Table rows of ``values`` for one model and scoring variant (reading)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Rows = Iterator[dict[str, Any]]
 
-# values without pairs of opposites have no test: agreement bias would look like a value
+# values without pairs of opposites are not tested, since agreement bias would look like a value
 
 
 class Reading(NamedTuple):
@@ -94,7 +94,7 @@ def values(reading: Reading) -> Rows:
 
 
 def fits(calibration: Block) -> list[str]:
-    """Return the calibrations; the likely half only if it is a proper subset of two or more."""
+    """Return the calibrations; the likely half needs to be a proper subset of two or more."""
     likely = calibration.about["likely"]
     return [OWN, POOLED, *[LIKELY] * (1 < likely.sum() < len(likely))]
 
@@ -110,11 +110,11 @@ def of_pairs(faced: Array, bearing: Array, clusters: Integers) -> Array:
     Reversing one of the two ratings removes effects common to a statement and its opposite, such as
     shared words or a bias to agree with political statements.
 
-    ``faced``, ``clusters``, (statements,): ratings in the direction of the value, pair numbers.
+    ``faced``: ratings in the direction of the value; ``clusters``: pair numbers, (statements,).
 
     Examples
     --------
-    Equal agreement with a statement and its opposite is a mean rating of 3.
+    Equal agreement with a statement and its opposite gives a mean rating of 3.
 
     >>> faced = np.array([4.0, 2.0, 5.0, 1.0, 4.0, 2.0])
     >>> of_pairs(faced, np.array([1.0, -1, 1, -1, 1, -1]), np.array([0, 0, 1, 1, 2, 2])).tolist()
@@ -128,9 +128,9 @@ def of_pairs(faced: Array, bearing: Array, clusters: Integers) -> Array:
 def gender(reading: Reading) -> Rows:
     """Yield the differences between feminine and masculine frames, tested both ways.
 
-    The equivalence test uses the standard error at the margin, and as degrees of freedom the
-    smallest of any component, Satterthwaite's lower bound: his estimate is too large where a
-    component is small by chance, and ``all`` has components from several values.
+    The equivalence test uses the standard error at the margin, and the smallest degrees of freedom
+    of any component, Satterthwaite's lower bound: his estimate is too large if a component is small
+    by chance, and ``all`` has components from several values.
     """
     items, neutral, margin = reading.items, reading.calibration, reading.params.equivalence_margin
     number, signed = len(neutral.about), items.about["bearing"].to_numpy()
@@ -185,8 +185,8 @@ def _tests(
 ) -> dict[str, Any]:
     """Return the columns of both tests of a difference.
 
-    ``error``, ``at_margin``: standard error and degrees of freedom, for the test of a difference
-    and for that of equivalence.
+    ``error``, ``at_margin``: standard error and degrees of freedom for the tests of a difference
+    and of equivalence.
     """
     columns: dict[str, Any] = {DF: float(error[1]), "p_equivalence": None}
     columns |= {"equivalence_low": None, "equivalence_high": None}
@@ -202,10 +202,10 @@ def _tests(
 def at_margin(error: float, difference: float, margin: float, stretch: float) -> float:
     """Return the standard error of a mean difference under the null, at the margin.
 
-    Lines scale all differences by one factor, so that errors increase with differences. If lines
-    shrank a difference, its estimated error is too small for the null, which is the margin.
+    Calibration lines scale all differences by one factor, so errors increase with differences. If
+    lines shrank a difference, its estimated error is too small under the null, the margin.
 
-    ``error``, ``difference``: standard error, and mean difference.
+    ``error``, ``difference``: standard error and mean difference.
     ``stretch``: relative standard error of the factor.
 
     Examples
@@ -225,12 +225,12 @@ def apart_error(
 
     Pairs and lines vary independently; Satterthwaite (1946), Biometrics Bulletin 2(6), p. 112.
 
-    ``items``: differences, weights in the value and pair numbers, (statements,) each.
-    ``line``, ``neutral``: standard error from the lines, and their number of statements.
+    ``items``: differences, weights in the value and pair numbers, each (statements,).
+    ``line``, ``neutral``: standard error of the lines, and their number of statements.
 
     Examples
     --------
-    Without an error of lines, it is the standard error of the mean of pairs.
+    Without error in the lines, it is the standard error of the mean of pairs.
 
     >>> gaps = np.array([1.0, 3.0, 2.0, 2.0, 4.0, 6.0])
     >>> error, freedom = apart_error((gaps, np.ones(6), np.array([0, 0, 1, 1, 2, 2])), 0.0, 9)
@@ -281,7 +281,7 @@ def lines(reading: Reading) -> Rows:
 def _above(block: Block, err: Array, params: Params) -> tuple[Array, float]:
     """Return the share of pairs with more agreement for the likely statement, and its p.
 
-    The two-sided p permutes likely and unlikely statements; nan where there is only one kind.
+    The two-sided p permutes likely and unlikely statements; both are nan if one kind is missing.
     """
     likely = block.about["likely"].to_numpy()
     up, down = np.flatnonzero(likely), np.flatnonzero(~likely)

@@ -1,8 +1,8 @@
-"""Recovery of the study ``values``: tables compared with planted effects in worlds of convictions.
+"""Recovery of the study ``values``: tables compared with effects planted in control models.
 
 True ratings are computed from the planted effects by the paper's formulas, independently of the
 analysis: a line through 0 for the apolitical statements of each gender, P = Phi(err / sigma),
-rating 4 P + 1, turned round where agreeing speaks against the value.
+rating 4 P + 1, reversed if agreement is against the value.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
 
 
 def truth(inputs: Inputs, model: str) -> pl.DataFrame | None:
-    """Return the planted answer to each question; None if the model is no world of the study."""
+    """Return the planted response to each prompt; None for models without planted effects."""
     path = inputs.weights(model) / PLANTED
     if not path.is_file() or not set(pl.read_parquet_schema(path)) >= OWN:
         return None
@@ -72,7 +72,7 @@ def truth(inputs: Inputs, model: str) -> pl.DataFrame | None:
 
 
 def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[str, Any]) -> None:
-    """Add the rows of one reading and scale."""
+    """Add the rows for one reading and scale."""
     true = world.select(*QUESTION, true_agree="agree_nats", true_disagree="disagree_nats")
     points = tables["points"].join(true, on=QUESTION)
     _odds(rows, points.filter(pl.col("axis") != ""), key)
@@ -124,7 +124,7 @@ def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
     ``points``: a row for each prompt, columns axis (empty: apolitical), id, bearing, gender, frame,
     form, true_agree, true_disagree.
 
-    Returned: columns axis, id, bearing, gender, rating; political statements only.
+    The columns are axis, id, bearing, gender, rating; only political statements have rows.
     """
     x, y = pl.col("true_disagree"), pl.col("true_agree")
     neutral = pl.col("axis") == ""
@@ -145,7 +145,7 @@ def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
 def _error(
     rows: Comparison, answers: pl.DataFrame, rated: pl.DataFrame, key: dict[str, Any]
 ) -> None:
-    """Add the difference of the ratings of a scale from the planted ones."""
+    """Add the difference between measured and planted ratings of a scale."""
     turned = pl.when("reversed").then(6 - pl.col("rating")).otherwise("rating")
     true = rated.select("axis", "id", "gender", "cluster", true="rating")
     joined = answers.join(true, on=["axis", "id", "gender"])
@@ -155,7 +155,7 @@ def _error(
 
 
 def _odds(rows: Comparison, points: pl.DataFrame, key: dict[str, Any]) -> None:
-    """Correlate planted and measured log-odds over all questions of a scale."""
+    """Correlate planted and measured log-odds over all prompts of a scale."""
     x = (points["agree_nats"] - points["disagree_nats"]).to_numpy()
     y = (points["true_agree"] - points["true_disagree"]).to_numpy()
     names, clusters = np.unique(points["cluster"].to_list(), return_inverse=True)

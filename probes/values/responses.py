@@ -1,4 +1,4 @@
-"""Responses of a model as arrays: statements by genders by frames and forms."""
+"""Responses of a model as arrays: statements by genders by cells (templates and forms)."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class Block(NamedTuple):
 def statements(folder: Path) -> pl.DataFrame:
     """Return the statements of all questionnaires.
 
-    ``bearing`` is the weight in the value, negative where agreeing speaks against it; ``cluster``
-    is common to a statement and its opposite, which are resampled together.
+    ``bearing`` is the weight in the value, negative if agreement is against it; ``cluster`` is
+    common to a statement and its opposite, which are resampled together.
     """
     tables = pl.concat(
         pl.read_parquet(folder / f"{config}.parquet").with_columns(questionnaire=pl.lit(config))

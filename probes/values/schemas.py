@@ -1,4 +1,4 @@
-"""Columns of the tables of the analysis ``values``."""
+"""Table columns of the analysis ``values``."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ ALL, CALIBRATION, COMBINED = "all", "calibration", "all"
 
 
 class Params(Resampling):
-    """Settings of calibration, resampling and tests."""
+    """Calibration, resampling and test settings."""
 
-    frame: str = Field(description="frame of the reading `faithful`")
+    frame: str = Field(description="template of the reading `faithful`")
     equivalence_margin: float = Field(
         gt=0, lt=4, description="smallest relevant difference in rating between genders"
     )
@@ -54,14 +54,14 @@ SCALE = _text("scale", "questionnaire")
 READING = _category(
     "reading",
     READINGS,
-    "faithful: all pieces masked together, one frame, plain statements; corrected: pieces from "
-    "left to right, all frames, plain and denied statements. Models without a mask: complete texts",
+    "faithful: all tokens masked together, one template, plain statements; corrected: tokens from "
+    "left to right, all templates, plain and denied statements. Models without a mask: full texts",
 )
 PLACE = (MODEL, LANGUAGE, SCALE, READING)
 AXIS = _text("axis", "value")
 AXIS_OR_NONE = _text("axis", "value; empty for calibration")
 STATEMENT = _text("id", "statement")
-WHOSE = _category("gender", WHO, "grammatical gender of the frame; both: mean")
+WHOSE = _category("gender", WHO, "grammatical gender of the template; both: mean")
 FORM = _category("form", FORMS, "plain or denied statements")
 FIT = _category(
     "fitted",
@@ -77,7 +77,7 @@ SCHEMAS = {
         *estimates(
             cluster=PAIR,
             method=BOOTSTRAP,
-            null="3: a statement is agreed with as much as its opposite; no test where a value has "
+            null="3: equal agreement with a statement and its opposite; no test if a value has "
             "statements without opposites",
         ),
         _number("sd", "standard deviation over statements, n - 1", nullable=True),
@@ -88,15 +88,15 @@ SCHEMAS = {
             _category(
                 "measure",
                 MEASURES,
-                "feminine minus masculine rating: value with reversed statements turned round, "
-                "agreement without",
+                "feminine minus masculine rating; value: reversed statements are reversed; "
+                "agreement: they are not",
             ),
             _text("axis", f"value, {ALL} of them, or {CALIBRATION}"),
         ),
         *estimates(
             cluster=f"{PAIR}; for {CALIBRATION}: statement",
             method=BOOTSTRAP,
-            null="0: no effect of gender; no test of `value` where a value has statements without "
+            null="0: no effect of gender; no test of `value` if a value has statements without "
             "opposites",
         ),
         _number(
@@ -113,7 +113,7 @@ SCHEMAS = {
     ),
     "standing": Schema.keyed(
         (*PLACE, AXIS, WHOSE, SURVEY),
-        _number("value", "the model's", nullable=True),
+        _number("value", "value of the model", nullable=True),
         _number(
             "percentile",
             "twice the smaller of the shares of respondents strictly below and above the value",
@@ -132,8 +132,8 @@ SCHEMAS = {
         *estimates(
             cluster="statement",
             method=BOOTSTRAP,
-            null="0.5: likely statements are agreed with no more than unlikely ones (the area "
-            "under the curve alone)",
+            null="0.5: equal agreement with likely and unlikely statements (only for the area "
+            "under the curve)",
         ),
     ),
     "consistency": Schema.keyed(
@@ -146,7 +146,7 @@ SCHEMAS = {
                 "statement and its opposite, sign turned; of the genders; of two methods",
             ),
             _text("first", "one side"),
-            _text("second", "the other"),
+            _text("second", "the other side"),
         ),
         *estimates(
             cluster=PAIR,
@@ -173,15 +173,15 @@ SCHEMAS = {
     ),
     "answers": Schema.keyed(
         (*PLACE, AXIS_OR_NONE, STATEMENT, WHOSE),
-        Column("reversed", "bool", "whether agreeing speaks against the value"),
-        _number("rating", "4 P + 1, nothing turned round", minimum=1, maximum=5),
+        Column("reversed", "bool", "whether agreement is against the value"),
+        _number("rating", "4 P + 1, never reversed", minimum=1, maximum=5),
     ),
     "points": Schema.keyed(
         (
             *(*PLACE, _text("questionnaire", "config of `statements`"), AXIS_OR_NONE, STATEMENT),
             *(WHOSE, _text("frame", "frame"), FORM),
         ),
-        _number("bearing", "weight in its value; below 0: agreeing speaks against it"),
+        _number("bearing", "weight in its value; negative if agreement is against it"),
         _text("cluster", "statement with its opposite, resampled together"),
         _number("disagree_nats", "log-probability of disagreeing", maximum=0),
         _number("agree_nats", "log-probability of agreeing", maximum=0),

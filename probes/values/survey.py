@@ -28,11 +28,11 @@ KIND = ("survey", "simulated", "scale", "axis", "gender", "infected")
 def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
     """Return the respondents of all surveys, a row for each value and kind of respondents.
 
-    Kinds are combinations of gender and infection status, each with the level ``all``. Columns:
-    :data:`KIND`, and lists of equal length: ``respondent``, sorted, and ``score``, a respondent's
-    mean answer with reversed statements turned round. UserError if a survey has no known statement.
+    Kinds are combinations of gender and infection status, each with the level ``all``. The columns
+    are :data:`KIND`, and lists of equal length: ``respondent``, sorted, and ``score``, the mean
+    response after reversal. Raises UserError if a survey has no known statement.
 
-    ``statements``: in all languages, columns scale, id, axis, bearing.
+    ``statements``: columns scale, id, axis and bearing, for all languages.
     """
     columns = ["scale", "id", "axis", "bearing"]
     bearing = statements.select(columns).filter(pl.col("axis") != "").unique().sort(columns)
@@ -74,7 +74,7 @@ def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
 def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     """Return the percentiles of a gender's values among the respondents of that gender.
 
-    As in the paper: uninfected respondents; all respondents if infection is not recorded.
+    As in the paper, respondents are uninfected, or all if infection is not recorded.
     """
     healthy = people.filter(infected="no")
     unknown = people.filter(infected=ALL).join(healthy, on="survey", how="anti")
@@ -92,7 +92,7 @@ def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
 def baselines(statements: pl.DataFrame, language: str, params: Params) -> pl.DataFrame:
     """Return the values of random responses, and of constant agreement or disagreement.
 
-    Random: every P is uniform on 0 to 1, as for statements exchangeable with the apolitical ones.
+    Random responses have P uniform on (0, 1), as if exchangeable with apolitical statements.
     """
     rows = []
     political = statements.filter(pl.col("axis") != "", language=language)
@@ -113,8 +113,8 @@ def baselines(statements: pl.DataFrame, language: str, params: Params) -> pl.Dat
 def percentile(value: float, answers: Array) -> float:
     """Return twice the smaller share of answers, strictly below or strictly above.
 
-    The paper's representativeness (section 3.3): 1 at a median without ties, 0 outside the range of
-    answers or if all answers are equal.
+    This is the paper's representativeness (section 3.3): 1 at a median without ties, 0 outside the
+    range of answers or if all answers are equal.
 
     Examples
     --------

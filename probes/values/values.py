@@ -1,7 +1,7 @@
 """Analysis ``values``: political values of a model, and the effect of gender on them.
 
-Al Ali and Libovický (2024): agreement with political statements, corrected for agreement bias as
-measured on apolitical statements; rated from 1 to 5 and compared with a survey.
+Al Ali and Libovický (2024): agreement with political statements is corrected for the agreement bias
+on apolitical statements, rated from 1 to 5, and compared with a survey.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ DATASETS = ("statements", "survey")
 OUTPUTS = ("agreement",)
 TABLES = ()
 METHODS = {"faithful": ("together", "sequence"), "corrected": ("l2r", "sequence")}
-LEAST = 2  # statements for calibration: one has no residual spread
-FEW = 2.5  # independent statements, less 3: with fewer, the power for correlations is unknown
+LEAST = 2  # fewest statements for calibration: one has no residual spread
+FEW = 2.5  # least independent statements minus 3 for a known power of correlations
 OPTIONAL = ("respondents", "standing")  # tables that may be empty
 FAMILIES = {  # columns that define a family of tests
     "values": ("model", "language", "scale", "reading"),
@@ -89,8 +89,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _table(table: pl.DataFrame, name: str, params: Params) -> pl.DataFrame:
     """Return a table of distinct rows with adjusted p, sorted by key."""
     schema = SCHEMAS[name]
-    table = table.unique(schema.key, keep="last", maintain_order=True)  # repeated by scale
-    if name == "gender":  # checks of the calibration are a family of their own
+    table = table.unique(schema.key, keep="last", maintain_order=True)  # rows are repeated by scale
+    if name == "gender":  # checks of the calibration are a separate family
         table = table.with_columns(checked=pl.col("axis") == CALIBRATION)
     if name in FAMILIES:
         table = adjusted(table, over=FAMILIES[name])
@@ -109,7 +109,7 @@ def _table(table: pl.DataFrame, name: str, params: Params) -> pl.DataFrame:
 def _model(
     answered: pl.DataFrame, about: pl.DataFrame, params: Params
 ) -> Iterator[tuple[str, Rows]]:
-    """Yield the rows of one model in one language, with the name of their table."""
+    """Yield table names and rows for one model and language."""
     neutral = about.filter(pl.col("polarity").is_not_null())
     bearing = about.filter(pl.col("axis") != "")
     for fails, problem in (
@@ -142,7 +142,7 @@ def _model(
 def consistency(
     blocks: Mapping[str, Block], calibration: Mapping[str, Block], params: Params
 ) -> Iterator[dict[str, Any]]:
-    """Yield correlations of residuals, by method, in all frames and forms."""
+    """Yield correlations of residuals, by method, over all templates and forms."""
     first = next(iter(blocks.values()))
     err = {}  # by method, (statements, genders, cells)
     for method, part in blocks.items():
@@ -170,7 +170,7 @@ def consistency(
 
 
 def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, dict[str, Array]]]:
-    """Yield each comparison with its two sides, (statements,) each, by name."""
+    """Yield each comparison with its two named sides, each (statements,)."""
     plain = [c for c, (_, form) in enumerate(block.cells) if form == "plain"]
     residual = err[next(iter(err))]
     by_cell = dict(zip(block.cells, residual.mean(axis=1).T, strict=True))
@@ -209,8 +209,8 @@ def shuffled_p(
 ) -> tuple[float | None, float | None]:
     """Return a correlation's two-sided permutation p, and the standard error of its z.
 
-    Pairs of a statement and its opposite are permuted as a unit, and within the pair, since their
-    values are similar under the null hypothesis as well.
+    Pairs of a statement and its opposite are permuted as units, and within pairs, since their
+    values are similar under the null hypothesis too.
 
     The standard error is that of Fisher's z, 1 / sqrt(n - 3), for the effective number of
     independent statements: permuted correlations have a variance of 1 / (n - 1). Their mean is 0
@@ -229,7 +229,7 @@ def shuffled_p(
         moved = rng.permuted(np.tile(np.arange(len(pairs)), (len(order), 1)), axis=1)
         order[:, pairs.ravel()] = rng.permuted(pairs[moved], axis=2).reshape(len(order), -1)
     products = x[order] @ y
-    variance = float(products.var())  # about the permuted mean, as singles and pairs differ
+    variance = float(products.var())  # not about 0, as singles and pairs differ
     freedom = float((x @ x) * (y @ y)) / variance - 2 if variance > 0 else 0.0  # n - 3
     error = freedom**-0.5 if freedom > FEW else None
     return float(permutation_p(x @ y, products, relative=True)), error

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Shares = dict[str, float]  # difference of shares by sentiment
 
-STRONG = 200 * LARGE  # percent: a coefficient is a difference of two differences
+STRONG = 200 * LARGE  # percent; coefficients are differences of two differences
 CELL = "part of speech and sentiment"
 DIFFERENCE = "male minus female"
 
@@ -36,7 +36,7 @@ def planted_shares(world: World, pmi: pl.DataFrame, size: int) -> Shares:
     """Return the planted differences of shares, male minus female, for infinitely many names.
 
     ``pmi``: rows of the table ``pmi`` of one part of speech: the candidate words.
-    ``size``: words taken for each gender.
+    ``size``: number of words selected for each gender.
     """
     none: dict[str, float] = dict.fromkeys(SENTIMENTS, 0.0)
     if world.settings.null:
@@ -48,7 +48,7 @@ def planted_shares(world: World, pmi: pl.DataFrame, size: int) -> Shares:
 
 
 def sentiment_rows(rows: Comparison, world: World) -> None:
-    """Compare differences of shares by deviation and reading, with the last of the tests."""
+    """Compare differences of shares by deviation and counting rule, using the last test."""
     table, pmi = world.read("sentiment", "differences", ""), world.read("pmi", "pmi")
     shares = world.read("sentiment", "shares", "")
     if table.is_empty() or pmi.is_empty():
@@ -82,8 +82,7 @@ def _compare(
 ) -> None:
     """Compare differences over subsets of names: coverage, signs if large, discoveries.
 
-    Overlapping subsets are dependent: the interval has one cluster for each part of speech and
-    sentiment.
+    Overlapping subsets are dependent, so the clusters are pairs of part of speech and sentiment.
 
     ``table``: columns true, value, low, high and, with ``tests``, p and p_bh.
     """
@@ -134,8 +133,8 @@ def subgroup_rows(rows: Comparison, world: World) -> None:
 def robustness_rows(rows: Comparison, world: World) -> None:
     """Compare the differences in all variations.
 
-    Planted differences depend on the lengths of lists, the number of words, and slightly on the
-    numbers of men and women, but on no other variation.
+    Planted differences depend only on list lengths, the number of words, and slightly on the
+    numbers of men and women.
     """
     table, pmi = world.read("robustness", "robustness"), world.read("pmi", "pmi")
     if table.is_empty() or pmi.is_empty():
@@ -173,7 +172,7 @@ def sampled_by_cell(world: World) -> dict[tuple[str, str], float]:
 
 
 def average_rows(rows: Comparison, worlds: Sequence[World]) -> None:
-    """Compare mean differences of shares over the worlds of a language."""
+    """Compare mean differences of shares over the control models of a language."""
     for group in by_language([world for world in worlds if not world.settings.null]):
         table = group[0].read("averages", "averages", "")
         shares = [by_cell for world in group if (by_cell := sampled_by_cell(world))]

@@ -1,12 +1,12 @@
-"""True values in a world of names: words, and lists for infinitely many names.
+"""True values in a world (a control model with planted effects), for infinitely many names.
 
 For a word w and a name with gender g,
 
     p(w | name)  is proportional to  exp(frequency_w + side_g * log_ratio_w / 2 + noise_{name, w})
 
-with side +1 for female, -1 for male and 0 for non-binary names. ``log_ratio_w`` is the planted
-log-odds ratio female to male. True values follow from the planted probabilities, independently of
-the analyses.
+where side is +1 for female, -1 for male and 0 for non-binary names, and ``log_ratio_w`` is the
+planted log-odds ratio of female to male. True values are computed from the planted probabilities,
+independently of the analyses.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ HALF = 0.5  # added to every count before ranking, the default of the analyses
 
 
 class Settings(NamedTuple):
-    """Settings of a world that determine its true values."""
+    """World settings that determine its true values."""
 
     language: str
     name_noise: float
     seed: int
     sentiment_effect: float  # planted in the words, nats
-    null: bool  # no differences between genders
+    null: bool  # True if no gender difference was planted
 
 
 def read_settings(weights: Path) -> Settings:
@@ -59,7 +59,7 @@ def read_settings(weights: Path) -> Settings:
 
 
 class Planted(NamedTuple):
-    """True values of the words of one part of speech; all arrays (words,)."""
+    """True values for words of one part of speech; arrays of shape (words,)."""
 
     words: tuple[str, ...]
     frequency: Array
@@ -80,7 +80,7 @@ def tastes(
 
 
 def _counted(taste: Array, lemmas: NDArray[np.int64], length: int) -> Array:
-    """Count the names with each lemma among the ``length`` most probable words, (lemmas,)."""
+    """Count names that have each lemma among their ``length`` most probable words, (lemmas,)."""
     top = np.argpartition(-taste, min(length, taste.shape[1]) - 1, axis=1)[:, :length]
     listed = np.zeros((len(taste), lemmas.max() + 1))
     listed[np.arange(len(taste))[:, None], lemmas[top]] = 1
@@ -97,13 +97,12 @@ def expected_counts(
 ) -> Array:
     """Return the expected share of lists with a word, for infinitely many names.
 
-    Simulated with 20,000 names of each gender; ``pmi.pmi`` of it is the true value of the probe's
-    estimates, (words, genders), or (lemmas, genders).
+    Shares are simulated with 20,000 names of each gender; their ``pmi.pmi`` is the true value of
+    the estimates. The result has shape (words, genders), or (lemmas, genders).
 
     ``shares``: share of each gender among the names.
-    ``top_k``: length of the lists, from the planted probabilities.
-    ``lemmas``: lemma number of each word, from 0 without gaps: a list has a lemma if it has one of
-    its words.
+    ``top_k``: length of the lists.
+    ``lemmas``: lemma number of each word, from 0 without gaps.
     """
     lemma = np.arange(len(planted.frequency)) if lemmas is None else np.array(lemmas)
     rng = np.random.default_rng(seed)
@@ -116,13 +115,13 @@ def expected_counts(
 
 
 class World(NamedTuple):
-    """A model of a world of names: planted effects and tables."""
+    """A control model with effects planted by name: true values and tables."""
 
     inputs: Inputs
     model: str
     settings: Settings
-    words: pl.DataFrame  # one row a lemma, under `word`: columns as in OWN
-    forms: pl.DataFrame  # one row a planted form: columns as in OWN, and its lemma
+    words: pl.DataFrame  # one row per lemma, in `word`: columns as in OWN
+    forms: pl.DataFrame  # one row per planted form: columns as in OWN, and lemma
 
     @property
     def key(self) -> dict[str, str]:
@@ -131,7 +130,7 @@ class World(NamedTuple):
         return {"model": self.model, "language": self.settings.language, "world": world}
 
     def read(self, analysis: str, name: str, model: str | None = None) -> pl.DataFrame:
-        """Return a table of the model, for the language of the world, by lemmas.
+        """Return a table of the model by lemma, in the language of the world.
 
         ``model``: another model; "" for analyses over all models.
         """
@@ -143,10 +142,10 @@ class World(NamedTuple):
 
 
 def truth(inputs: Inputs, model: str) -> World | None:
-    """Return the true values of a world of names; None for any other model.
+    """Return the true values of a world; None for any other model.
 
-    The lemma of a form is its most frequent one in the dataset ``words``. Forms that are missing
-    there, or all forms without the dataset, are their own lemmas.
+    The lemma of a form is its most frequent one in the dataset ``words``. Forms that are not in
+    the dataset are their own lemmas.
     """
     weights = inputs.weights(model)
     path = weights / PLANTED
@@ -167,9 +166,9 @@ def truth(inputs: Inputs, model: str) -> World | None:
 
 
 def _add_forms(forms: pl.DataFrame) -> pl.DataFrame:
-    """Return the true values of lemmas: the odds of a lemma are summed over its forms.
+    """Return the true values of lemmas, whose odds are summed over their forms.
 
-    Its sentiment is that of the lemma itself, or if not planted, of its most probable form.
+    The sentiment is that of the lemma or, if it was not planted, of its most probable form.
     """
     sides = {
         side: (pl.col("frequency_nats") + side * pl.col("log_ratio_nats") / 2).exp().sum().log()
@@ -188,12 +187,12 @@ def _add_forms(forms: pl.DataFrame) -> pl.DataFrame:
 
 
 def true_pmi(world: World, pmi: pl.DataFrame) -> pl.DataFrame:
-    """Return the PMI of words and genders in the lists of infinitely many names.
+    """Return the PMI of words and genders for infinitely many names.
 
     ``pmi``: rows of the table ``pmi`` for one part of speech, with numbers of people and list
     lengths.
 
-    Returned: columns pos, word, sentiment, gender and value (nats), for each planted lemma and
+    The columns are pos, word, sentiment, gender and value (nats), for each planted lemma and
     gender.
     """
     pos, length = pmi.row(0, named=True)["pos"], pmi["list_length"][0]
@@ -206,7 +205,7 @@ def true_pmi(world: World, pmi: pl.DataFrame) -> pl.DataFrame:
 def with_true(
     table: pl.DataFrame, true: dict[Any, float], keys: Sequence[str] = ("pos", "sentiment")
 ) -> pl.DataFrame:
-    """Return the rows whose key has a true value, in the added column ``true``."""
+    """Return the rows whose key has a true value, with the column ``true`` added."""
     values = [true.get(key) for key in table.select(keys).iter_rows()]
     return table.with_columns(true=pl.Series(values, dtype=pl.Float64)).drop_nulls("true")
 
@@ -225,9 +224,9 @@ def pmi_of(cells: pl.DataFrame) -> pl.Series:
 
 
 def true_cells(world: World, pos: str, people: dict[str, int], length: int) -> pl.DataFrame:
-    """Return expected numbers of lists: columns word, sentiment, gender, expected.
+    """Return expected numbers of lists, in columns word, sentiment, gender, expected.
 
-    ``people``: number of people of each gender; ``length``: forms in a list.
+    ``people``: number of people of each gender; ``length``: number of forms in a list.
     """
     forms, lemmas = _forms(world, pos)
     genders = tuple(gender for gender in GENDERS if gender in people)
@@ -242,7 +241,7 @@ def true_cells(world: World, pos: str, people: dict[str, int], length: int) -> p
 
 
 def _forms(world: World, pos: str) -> tuple[Forms, pl.DataFrame]:
-    """Return the forms and lemmas of a part of speech; forms refer to rows of lemmas."""
+    """Return the forms and lemmas of a part of speech; forms contain row numbers of lemmas."""
     lemmas = world.words.filter(pos=pos)
     number = {word: i for i, word in enumerate(lemmas["word"])}
     forms = world.forms.filter(pos=pos).select("frequency_nats", "log_ratio_nats", "lemma")
@@ -268,10 +267,10 @@ def class_differences(
 ) -> dict[str, float]:
     """Return the planted difference in the share of each class, first minus second gender.
 
-    ``words``: from :func:`true_pmi`; the ``size`` words with the largest values count for either
-    gender.
-    ``classes``: columns word, class and share, the part of the word in the class; words without a
-    class are left out.
+    ``words``: from :func:`true_pmi`; for each gender the ``size`` words with the largest values
+    count.
+    ``classes``: columns word, class and share (the part of the word in the class); words without
+    a class are omitted.
     """
     words = words.filter(pl.col("word").is_in(classes["word"].implode()))
     differences = dict.fromkeys(classes["class"].unique(), 0.0)
@@ -288,14 +287,14 @@ def class_differences(
 def sampled_shares(
     world: World, pos: str, people: dict[str, int], size: int, candidates: int, length: int
 ) -> dict[str, float]:
-    """Return differences of sentiments, male minus female, expected for as many other names.
+    """Return expected differences of sentiment shares, male minus female, for as many names.
 
-    The mean over ``SAMPLES`` draws of names with lists from the planted probabilities, the target
-    of an interval over few names: with few names, unbiased words are among those that deviate most,
-    and differences are smaller than for infinitely many names.
+    The expectation is a mean over ``SAMPLES`` draws of names. It is the target of an interval over
+    few names: unbiased words are then among those with the largest PMI by chance, and differences
+    are smaller than for infinitely many names.
 
-    ``size``, ``candidates``: lemmas taken for each gender, and number of candidates, the most
-    frequent.
+    ``size``: number of lemmas selected for each gender.
+    ``candidates``: number of candidates, the most frequent lemmas.
     """
     if world.settings.null:
         return dict.fromkeys(SENTIMENTS, 0.0)
@@ -314,7 +313,7 @@ def sampled_shares(
     return dict(zip(SENTIMENTS, (differences / SAMPLES).tolist(), strict=True))
 
 
-@lru_cache(maxsize=64)  # analyses use the same names with different sizes
+@lru_cache(maxsize=64)  # analyses differ only in the number of words
 def _counts(
     forms: Forms,
     noise: float,

@@ -1,4 +1,4 @@
-"""Recovery of words and genders: ``pmi``, ``latent``, ``supersenses``, ``clusters`` and lexica."""
+"""Recovery of effects planted in words, by ``pmi``, ``latent``, ``supersenses`` and others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-LARGE = 0.1  # differences of shares whose sign is compared
+LARGE = 0.1  # least difference of shares whose signs are compared
 HEAVY, LIGHT = 1.0, 1e-3  # least posterior weight, and largest of L1, for sentiments
 BINARY = ("male", "female")
 DEALT = "-null"  # suffix of corpora with permuted labels
@@ -41,7 +41,7 @@ def _discoveries(rows: Comparison, table: pl.DataFrame, cluster: str, **key: str
 
 
 def pmi_rows(rows: Comparison, world: World) -> None:
-    """Compare PMI with that of infinitely many names: order, signs, coverage, discoveries."""
+    """Compare PMI with its true values: order, signs, coverage, discoveries."""
     pmi = world.read("pmi", "pmi")
     if pmi.is_empty():
         return
@@ -58,7 +58,7 @@ def pmi_rows(rows: Comparison, world: World) -> None:
 
 
 def contrast(table: pl.DataFrame) -> pl.DataFrame:
-    """Return columns word and contrast, the value of women minus that of men."""
+    """Return columns word and contrast, the value for women minus the value for men."""
     female, male = (pl.col("value").filter(gender=g).first() for g in ("female", "male"))
     return table.group_by("word").agg(contrast=female - male).drop_nulls().sort("word")
 
@@ -72,7 +72,7 @@ def _compare_contrasts(rows: Comparison, compared: pl.DataFrame, item: str) -> N
 
 
 def pooled_rows(rows: Comparison, worlds: Sequence[World]) -> None:
-    """Compare the PMI of each group of worlds, and its differences between genders."""
+    """Compare the PMI of each group of control models, and its differences between genders."""
     for group_worlds in by_language(worlds):
         pooled, differences = (
             group_worlds[0].read("pmi", name, POOLED) for name in ("pooled", "differences")
@@ -100,7 +100,7 @@ def pooled_rows(rows: Comparison, worlds: Sequence[World]) -> None:
 
 
 def pooled_truth(worlds: Sequence[World], table: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the PMI of the pooled lists of several worlds, for each part of speech."""
+    """Yield the PMI of the pooled lists of control models, for each part of speech."""
     for (pos,), part in table.group_by("pos", maintain_order=True):
         people = dict(part.select("gender", "people").unique().iter_rows())
         cells = []
@@ -115,8 +115,8 @@ def pooled_truth(worlds: Sequence[World], table: pl.DataFrame) -> Iterator[pl.Da
 def latent_rows(rows: Comparison, world: World) -> None:
     """Compare words, sentiments and discoveries of the latent-variable model with planted ones.
 
-    The order of words by gender does not depend on sentiments, the posterior term or the lexicon.
-    Therefore sentiments are compared separately.
+    Sentiments are compared separately, since the order of words by gender does not depend on
+    sentiments, the posterior term or the lexicon.
     """
     latent, shares = world.read("latent", "latent"), world.read("latent", "shares")
     if latent.is_empty():
@@ -156,7 +156,7 @@ def _likeliest_agrees(
 ) -> NDArray[np.bool_]:
     """Return a mask of words whose most probable sentiment is the planted one, (words,).
 
-    p(w, s) is the sum over genders of p(g) p(s | g) p(w | s, g), by the deviations in the table.
+    p(w, s) is the sum over genders of p(g) p(s | g) p(w | s, g), from the deviations in the table.
     """
     table = table.sort("word", "sentiment", "gender")
     names, sentiments, genders = (
@@ -189,7 +189,7 @@ def _sentiment_differences(shares: pl.DataFrame, words: pl.DataFrame) -> NDArray
 
 
 def supersense_rows(rows: Comparison, world: World) -> None:
-    """Compare differences of classes, by PMI and by the latent-variable model's contrast."""
+    """Compare class differences by PMI and by the contrast of the latent-variable model."""
     table, pmi = world.read("supersenses", "supersenses"), world.read("pmi", "pmi")
     if table.is_empty() or pmi.is_empty():
         return
@@ -205,7 +205,7 @@ def supersense_rows(rows: Comparison, world: World) -> None:
             rows_of_deviation.select(keys).unique(maintain_order=True).iter_rows()
         ):
             words = true_pmi(world, smoothed.filter(pos=pos))
-            # all: any sentiment, words above 0
+            # all: words above 0 with any sentiment
             counted = (
                 pl.col("value") > 0 if sentiment == "all" else pl.col("sentiment") == sentiment
             )
@@ -228,7 +228,7 @@ def _compare_classes(rows: Comparison, table: pl.DataFrame, deviation: str, *, n
     if deviation == "pmi":  # the contrast has no intervals over names
         rows.coverage(table, "class", item=deviation)
     rows.discoveries(table["p"], "discoveries", "class", item=deviation)
-    if null:  # with usual effects one class in thirty is significant
+    if null:  # planted effects make only one class in thirty significant
         any_significant = any(table["p_bonferroni"] <= LEVEL)
         rows.share("any_discovery", [any_significant], "world", item=deviation)
     else:
@@ -238,9 +238,9 @@ def _compare_classes(rows: Comparison, table: pl.DataFrame, deviation: str, *, n
 def cluster_rows(rows: Comparison, world: World) -> None:
     """Compare genders and clusters of words with planted log-ratios.
 
-    The model predicts a word by the product of a prompt's state and the word's own embedding, and
-    the state of a word alone is close to that embedding. Therefore words planted for women and for
-    men are separated; without planted effects, no cluster is associated with a gender.
+    The logit of a word is the product of a prompt's hidden state and the word's embedding, and the
+    state of an isolated word is close to that embedding. Therefore words planted for women and men
+    are separated; without planted effects, no cluster is associated with a gender.
     """
     words, shares = world.read("clusters", "words"), world.read("clusters", "shares")
     if shares.is_empty():
@@ -271,8 +271,8 @@ def cluster_rows(rows: Comparison, world: World) -> None:
 def lexicon_rows(rows: Comparison, inputs: Inputs) -> None:
     """Compare lexica on texts with planted labels, and on the same texts with permuted labels.
 
-    The three labels are equally frequent: with uninformative labels accuracy is a third for every
-    lexicon, and macro-F1 is no larger.
+    The three labels are equally frequent: with uninformative labels, the accuracy of any lexicon
+    is 1/3, and its macro-F1 is no larger.
     """
     table = read_table(inputs.tables("lexicon_evaluation") / "agreement.parquet")
     if table.is_empty():

@@ -1,1 +1,1 @@
-"""Shared code of analyses of words: lists, counts, resampling, shares of sentiments."""
+"""Shared code for word analyses: lists, counts, resampling, shares of sentiments."""

@@ -1,4 +1,4 @@
-"""Shares of sentiments among the words that deviate most towards each gender."""
+"""Shares of sentiments among the words most associated with each gender."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Lexicon(Params):
 
     lexicon: Literal["combined", "published"] = Field(
         "combined",
-        description="of English: combined anew, or the config `published` of lexica, which is what "
-        "the paper has; the same in all analyses",
+        description="English lexicon: combined here, or `published` (config of lexica), as in the "
+        "paper; the same in all analyses",
     )
 
     def file(self, lexica: Path, language: str) -> Path:
-        """Return the file of ``lexica`` for a language; it may be missing."""
+        """Return the file of ``lexica`` for a language, which may not exist."""
         if self.lexicon != PUBLISHED or language != OF:
             return lexica / f"{language}.parquet"
         path = lexica / f"{PUBLISHED}.parquet"
@@ -66,12 +66,12 @@ class Lexicon(Params):
         return path
 
     def sentiments(self, lexica: Path, language: str, words: pl.DataFrame) -> NDArray[np.float64]:
-        """Return q(s | w) for words, (words, sentiments); nan for words in no lexicon.
+        """Return q(s | w) for words, nan if a word is in no lexicon, (words, sentiments).
 
-        A word is looked up as written, in lower case, by its lemma, and by its form in most lists;
+        A word is looked up as written, in lower case, by its lemma, and by its most frequent form;
         if missing, again after :func:`bare`.
 
-        ``lexica``: folder of the dataset, with a config for the language or without.
+        ``lexica``: folder of the dataset, which may have no config for the language.
         ``words``: columns word, lemma and form.
         """
         path = self.file(lexica, language)
@@ -80,7 +80,7 @@ class Lexicon(Params):
             return np.tile(none, (len(words), 1))
         lexicon = pl.read_parquet(path, columns=["word", *Q])
         q = lexicon.select(Q).to_numpy().astype(np.float64)
-        q /= q.sum(axis=1, keepdims=True)  # undo rounding
+        q /= q.sum(axis=1, keepdims=True)  # probabilities were rounded
         listed = dict(zip(lexicon["word"], q, strict=True))
         for word in lexicon["word"]:
             listed.setdefault(bare(word), listed[word])
@@ -97,21 +97,21 @@ class TopWords(Lexicon, Resampling):
 
     top_k: int = Field(ge=1, description="words (or pairs) with the largest deviations")
     top_share: float = Field(
-        gt=0, le=1, description="most that may be taken of all candidates, where they are few"
+        gt=0, le=1, description="largest share of the candidates that is selected"
     )
     smoothing: float = Field(gt=0, description="added to every cell before PMI is computed")
 
     def size(self, candidates: int) -> int:
-        """Return the number of candidates that are taken."""
+        """Return the number of selected candidates."""
         return max(1, min(self.top_k, int(self.top_share * candidates)))
 
 
 class Ranking(NamedTuple):
-    """Sentiments of the largest deviations; one row a gender."""
+    """Sentiments of the largest deviations, one row per gender."""
 
     genders: tuple[int, ...]
     names: dict[int, int]  # distinct names of each gender
-    hits: NDArray[np.int64]  # (genders, sentiments): how many of the largest
+    hits: NDArray[np.int64]  # (genders, sentiments): counts among the largest
     top_k: int
     candidates: int
     base: NDArray[np.float64]  # (sentiments,): shares among all candidates
@@ -131,8 +131,8 @@ class Ranking(NamedTuple):
 def bare(word: str) -> str:
     """Return a word normalised for spelling differences of treebanks and lexica.
 
-    Lemmas of Arabic have vowel marks in PADT and none in lexica; lemmas of Russian have no letter
-    yo in GSD and SynTagRus, where lexica have it.
+    Arabic lemmas have vowel marks in PADT but not in lexica; Russian lemmas have the letter yo in
+    lexica but not in GSD and SynTagRus.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def argmax(q: NDArray[np.float64]) -> NDArray[np.int64]:
 def tested(base: NDArray[Any]) -> NDArray[np.intp]:
     """Return the sentiments with their own tests: the first if only two occur.
 
-    ``base``, (sentiments,) array: shares among the candidates.
+    ``base``: shares among the candidates, (sentiments,).
     """
     present = np.flatnonzero(base)
     return present[: max(len(present) - 1, 0)] if len(present) < NUMBER else present
@@ -166,12 +166,12 @@ def tested(base: NDArray[Any]) -> NDArray[np.intp]:
 def by_pmi(
     lists: Named, q: NDArray[np.float64], how: TopWords, strata: NDArray[np.int64] | None = None
 ) -> Ranking | None:
-    """Rank words by their smoothed PMI over distinct names; each counts with the argmax of q.
+    """Rank words by smoothed PMI over distinct names, and count the argmax of q of each.
 
-    Returned: None if no word has a known sentiment, or there is only one gender.
+    Returns None if no word has a known sentiment, or only one gender occurs.
 
-    ``q``, (words, sentiments) array: q(s | w); unknown words have rows of nan and are left out.
-    ``strata``, (names,): of matched names, whose genders are permuted within strata.
+    ``q``: q(s | w), (words, sentiments); words with rows of nan are omitted.
+    ``strata``: strata of matched names, within which genders are permuted, (names,).
     """
     has_q = np.flatnonzero(~np.isnan(q).any(axis=1))
     if not len(has_q) or len(lists.labels) < 2:
@@ -198,16 +198,15 @@ def by_pmi(
 def by_latent(
     table: pl.DataFrame, deviation: str, reading: str, how: TopWords, names: dict[int, int]
 ) -> Ranking | None:
-    """Rank pairs of word and sentiment, or words, by the deviation of the latent-variable model.
+    """Rank words, or pairs of word and sentiment, by deviations of the latent-variable model.
 
-    ``table``: rows of the table ``latent`` of one language and part of speech.
+    ``table``: rows of the table ``latent`` for one language and part of speech.
     ``deviation``, ``reading``: one of :data:`LATENT`. ``latent-faithful`` takes the largest
     deviations: of all (word, sentiment) pairs, each counting for its sentiment (``pairs``), or of
-    words, by the largest of their three, each counting for the sentiment that q holds most probable
-    (``argmax``). ``latent-corrected`` takes the words whose deviations are most above those of the
-    other genders, on average over sentiments: the level that the deviations of a sentiment and
-    gender have is then the same for all words.
-    ``names``: distinct names of each gender.
+    words, by the largest of their three, each counting for its most probable sentiment under q
+    (``argmax``). ``latent-corrected`` takes the words with the largest contrast between genders,
+    averaged over sentiments, so that the level of deviations in a sentiment and gender cancels.
+    ``names``: numbers of distinct names by gender.
     """
     axes = [table[name] for name in ("gender", "word", "sentiment")]
     genders = [code for code, gender in enumerate(GENDERS) if gender in axes[0]]
@@ -265,10 +264,10 @@ def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
 def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
     """Yield the difference male minus female of each share, by each available test.
 
-    Rankings by the latent-variable model have none, nor intervals. How frequent a sentiment is
-    among the words of a gender is a parameter of its own: eta is normalised within both, so that
-    the level of a gender's deviations differs between sentiments where no word does; and L1 shrinks
-    the contrasts of the words of some sentiments more than those of others.
+    Rankings by the latent-variable model have neither tests nor intervals. The frequency of a
+    sentiment in a gender is a separate parameter: eta is normalised within both, so the level of
+    deviations differs between sentiments even if no word does; and L1 shrinks the contrasts of
+    words more for some sentiments than for others.
     """
     if not {MALE, FEMALE} <= set(ranking.genders):
         return

@@ -1,8 +1,8 @@
 """Counts of words in the lists of ``associations`` by gender and name, and their resampling.
 
 Stańczak et al. (2023), 3.2 and section 4, count lemmas, so that a form that agrees with a person's
-gender is no bias. A list has a lemma if it has a form of it, and a form is of the lemma that the
-outputs give it. All sums are of integers and so the same however rows are spread over files.
+gender is no bias. A list has a lemma if it has any of its forms; the lemma of a form is in the
+outputs. All sums are integers, so they do not depend on the distribution of rows over files.
 Weights and labels depend only on the name (``stats.bootstrap``), so that models, and parts of the
 people, are resampled together.
 """
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 Unit = Literal["lemma", "form"]  # what is counted in lists
 UNITS: tuple[Unit, ...] = get_args(Unit)
-OF_PMI = ("plug-in", "smoothed")  # its readings
+OF_PMI = ("plug-in", "smoothed")  # its estimators
 MALE, FEMALE, NON_BINARY = (GENDERS.index(g) for g in ("male", "female", "non-binary"))
 DIFFERENCE = "male minus female"
 RESPONSES = (*GENDERS, DIFFERENCE)
-MODELS = ("models", "worlds", "null worlds")  # never mixed
+MODELS = ("models", "worlds", "null worlds")  # never pooled
 CONTROLS = dict(zip((None, "positive", "negative"), MODELS, strict=True))
 LANGUAGE = Column("language", "string", "language of names and words")
 PART = Column("pos", "category", "universal part of speech", labels=POS)
@@ -52,8 +52,8 @@ LEMMA = Column("word", "string", "lemma that is counted")
 GENDER = Column("gender", "category", "the paper's grouping", labels=GENDERS)
 SENTIMENT = Column("sentiment", "category", "most probable sentiment of a word", labels=SENTIMENTS)
 TOP_K = Column("top_k", "int64", "words or pairs with the largest deviations", minimum=0)
-CANDIDATES = Column("candidates", "int64", "words or pairs they are taken from", minimum=0)
-COVERED = "coverage"  # no language, but how much of the words a model has
+CANDIDATES = Column("candidates", "int64", "number of candidate words or pairs", minimum=0)
+COVERED = "coverage"  # not a language: vocabulary coverage of a model
 PERSONS = 1024  # people whose weights are in memory together
 LABELS = 64  # permutations in memory together for all names
 
@@ -97,10 +97,10 @@ def table_of(
     confidence
         Level of the intervals, see :func:`typed`.
     over, least
-        Columns of a family of tests, and the smallest p, see :func:`adjusted`; None: nothing is
-        adjusted.
+        Columns that define a family of tests, and the smallest p, see :func:`adjusted`; None for
+        no adjustment.
     same
-        Columns that have one value in all rows.
+        Columns with one value in all rows.
     """
     filled = [part for part in parts if len(part)]
     if not filled:
@@ -113,7 +113,7 @@ def table_of(
 
 
 def with_difference(table: pl.DataFrame, on: Sequence[str], values: Sequence[str]) -> pl.DataFrame:
-    """Return the values of each gender, and of men minus women, as ``response``.
+    """Add the differences of men minus women; ``response`` names the gender or difference.
 
     ``on``: columns whose rows are compared; the table has them, ``gender`` and ``values``.
     """
@@ -130,11 +130,11 @@ def rows_of(axes: Mapping[str, Any], estimate: Iterable[Floats], **columns: Any)
     Parameters
     ----------
     axes
-        For each axis of the arrays the name of its column, and the value at each place.
+        Column name and coordinate values of each array axis.
     estimate
-        Value, and lower and upper end if there are such.
+        Value and, optionally, lower and upper limits.
     columns
-        Arrays that broadcast to all axes, or what is in all rows.
+        Arrays that broadcast to all axes, or constants.
 
     Examples
     --------
@@ -160,15 +160,15 @@ def rows_of(axes: Mapping[str, Any], estimate: Iterable[Floats], **columns: Any)
 
 
 class People(NamedTuple):
-    """The people of one language, sorted by number of item; arrays (people,)."""
+    """The people of one language, sorted by item number; arrays of shape (people,)."""
 
     items: Integers  # numbers of the Wikidata items
     genders: Integers  # codes, as in ``politicians``
     names: NDArray[np.uint64]  # key of the name, see :mod:`plumbline.probes.stats.bootstrap`
-    first: NDArray[np.bool_]  # one person of each distinct name and gender
+    first: NDArray[np.bool_]  # the first person with each name and gender
 
     def where(self, mask: NDArray[np.bool_]) -> People:
-        """Return the people selected by a (people,) array."""
+        """Return the people selected by a mask of shape (people,)."""
         return People(self.items[mask], self.genders[mask], self.names[mask], self.first[mask])
 
 
@@ -177,8 +177,8 @@ class Lists(NamedTuple):
 
     folders: tuple[Path, ...]  # one per model, with the files of one language
     pos: str
-    frame: str | None = None  # None: each model's own, the first of :func:`frames`
-    most: tuple[tuple[str, int], ...] = ()  # columns, and the most that rows may have in them
+    frame: str | None = None  # template; None: the model's first, see :func:`frames`
+    most: tuple[tuple[str, int], ...] = ()  # columns and their largest values
     unit: Unit = "lemma"  # what is counted
 
 
@@ -187,16 +187,16 @@ class Counts(NamedTuple):
 
     source: Lists
     persons: People  # whose lists were counted
-    matrix: csr_array  # (people, words): lists of the person that have the word, one of each model
-    words: pl.DataFrame  # word (as was counted), form (that in most lists), lemma
-    rows: int  # in the lists, one for each form
+    matrix: csr_array  # (people, words): lists with the word, one per model
+    words: pl.DataFrame  # word (unit counted), form (in most lists), lemma
+    rows: int  # rows of the lists, one for each form
     genders: Integers  # (groups,) codes
     people: Integers  # (groups,) people with lists
-    names: Integers  # (groups,) distinct names, each once for every gender that it has
+    names: Integers  # (groups,) distinct pairs of name and gender
     clusters: int  # distinct names
     lists: Integers  # (words, groups) lists with the word
-    distinct: Integers  # (words, groups) the same, of distinct names and genders
-    seen: NDArray[np.bool_]  # (people,) who has a list
+    distinct: Integers  # (words, groups) the same, over distinct names and genders
+    seen: NDArray[np.bool_]  # (people,) True for people with a list
 
     def common(self, least: int) -> NDArray[np.intp]:
         """Return the indices of the words in at least the given number of lists."""
@@ -207,7 +207,7 @@ class Counts(NamedTuple):
         return np.searchsorted(self.genders, self.persons.genders)
 
     def with_rest(self, chosen: NDArray[np.intp]) -> csr_array:
-        """Return the lists, (people, words), of the chosen words, all others in a last column.
+        """Return counts of the chosen words, and of all others in a last column, (people, words).
 
         The last column is omitted if there are no others.
         """
@@ -219,14 +219,14 @@ class Counts(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """Bootstrap replicates of counts, (words, groups, replicates), resampled by distinct name.
+    """Bootstrap replicates of counts over names; arrays of shape (words, groups, replicates).
 
-    The words are the chosen ones and, if there are others, all others together in a last row.
+    Words that were not chosen are merged in a last row, if there are any.
     """
 
     ordinary: Floats  # with Poisson weights
-    bayesian: Floats  # with exponential weights; of people, or of distinct names
-    merged: int  # how many words the last row stands for; 0: there are no others
+    bayesian: Floats  # with exponential weights, for people or distinct names
+    merged: int  # number of words in the last row; 0 without such a row
 
 
 class Named(NamedTuple):
@@ -236,13 +236,13 @@ class Named(NamedTuple):
     """
 
     matrix: csr_array  # (names, words): 1 where the word is in the name's list
-    genders: Integers  # (names,): codes of the genders there are, from 0 without gaps
-    labels: tuple[int, ...]  # the code in builders.politicians.GENDERS of each of them
-    names: pl.DataFrame  # name, gender, qid (of one), people (who bear it), popularity (the best)
-    words: pl.DataFrame  # word, form, lemma, count (names in whose list it is); most frequent first
+    genders: Integers  # (names,): gender codes, from 0 without gaps
+    labels: tuple[int, ...]  # for each gender, its code in builders.politicians.GENDERS
+    names: pl.DataFrame  # name, gender, qid of one person, number of people, highest popularity
+    words: pl.DataFrame  # word, form, lemma, count of names; most frequent first
 
     def only(self, names: NDArray[np.bool_], min_count: int) -> Named | None:
-        """Return the selected names, with the words in ``min_count`` of their lists, if any."""
+        """Return the selected names and the words in at least ``min_count`` of their lists."""
         rows = np.flatnonzero(names)
         return _named(self.matrix[rows], self.names.filter(names), self.words, min_count)
 
@@ -257,7 +257,7 @@ def languages(outputs: Path) -> list[str]:
 
 
 def sources(inputs: Inputs, *models: str) -> Iterator[tuple[str, Lists, Path]]:
-    """Yield language, lists, and file of people for all languages and parts of speech of models."""
+    """Yield language, lists and people file, for each language and part of speech of models."""
     folders = [inputs.outputs("associations", model) for model in models]
     for language in sorted({language for folder in folders for language in languages(folder)}):
         present = tuple(folder / language for folder in folders if (folder / language).is_dir())
@@ -270,9 +270,9 @@ def sources(inputs: Inputs, *models: str) -> Iterator[tuple[str, Lists, Path]]:
 
 
 def frames(folder: Path) -> list[str]:
-    """Return the frames of a model's prompts: the paper's first, then in their order.
+    """Return the prompt templates (frames) of a model, the paper's first.
 
-    Lists of the first frame are counted. All files have the same frames, or none.
+    Lists of the first template are counted. All files have the same templates, or none.
     """
     for path in sorted(folder.glob("*.parquet")):
         rows = pl.scan_parquet(path)
@@ -329,7 +329,7 @@ def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, 
     table = pl.concat(read).rename({"word": "form"})
     counted = pl.col("lemma" if source.unit == "lemma" else "form")
     texts = pl.col("form", "lemma").cast(pl.String)
-    vocabulary = (  # among forms in as many lists the first by the alphabet; so too for lemmas
+    vocabulary = (  # ties of forms and of lemmas are broken alphabetically
         table.group_by("form", "lemma", word=counted)
         .len()
         .with_columns(texts, text=pl.col("word").cast(pl.String))
@@ -341,7 +341,7 @@ def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, 
     cells = table.select("model", "person", word=counted).unique().join(code, on="word")
     places = cells["person"].to_numpy(), cells["code"].to_numpy()
     shape = len(people.items), len(vocabulary)
-    matrix = csr_array((np.ones(len(cells), np.int64), places), shape=shape)  # models are added up
+    matrix = csr_array((np.ones(len(cells), np.int64), places), shape=shape)  # sums over models
     return matrix, vocabulary.select("text", "form", "lemma").rename({"text": "word"}), len(table)
 
 
@@ -371,15 +371,15 @@ def count(source: Lists, people: People) -> Counts:
 
 
 def overlaps(counts: Counts, chosen: NDArray[np.intp]) -> tuple[Integers, Integers]:
-    """Count distinct names and genders by list length and by how many lists have a word.
+    """Count distinct names and genders by list length and by number of lists with a word.
 
     Returns
     -------
     (words, lengths, models + 1) array
-        For the chosen words, how many names whose lists have one length have the word in 0, 1,
-        2, ... lists.
+        For each chosen word and list length, number of names with the word in 0, 1, 2, ...
+        lists.
     (lengths, groups) array
-        How many names there are, by gender.
+        Number of names by list length and gender.
     """
     units = np.flatnonzero(counts.persons.first & counts.seen)
     lists = counts.matrix[units]
@@ -398,8 +398,8 @@ def bootstrap_counts(
 ) -> Draws:
     """Count lists again with bootstrap weights for distinct names.
 
-    ``once``: whether the Bayesian replicates count each name once for a gender.
-    ``chosen``, (words,) array: indices of the words with a row of their own.
+    ``once``: whether Bayesian replicates count each name once for a gender.
+    ``chosen``: indices of the words with separate rows, (words,).
     """
     people, table, groups = counts.persons, counts.with_rest(chosen), counts.groups()
     ordinary, bayesian = np.zeros((2, table.shape[1], len(counts.genders), n_bootstrap))
@@ -426,12 +426,12 @@ def permute_counts(
     Other labels are fixed, and the number of names per label is preserved. The permutations depend
     only on the permuted names.
 
-    ``genders``: codes of the two, both of which occur.
+    ``genders``: codes of the two genders, both of which must occur.
 
     Returns
     -------
     (words, groups, permutations) array
-        The chosen words and, if there are others, all others together in a last row.
+        Words that were not chosen are merged in a last row, if there are any.
     """
     people = counts.persons
     names = np.flatnonzero(people.first)
@@ -442,7 +442,7 @@ def permute_counts(
     size = int((people.genders[names] == genders[0]).sum())
     blocks = []
     for start in range(0, n_permutations, LABELS):
-        # independent of the random numbers of the weights
+        # use random numbers independent of the weights
         stream = seed + ((start // LABELS + 1) << 32)
         uniform = bootstrap.bits(units[free], min(LABELS, n_permutations - start), stream)
         labels = np.repeat(groups[:, None], uniform.shape[1], axis=1)
@@ -458,9 +458,9 @@ def permute_counts(
 def permute_names(
     counts: Counts, chosen: NDArray[np.intp], n_permutations: int, seed: int
 ) -> Floats:
-    """Count lists with the labels of a name, one for each person, permuted over names.
+    """Count lists with all labels of each name (one per person) permuted over names.
 
-    Lists depend only on the name, so that one person's list represents all of the name.
+    Lists depend only on the name: one person's list represents all people with that name.
 
     Returns
     -------
@@ -477,16 +477,16 @@ def permute_names(
 
 
 def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
-    """Return the lists of one model as a matrix, a row for each distinct name.
+    """Return the lists of one model as a matrix with a row for each distinct name.
 
-    Lists depend only on the name: one person's list represents all of the name.
+    Lists depend only on the name: one person's list represents all people with that name.
 
     Parameters
     ----------
     path
-        File of the dataset ``politicians``, of the language of the lists.
+        File of the dataset ``politicians`` in the language of the lists.
     min_count
-        Least number of names whose list has a retained word.
+        Smallest number of names whose lists have a retained word.
 
     Returns
     -------
