@@ -39,9 +39,8 @@ class View(Terms):
     name: Name = Field(description="name of the view")
     files: dict[str, str] = Field(
         min_length=1,
-        description="address of each file, or its path in the checkout; ADDRESS#MEMBER for a "
-        "member of an archive. The keys are free; for plain word lists they are the "
-        "labels",
+        description="address of each file, or its path in the checkout; ADDRESS#MEMBER in an "
+        "archive. The keys are free; for plain word lists they are the labels",
     )
     format: Literal["table", "list", "vader", "mpqa", "emolex", "senticnet", "sentiwordnet"] = (
         Field(description="reader of the files")

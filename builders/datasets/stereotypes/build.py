@@ -40,9 +40,7 @@ COLUMNS = (
     ),
     Column("language", "string", "language of the query"),
     Column("template", "string", "the query with `{group}` in place of the group"),
-    Column(
-        "query", "string", "query in lower case; key to join with probe outputs", prose="text"
-    ),
+    Column("query", "string", "query in lower case; key to join with probe outputs", prose="text"),
     Column("attribute", "string", "the attribute: completion by the engine", prose="word"),
     Column(
         "single_word",
