@@ -87,7 +87,7 @@ COUNTS = ("views", "view_names")  # tables of the card
 class Params(SnapshotParams):
     """The snapshot, and parameters of the fit."""
 
-    languages: list[str] = Field(min_length=1, description="one config for each")
+    languages: list[str] = Field(min_length=1, description="languages, one config for each")
     anchors: dict[str, dict[Literal["positive", "negative", "neutral"], list[str]]] = Field(
         description="for each language and axis, the words that raise its prior and name it; "
         "positive and negative are required"

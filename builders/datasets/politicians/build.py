@@ -95,7 +95,7 @@ COUNTS = ("gender", "name_language gender", "gender_qids gender")  # tables of t
 class Params(SnapshotParams):
     """The snapshot, and the selection of people."""
 
-    languages: list[str] = Field(min_length=1, description="one config for each")
+    languages: list[str] = Field(min_length=1, description="languages, one config for each")
     born_from: date = Field(date(1900, 1, 1), description="first day of birth")
     born_to: date = Field(date(2000, 12, 31), description="last day of birth")
     fallback: bool = Field(
