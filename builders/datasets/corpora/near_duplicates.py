@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WORDS = 5  # words per shingle; a shorter text is one shingle
 THRESHOLD = 0.8  # minimum Jaccard index of the shingles of near-duplicates
-PERMUTATIONS, SEED = 128, 1  # number of MinHash signatures
+PERMUTATIONS, SEED = 128, 1  # permutations of MinHash
 # A pair with Jaccard index J agrees in one of 25 bands of 5 rows at least with probability
 # 1 - (1 - J^5)^25: .9999 at the threshold.
 BANDS, ROWS = 25, 5
