@@ -77,8 +77,8 @@ def ask(
         Folders of built datasets, or ids of published ones, by the name of the dataset, in place of
         the bundled sample.
     settings
-        Params that differ from the defaults, by dotted key, such as ``{"analysis.pmi.min_count":
-        3}``; docs/params.md lists them.
+        Params that differ from the defaults, by dotted key: ``{"analysis.pmi.min_count": 3}``;
+        docs/params.md lists them.
     into
         Folder for outputs and tables; by default in the user's cache, or in PLUMBLINE_HOME.
         Responses there, or in a sibling folder, are reused while their inputs are unchanged.

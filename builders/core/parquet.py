@@ -130,7 +130,7 @@ def inputs_of(path: Path) -> dict[str, str]:
         raise UserError(f"{path}: not a parquet file that can be read ({error})") from error
     if KEY not in metadata:
         raise UserError(
-            f"{path}: states no inputs; build it again, or name a file "
+            f"{path}: does not say what it was made of; build it again, or name a file "
             "of a dataset, outputs or tables"
         )
     return dict(json.loads(metadata[KEY])["inputs"])

@@ -94,7 +94,7 @@ class Params(DatasetParams):
     sizes: dict[str, int] = Field(description="size of each of the six corpora, in `unit`")
     unit: Literal["words", "texts"] = Field("words", description="unit of the sizes")
     balance: bool = Field(
-        True, description="whether all corpora, or only itself, shrink if one has too little"
+        True, description="reduce all corpora equally if one has too little, or only that one"
     )
     oversample: float = Field(
         1.5, ge=1, description="texts checked for duplicates and hate, as a multiple of the size"

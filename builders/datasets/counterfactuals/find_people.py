@@ -198,7 +198,7 @@ def _joined(
         merged.append(Span(start, span.end))
     joined: list[Span] = []
     for span in sorted(_longer(text, span, gazetteer, common, none) for span in merged):
-        # such as "Silva" in "Maria da Silva"
+        # merges "Silva" into "Maria da Silva"
         around = joined.pop() if joined and span.start < joined[-1].end else span
         joined.append(Span(around.start, max(around.end, span.end)))
     return joined

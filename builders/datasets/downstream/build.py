@@ -25,7 +25,7 @@ TASKS = ("hate", "misinformation")
 CONFIG = r"^(hate|misinformation)-[a-z0-9]+(-[a-z0-9]+)*$"
 SEVERAL = "several"
 HELD_OUT = 0.1  # share of training texts for validation, if the source has a separate test set
-NOT_SHIPPED = ("hate-identity", "hate-demographic")  # and available only from their authors
+NOT_SHIPPED = ("hate-identity", "hate-demographic")  # available only from their authors
 
 COLUMNS = (
     Column("id", "string", "id of the text in its source, or its part and position"),
@@ -37,7 +37,7 @@ COLUMNS = (
         "group",
         "string",
         "target (hate) or side of the source (misinformation), by the table under `groups`; empty "
-        "if it has none; `{SEVERAL}`: more than one",
+        f"if it has none; `{SEVERAL}`: more than one",
         empty=True,
     ),
     Column("groups", "strings", "all groups in the source, as the source names them"),

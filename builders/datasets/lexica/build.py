@@ -98,7 +98,7 @@ class Params(SnapshotParams):
     seeds: list[int] = Field(min_length=1, description="seeds, over which beta is averaged")
     leave_out: bool = Field(True, description="also fit the first seed without each view")
     steps: int = Field(ge=1, description="steps of Adam, each over all words")
-    learning_rate: float = Field(5e-4, gt=0, description="rate of Adam; 5e-4 in the paper")
+    learning_rate: float = Field(5e-4, gt=0, description="learning rate; 5e-4 in the paper")
     draws: int = Field(
         16, ge=1, description="maximum Monte Carlo draws per step for words with equal values"
     )

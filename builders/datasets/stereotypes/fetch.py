@@ -50,7 +50,7 @@ CITATION = (
 LICENCE = "suggestions: facts about each engine, under its terms of use"
 THROTTLING = (403,)  # statuses by which engines temporarily block suspected robots
 UNFINISHED = ".answers"
-EMPTY = "empty"  # whether an answer had no suggestion; used during a fetch
+EMPTY = "empty"  # key: whether an answer had no suggestion; used during a fetch
 NAME = r"^[A-Za-z0-9_-]+$"
 Key = Annotated[str, Field(pattern=NAME)]
 
