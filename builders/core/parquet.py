@@ -214,7 +214,7 @@ def fresh(folder: Path) -> Path:
 
 
 def finish(folder: Path) -> None:
-    """Rename the working folder to its final name; the old folder is kept until then."""
+    """Rename the working folder to its final name; the old folder remains until then."""
     recover(folder)
     if folder.exists():
         folder.replace(_aside(folder))

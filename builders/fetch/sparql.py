@@ -174,7 +174,7 @@ class Endpoint:
         _, counted = self._answer(COUNT % query.partition(" ORDER BY ")[0])
         number = counted[0]["count"]["value"] if len(counted) == 1 else ""
         if not re.fullmatch("[0-9]{1,15}", number):
-            raise Busy("answered with no number where it was to count rows")
+            raise Busy("no number in the response to a count of rows")
         if int(number) > len(rows):
             raise Slow(f"the answer has {len(rows):,} rows of the {int(number):,} that are counted")
         return body
@@ -290,7 +290,7 @@ def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
     except ValueError as error:
         raise Busy(f"answered JSON, but no query results of what was asked ({error})") from error
     if ids and (strange := sorted(answered - set(ids))[:3]):
-        raise Busy(f"answered about {', '.join(strange)}, which were not asked for")
+        raise Busy(f"answered about {', '.join(strange)}, which were not requested")
     return rows
 
 

@@ -46,8 +46,8 @@ def fetch(
     """Extract the posts of the communities from every dump, into a folder named by its date.
 
     A dump at an address is downloaded under a name that begins with a dot, resumed after an
-    interruption, read as a stream, and removed when its posts are written; a local file is read in
-    place. A dump whose posts exist is not downloaded again. Address, bytes, sha256 and lines of
+    interruption, read as a stream, and removed when its posts are written; a local file is read
+    directly. A dump whose posts exist is not downloaded again. Address, bytes, sha256 and lines of
     each dump are stored next to its posts.
 
     ``hide``: maps a post's id, which identifies its author, to a pseudonym; None keeps the ids of

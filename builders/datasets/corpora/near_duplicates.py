@@ -79,7 +79,7 @@ def compare(texts: Sequence[str], corpus: Sequence[Hashable]) -> NearDuplicates:
 
     A near-duplicate of an earlier text in the same corpus is a duplicate. Near-duplicates in
     different corpora are both leaks, since neither is typical of its corpus. Similarity is not
-    transitive: a pair just below the threshold is kept.
+    transitive: a pair just below the threshold is retained.
 
     ``texts``: in order of preference.
     ``corpus``: corpus of each text.

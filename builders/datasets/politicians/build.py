@@ -184,7 +184,7 @@ def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
         if not number.isdecimal() or int(number) >= 2**31:
             raise ValueError(f"line {line}: {number!r} is no number of mentions")
         if (language, qid) in seen:
-            raise ValueError(f"line {line}: {qid} is there again for {language}")
+            raise ValueError(f"line {line}: {qid} repeated for {language}")
         seen.add((language, qid))
         yield (language, qid), int(number)
 

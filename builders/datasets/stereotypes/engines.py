@@ -1,6 +1,6 @@
 """The suggestions of search engines: one reader for each format.
 
-Content other than the expected JSON (a captcha, a consent page, a truncated response) is a
+Content other than the expected JSON (captcha, consent page, truncated response) raises a
 ``ValueError``, which a client treats as throttling.
 """
 

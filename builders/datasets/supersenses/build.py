@@ -162,7 +162,7 @@ def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
             raise UserError(f"{where}: {name!r} is no class of verbs; remove it")
         for synset, members in read(snapshot, file, synsets, "fetch it again"):
             if synset in seen:
-                raise UserError(f"{where}: {synset} stands in two places; fetch it again")
+                raise UserError(f"{where}: {synset} occurs twice; fetch it again")
             seen.add(synset)
             for member in members:
                 senses[unicodedata.normalize("NFC", member)][name] += 1
