@@ -5,7 +5,7 @@ from pathlib import Path
 _FOLDER = Path(__file__).parent / "datasets"
 DATASETS = sorted(p.parent.name for p in _FOLDER.glob("*/build.py"))
 _CLIENTS = sorted(p.parent.name for p in _FOLDER.glob("*/fetch.py"))
-_SOURCE = {  # by dataset, where the source has another name
+_SOURCE = {  # source by dataset, if its name differs
     "corpora": "reddit",
     "outlets": "news",
     "politicians": "wikidata",

@@ -21,7 +21,7 @@ def _builder(dataset: str) -> ModuleType:
 
 
 def build(options: Namespace) -> None:
-    """Build one dataset from the snapshot that params.yaml names."""
+    """Build one dataset from the snapshot in params.yaml."""
     from plumbline.builders.core.build import build as build_dataset
     from plumbline.builders.core.errors import warn
 
@@ -30,7 +30,7 @@ def build(options: Namespace) -> None:
     rejected: Counter[str] = Counter()
     for (config, reason), number in sorted(counts.rejects.items()):
         rejected[config] += number
-        if ": " in reason:  # an unknown value
+        if ": " in reason:  # with an unknown value
             warn(f"{name}/{config}: {number:,} rejected, {reason}")
     for config in sorted({*counts.rows, *rejected}):
         print(f"{name}/{config}: {counts.rows[config]:,} rows, {rejected[config]:,} rejected")
@@ -100,7 +100,7 @@ def publish(options: Namespace) -> None:
 
 
 def cards(options: Namespace) -> None:
-    """Write the cards of the named datasets, or of all that are built."""
+    """Write the cards of the named datasets, or of all built ones."""
     from plumbline.builders.release.card import write_all
 
     write_all(options.names)
@@ -161,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     publishing.add_argument("folder", help="name of a dataset, or a folder under data/")
     publishing.add_argument("--repo", required=True, help="target repository, as OWNER/NAME")
     publishing.add_argument("--version", required=True, help="three numbers, as 1.2.0: the tag")
-    publishing.add_argument("--dry-run", action="store_true", help="print the plan, send nothing")
+    publishing.add_argument("--dry-run", action="store_true", help="print the plan only")
     carding = command(cards, "write the cards of datasets that are built")
     carding.add_argument("names", nargs="*", metavar="DATASET", help="default: all that are built")
     tracing = command(trace, "print the provenance of a file, or of one of its rows")
@@ -184,7 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     comparing.add_argument("--json", action="store_true", help="print all differences as JSON")
     comparing.add_argument("--all", action="store_true", help="print complete lists")
     comparing.add_argument(
-        "--config", action="append", default=[], help="compare this config; again for more"
+        "--config", action="append", default=[], help="compare this config; may be repeated"
     )
     comparing.add_argument(
         "--exit-code", action="store_true", help="end with status 1 if anything differs"

@@ -1,6 +1,6 @@
 """Export of tables, datasets and outputs of a checkout to files for R, pandas, Stata and LaTeX.
 
-Labels are strings in all of them. Rows are those of ``data``, without further computation.
+Labels are strings. Rows are those of ``data``, without further computation.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ ROWS = ("csv", "parquet")
 FORMATS = {"tables": (*ROWS, "tex", *FIGURES), "datasets": ROWS, "outputs": ROWS}
 MODEL = Column("model", "string", "name of the model")
 COLUMNS = ("table", "column", "type", "about")
-LONGEST = 80  # letters of the title in the name of a figure
+LONGEST = 80  # maximum letters of the title in a figure's file name
 
 
 class Source(NamedTuple):
     """A table of an analysis, or a config of a dataset or of outputs."""
 
-    path: str  # path of its files in the folder, without a suffix
+    path: str  # relative path of its files, without a suffix
     frame: pl.LazyFrame  # labels as strings
     schema: Schema
 
@@ -80,7 +80,7 @@ def export(
             importlib.import_module("typst")
     existing = sorted(p.name for p in top.glob("[!.]*") if any(p.rglob(front_matter.FACTS)))
     if not existing:
-        raise UserError(f"{top}: nothing there; run `make repro` first, or name another --data")
+        raise UserError(f"{top}: empty; run `make repro` first, or name another --data")
     names = [nearest(name, existing, kind) for name in names] or existing
     sources = [source for name in names for source in _sources(top, name)]
     texts = _latex(sources, selection) if "tex" in formats else {}

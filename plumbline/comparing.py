@@ -70,7 +70,7 @@ def compare(
 def require_models(names: Sequence[str], number: int) -> None:
     """Refuse fewer than two models, or equal names."""
     if number < 2:
-        raise UserError("compare: name two models or more; the others are compared with the first")
+        raise UserError("compare: name two or more models; the first is compared with the others")
     if len(set(names)) < len(names):
         raise UserError("compare: two models have the same name; give different `names`")
 

@@ -26,7 +26,7 @@ GROUPS = {  # commands of a checkout, by group
     "pipeline": ("plumbline.probes", "run probes and analyses, simulate, plan, write the report"),
     "validate": ("plumbline.validation", "check datasets with Great Expectations"),
 }
-KINDS = {  # exports of a checkout, and the metavar of their names
+KINDS = {  # exports of a checkout, with the metavar for their names
     "tables": ("tables of analyses of a checkout: CSV, parquet, LaTeX, figures", "ANALYSIS"),
     "datasets": ("datasets of a checkout: CSV, parquet", "DATASET"),
     "outputs": ("responses of models of a checkout: CSV, parquet", "PROBE"),
@@ -68,8 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     for made in (running, comparing):
         made.add_argument("study", choices=STUDIES, metavar="STUDY", help=", ".join(STUDIES))
         _add_options(made, models=made is comparing)
-        made.add_argument("--controls", action="store_true", help="run the control models too")
-    comparing.add_argument("--to", type=Path, metavar="FOLDER", help="for tables and figures")
+        made.add_argument("--controls", action="store_true", help="also run the control models")
+    comparing.add_argument("--to", type=Path, metavar="FOLDER", help="folder for the exports")
     about = "print the kind of a model and the studies that fit it, within seconds"
     checking = command("check", about, _check)
     checking.add_argument("model", nargs="+", help="folder, or id of the Hugging Face Hub")
@@ -87,18 +87,18 @@ def _parser() -> argparse.ArgumentParser:
         made.set_defaults(run=_export_checkout)
         made.add_argument("names", nargs="*", metavar=name, help="default: all that exist")
         made.add_argument("--data", type=Path, default="data", help="folder (default: data)")
-        made.add_argument("--formats", default="", help="such as csv,tex,svg; default: all")
+        made.add_argument("--formats", default="", help="formats, as csv,tex,svg (default: all)")
         if kind == "tables":
             made.epilog = "example: plumbline export tables pmi --to paper --rows 20"
             latex = made.add_argument_group("tables in LaTeX")
-            latex.add_argument("--columns", default="", help="such as word,gender,value")
+            latex.add_argument("--columns", default="", help="columns, such as word,gender,value")
             latex.add_argument("--where", action="append", default=[], metavar="COLUMN=VALUE")
-            latex.add_argument("--rows", type=int, default=100, help="at most (default: 100)")
+            latex.add_argument("--rows", type=int, default=100, help="maximum rows (default: 100)")
     for made in exports.choices.values():
         made.add_argument("--to", type=Path, required=True, metavar="FOLDER")
         cli.options(made)
     for made in (comparing, *exports.choices.values()):
-        made.add_argument("--width", type=float, default=12, help="of figures, cm (default: 12)")
+        made.add_argument("--width", type=float, default=12, help="figure width, cm (default: 12)")
     reporting = command("report", "write a page of all results of this folder", _report)
     page = Path("plumbline-results/index.html")
     reporting.add_argument("--to", type=Path, default=page, metavar="FILE")
@@ -123,9 +123,9 @@ def _add_options(parser: argparse.ArgumentParser, *, models: bool = False) -> No
         about += "; default: all models there"
         add("--model", "-m", action="append", default=[], help=about)
         add("--name", default="", help="name of the model in tables")
-    add("--kind", default="", help="default: as its config.json says")
+    add("--kind", default="", help="default: the kind in its config.json")
     add("--revision", default="", help="branch, tag or commit; default: main")
-    add("--language", help="the only language to run; default: as before, or all")
+    add("--language", help="the only language to run; default: that of the last run, or all")
     add("--dtype", choices=["float32", "float64", "bfloat16"], help="default: float32")
     about = "a folder of a built dataset, or the id of a published one, in place of the sample"
     add("--dataset", action="append", default=[], metavar="NAME=WHERE", help=about)
@@ -163,7 +163,7 @@ def _compare(arguments: Arguments) -> None:
     options, *others = ({k: run.get(k) for k in ("language", *runs.OPTIONS)} for run in planned)
     if any(settings != options for settings in others):
         raise UserError(
-            f"compare: {'; '.join(map(runs.label, planned))}: options differ; name those of the "
+            f"compare: {'; '.join(map(runs.label, planned))}: options differ; give those of the "
             "comparison (--language, --dtype, --set, --dataset)"
         )
     result = between(arguments.study, [runs.execute(models, run) for run in planned], options)

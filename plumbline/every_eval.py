@@ -14,13 +14,13 @@ import polars as pl
 from plumbline.models import ID
 
 FILE = "every_eval_ever.json"
-BOUNDS = {  # by unit
+BOUNDS = {  # lower and upper bounds, by unit
     "recall above chance": (-1, 1),
     "of 1 to 5": (1, 5),
     "percent": (0, 100),
     "points from -10 to 10": (-10, 10),
 }
-UNBOUND = ("-Infinity", "Infinity")  # as the schema spells them
+UNBOUND = ("-Infinity", "Infinity")  # in the schema's spelling
 CONTROLS = "data/samples/worlds/"
 TESTS = ("p", "p_bh", "detectable")
 
@@ -33,7 +33,7 @@ def record(result: Any) -> dict[str, Any]:
     """
     seconds = os.environ.get("SOURCE_DATE_EPOCH") or "0"
     name, facts = f"plumbline.{result.study}", result.provenance
-    # the id on the Hub, or a name without the path of a folder
+    # id on the Hub, or a name without its folder's path
     address = str(facts["model"]["id"])
     is_control, is_public = address.startswith(CONTROLS), bool(ID.fullmatch(address))
     owner = "plumbline" if is_control else "local"
@@ -46,7 +46,7 @@ def record(result: Any) -> dict[str, Any]:
     source = {"dataset_name": name, "source_type": "other", "additional_details": inputs}
     rows = result.headline.filter(pl.col("value").is_finite())
     others = pl.col("low", "high", *TESTS)
-    nth = pl.int_range(1, pl.len() + 1).over("what")  # two languages may have the same word
+    nth = pl.int_range(1, pl.len() + 1).over("what")  # words may be equal in two languages
     rows = rows.with_columns(pl.when(others.is_finite()).then(others), nth=nth)
     return {
         "schema_version": "0.3.0",
@@ -94,7 +94,7 @@ def _score(result: Any, row: dict[str, Any]) -> dict[str, Any]:
             "metric_name": row["unit"],
             "metric_unit": row["unit"],
             "metric_parameters": {"what": row["what"], "null": row["null"]},
-            "lower_is_better": False,  # required; the value without bias is `null`
+            "lower_is_better": False,  # required; `null` is the value without bias
             "score_type": "continuous",
             "min_score": low,
             "max_score": high,

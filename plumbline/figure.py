@@ -1,7 +1,6 @@
 """A figure of the report as a file of a given width: SVG, PDF or PNG.
 
-The report draws SVG (``probes/report/figures.py``), which Typst converts. Its wheel needs no system
-library.
+The report draws SVG (``probes/report/figures.py``), which Typst converts without a system library.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Figure:
     Attributes
     ----------
     svg
-        The figure as SVG for an HTML page, without a style.
+        The figure as unstyled SVG for an HTML page.
     width
         Width of its files, in centimetres.
     """
@@ -60,7 +59,7 @@ class Figure:
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}>{page}{body}\n'
 
     def encode(self, kind: str, dpi: float = 300) -> bytes:
-        """Return the bytes of a file, deterministic for given figure and fonts.
+        """Return the bytes of a file, deterministic for a given figure and fonts.
 
         Parameters
         ----------

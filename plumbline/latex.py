@@ -25,7 +25,7 @@ class Selection(NamedTuple):
     """The columns and rows of a table that are shown."""
 
     columns: Sequence[str] = ()  # default: key, estimate, n and adjusted p
-    where: Mapping[str, Sequence[str]] = {}  # accepted values as text, by column
+    where: Mapping[str, Sequence[str]] = {}  # selected values as text, by column
     rows: int = 100  # maximum
 
 
@@ -78,7 +78,7 @@ def table(columns: Mapping[str, Sequence[str]], layout: str, note: str = "") -> 
 
 
 def estimates(frame: pl.DataFrame, key: Sequence[str], selection: Selection) -> str:
-    """Format the selected part of a table: ``value [low, high]``, n and the adjusted p.
+    """Format the selected part of a table with ``value [low, high]``, n and the adjusted p.
 
     The note states the constant columns and the number of omitted rows. Columns of text come before
     numbers. The result is empty if nothing is selected.

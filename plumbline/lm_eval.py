@@ -1,6 +1,6 @@
 """Scorers as models of lm-evaluation-harness, mainly for masked models.
 
-The harness scores causal and sequence-to-sequence models and declines masked ones. ``python -m
+The harness scores causal and sequence-to-sequence models, but no masked ones. ``python -m
 plumbline.lm_eval`` is its command line with two additional models, ``plumbline-mlm`` and
 ``plumbline-causal``, registered here since the harness has no entry points for models.
 
@@ -43,14 +43,14 @@ class Bridge:
     dtype
         float32, float64 or bfloat16.
     context
-        Text before every text, conditioned on but not scored.
+        Prefix of every text, which is conditioned on but not scored.
     ignored
         Common arguments of the harness, such as batch_size, which the scorer sets itself.
 
     Raises
     ------
     UserError
-        If the model is missing or of another kind, or the dtype is unknown.
+        If the model is missing or has another kind, or the dtype is unknown.
     """
 
     name: ClassVar[str]
@@ -88,7 +88,7 @@ class Bridge:
         raise NotImplementedError
 
     def loglikelihood(self, requests: Sequence[Any], **_: Any) -> list[tuple[float, bool]]:
-        """Return log-likelihood in nats and greediness of each continuation.
+        """Return log-likelihood in nats and greediness for each continuation.
 
         ``requests``: instances of the harness, whose ``args`` are context and continuation. Raises
         UserError if a text is too long, or a context ends within a token.
@@ -97,7 +97,7 @@ class Bridge:
         return [(score.logprob_nats, bool(score.greedy)) for score in self.scores(pairs)]
 
     def loglikelihood_rolling(self, requests: Sequence[Any], **_: Any) -> list[float]:
-        """Return the log-likelihood in nats of each text; UserError if one is too long."""
+        """Return the log-likelihood of each text in nats; raise UserError if one is too long."""
         return [s.logprob_nats for s in self.scores(("", request.args[0]) for request in requests)]
 
     def generate_until(self, *_: Any, **__: Any) -> NoReturn:

@@ -21,7 +21,7 @@ class Target(NamedTuple):
 
     name: str
     kind: str
-    entry: dict[str, Any] | None  # None: a control model
+    entry: dict[str, Any] | None  # None for a control model
 
 
 def find(model: str | Path, *, name: str = "", kind: str = "", revision: str = "") -> Target:
@@ -84,7 +84,7 @@ def save_loaded(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path
 
 
 def _look_on_hub(name: str, kind: str, revision: str) -> tuple[str, str]:
-    """Return kind and commit of a model on the Hub; a cached commit needs no network."""
+    """Return kind and commit of a model on the Hub; a cached commit needs no network access."""
     from huggingface_hub import get_token, try_to_load_from_cache
 
     if re.fullmatch(r"[0-9a-f]{40}", revision):

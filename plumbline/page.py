@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from plumbline.result import Result
 
 LANGUAGE = "en"
-PUBLIC = {  # 47 MB; by the commit of params/full.yaml
+PUBLIC = {  # 47 MB, at the commit in params/full.yaml
     "model": "albert/albert-base-v2",
     "revision": "8e2f239c5f8a2c0f253781ca60135db913e5c80c",
 }
 SHOWN = ("politicians", "stereotypes", "nationality")
-TITLE = "A demonstration: can a bias be found where there is one, and none where there is none?"
+TITLE = "Demonstration: results for models with a known bias and without bias"
 
 
 def write(results: Sequence[Result], path: Path, before: str = "", title: str = "Results") -> Path:
-    """Write a page of results, those of control models last, and return its path.
+    """Write a page of results, with those of control models last, and return its path.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def write(results: Sequence[Result], path: Path, before: str = "", title: str = 
     kinds = ("", "positive", "negative")
 
     def kind_of(result: Result) -> str:
-        model = result.model.split()[0]  # without options
+        model = result.model.split()[0]  # runs without options
         controls = STUDIES[result.study].controls
         return kinds[controls.index(model) + 1] if model in controls else ""
 
@@ -88,7 +88,7 @@ def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) ->
         Folder of outputs, tables and ``index.html``.
     model
         Folder or id of the additional model; by default a small public one. If it cannot be loaded
-        the page states the reason, and has the control models only.
+        the page states the reason, and has only the control models.
     studies
         Names of studies; the first must be politicians.
     """

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def published(study: str = "") -> pl.DataFrame:
-    """Return published estimates for public models, from the papers of the studies.
+    """Return published estimates for public models from the papers of the studies.
 
-    They are based on the papers' data and on readings named `faithful` or `plug-in` here, and have
-    no intervals: a result on the sample differs from them for more reasons than the model.
+    They are based on the papers' data and on methods named `faithful` or `plug-in` here, and have
+    no intervals: results on the sample also differ from them for reasons other than the model.
 
     - Stańczak et al. (2023), PLoS ONE 18(11), Tab 5 and Tab 8: shares of sentiments by architecture
-      at the baseline size (and, of multilingual models, in Arabic), intercept and effect added.
-    - Choenni et al. (2021), EMNLP, Table 4: change of mean rank correlation of emotions, one epoch.
+      at the baseline size (for multilingual models in Arabic), as intercept plus effect.
+    - Choenni et al. (2021), EMNLP, Table 4: change in mean rank correlation of emotions, one epoch.
     - Barriere and Cifuentes (2024), LREC-COLING, Tables 1 to 3: in points and percent.
     - Feng et al. (2023), ACL, Table 12: precision and recall of classifiers of RoBERTa by group, by
       the corpus of further pretraining. The positions of models are in figures only.

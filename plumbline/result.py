@@ -96,7 +96,7 @@ class Result:
 
     @property
     def summary(self) -> str:
-        """Return one sentence: number of significant tests and the clearest, or the power."""
+        """Return a sentence with the number of significant tests and the clearest, or the power."""
         tested, significant = self.headline.drop_nulls("p_bh"), self.found
         why = reasons(self.headline)
         if not len(tested) and why:
@@ -131,7 +131,7 @@ class Result:
         """Return the results of the control models, with the same settings.
 
         The positive control was trained on a language with a planted bias, the negative control on
-        the same language without it. Keys are their names. They run at the first access.
+        the same language without it. Keys are the models' names. They run at the first access.
         """
         return self._controls()
 
@@ -173,7 +173,7 @@ class Result:
         return latex.table(columns, "lrr", note if len(estimates) > most else "")
 
     def export(self, folder: str | Path, *, width: float = 12) -> list[Path]:
-        """Write tables as CSV and parquet, the headline as LaTeX, the plot, and a shared record.
+        """Write tables as CSV and parquet, the headline as LaTeX, the plot, and a record.
 
         The record, ``every_eval_ever.json``, is in the format of Every Eval Ever.
 

@@ -52,7 +52,7 @@ def plan(arguments: argparse.Namespace, *, again: bool = False) -> tuple[dict[st
     folder = read()
     models, runs = folder["models"], []
     if arguments.name and len(arguments.model) != 1:
-        raise UserError("--name: give exactly one --model with it")
+        raise UserError("--name: requires exactly one --model")
     if not arguments.model and not models:
         raise UserError("name a model: --model FOLDER, or an id of the Hugging Face Hub")
     options = _options(folder, arguments)
@@ -86,7 +86,7 @@ def execute(models: dict[str, Any], run: Run) -> Result:
     into = RESULTS / "-".join(filter(None, (study, name, language, digest)))
     options = {key: entry.get(key, "") for key in WEIGHTS} | options
     result = ask(study, entry["id"], name=name, language=language, into=into, **options)
-    with FileLock(RESULTS / ".lock"):  # other commands may have recorded theirs
+    with FileLock(RESULTS / ".lock"):  # other commands may have added runs meanwhile
         folder = read()
         if name in models:
             folder["models"].setdefault(name, entry)
@@ -109,7 +109,7 @@ def label(run: Run) -> str:
 
 
 def pairs_of(texts: list[str], option: str) -> list[tuple[str, str]]:
-    """Split arguments NAME=VALUE."""
+    """Split arguments of the form NAME=VALUE."""
     pairs = [(name, value) for name, _, value in (text.partition("=") for text in texts)]
     for text, pair in zip(texts, pairs, strict=True):
         if not all(pair):
@@ -118,7 +118,7 @@ def pairs_of(texts: list[str], option: str) -> list[tuple[str, str]]:
 
 
 def _options(folder: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of a command and the folder that differ from the defaults."""
+    """Return the non-default options of a command and the folder."""
     settings = {}
     for key, text in pairs_of(arguments.set, "--set"):
         try:

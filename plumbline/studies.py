@@ -1,7 +1,7 @@
-"""The five studies, each as one call: a model in, a :class:`Result` out; no YAML, no DVC.
+"""The five studies as functions of a model that return a :class:`Result`, without YAML or DVC.
 
 The code is that of the pipeline: datasets are built and validated, the model's files are pinned,
-the probe's outputs are written, and the analysis reads them, all in ``folder`` of the result.
+the probe writes outputs, and the analysis reads them, all in the result's ``folder``.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from plumbline.workspace import FOLDERS, WORLDS, Workspace, entered, home
 
 STUDIES = HEADLINES  # subject, probe, analysis and control models of each study
 LIBRARIES = ("plumbline", "torch", "transformers", "tokenizers", "polars", "pyarrow")
-COVERAGE = "coverage"  # folder next to the languages of the outputs of politicians
-FEW = 0.1  # share of words below which a vocabulary lacks a language
+COVERAGE = "coverage"  # folder of ``politicians`` outputs, next to those of languages
+FEW = 0.1  # minimum share of words in the vocabulary for a language to count
 JUDGE = "probes.stances.generation.nli_model"
 Datasets = dict[str, str | Path] | None
 Settings = dict[str, Any] | None
@@ -64,7 +64,7 @@ def ask(
     name
         Name of the model in tables; by default the last part of folder or id.
     kind
-        masked, causal, seq2seq or classifier; by default as ``config.json`` states.
+        masked, causal, seq2seq or classifier; by default the kind in ``config.json``.
     revision
         Branch, tag or commit on the Hub; by default ``main``.
     language
@@ -77,7 +77,7 @@ def ask(
         Folders of built datasets, or ids of published ones, by the name of the dataset, in place of
         the bundled sample.
     settings
-        Params other than the defaults, by dotted key, such as ``{"analysis.pmi.min_count": 3}``;
+        Params that differ from the defaults, by dotted key: ``{"analysis.pmi.min_count": 3}``;
         docs/params.md lists them.
     into
         Folder for outputs and tables; by default in the user's cache, or in PLUMBLINE_HOME.
@@ -146,7 +146,7 @@ def politicians(model: Any, **options: Any) -> Result:
 
 
 def stereotypes(model: Any, **options: Any) -> Result:
-    """Measure recall of the attributes of groups that search engines suggest; see :func:`ask`.
+    """Measure recall of the group attributes that search engines suggest; see :func:`ask`.
 
     Choenni et al. (2021): compared with recall of the lists of other groups in the category.
     """
@@ -196,7 +196,7 @@ def _require_fit(study: str, target: Target, language: str | None, settings: Set
         listed = ", ".join(languages) or "none of this study"
         raise UserError(f"{study}: {target.name} has no language {language!r}; it has {listed}")
     writes = study == "leaning" and target.kind != "masked" and target.entry is not None
-    if writes and JUDGE not in (settings or {}):  # the sample's judge knows its language alone
+    if writes and JUDGE not in (settings or {}):  # the sample's judge has one language
         raise UserError(
             f"leaning: {target.name} responds with text, judged by an entailment model; name one: "
             f"settings={{'models.judge': {{'id': ..., 'kind': 'classifier'}}, '{JUDGE}': 'judge'}}"
@@ -239,9 +239,9 @@ def _changes(study: str, target: Target, language: str | None, dtype: str) -> di
         changes[f"models.{name}"] = target.entry | languages | {"dtype": dtype}
     if study == "politicians":
         changes["assignments.words"] = [name]
-    elif study == "leaning":  # nothing is trained further
+    elif study == "leaning":  # without further training
         changes[f"training.pretrain.corpora.{name}"] = []
-    elif study == "nationality":  # without a masked model there are no correlations
+    elif study == "nationality":  # correlations require a masked model
         changes["analysis.nationality.underlying"] = {}
     return changes
 
@@ -277,7 +277,7 @@ def _run(workspace: Workspace, study: str, name: str, settings: Settings) -> dic
         facts = json.loads(pointer(name).read_text("utf-8"))
         return {
             "headline": headline.rows(headline.frames(tables)),
-            "tables": {  # without those of groups of models
+            "tables": {  # without tables for groups of models
                 table: frame.with_columns(pl.selectors.enum().cast(pl.String))
                 for table, frame in frames.items()
                 if frame.width
@@ -292,7 +292,7 @@ def _run(workspace: Workspace, study: str, name: str, settings: Settings) -> dic
 
 
 def _respond(task: Any) -> None:
-    """Run a probe, unless its responses exist here or in a sibling folder."""
+    """Run a probe unless its responses exist in this or a sibling folder."""
     from plumbline.probes.core.run_probe import OUTPUTS, probe, request
 
     outputs = OUTPUTS / task.probe / task.name
@@ -305,7 +305,7 @@ def _respond(task: Any) -> None:
 
     if is_complete(note):
         return
-    # run before, with other settings of the analysis
+    # an earlier run with other analysis settings
     if source := next(filter(is_complete, Path("..").glob(f"*/{note}")), None):
         shutil.rmtree(outputs, ignore_errors=True)
         shutil.copytree(source.parent / task.name, outputs)
@@ -320,7 +320,7 @@ def language_notes(outputs: Path) -> tuple[str, ...]:
     Parameters
     ----------
     outputs
-        Responses, one folder per language; for politicians also the folder of coverage.
+        Responses, one folder per language; for politicians also the coverage folder.
     """
     names = {path.name for path in outputs.iterdir() if path.is_dir()} - {COVERAGE}
     if outputs.parent.name not in ("associations", "agreement") or len(names) == 1:

@@ -37,13 +37,13 @@ FOLDERS = {
 PROJECT = next(p for p in (PACKAGE / "project", PACKAGE.parent) if (p / "params.yaml").is_file())
 SAMPLES = PROJECT / "data/samples"
 WORLDS = SAMPLES / "worlds"  # a folder for each control model
-# the datasets of the samples that passed their validation, by the sha256 of their bytes
+# validated sample datasets, by the sha256 of their bytes
 VALIDATED = SAMPLES / "validated.json"
 HOME = "PLUMBLINE_HOME"
-LOCK = threading.RLock()  # all threads of a process share its working folder
+LOCK = threading.RLock()  # threads of a process share its working folder
 BUILDING = ".building.lock"
 DIGESTS = Path("data/brought.json")  # sha256 of the user's datasets
-# settings with free names; elsewhere a key must exist
+# sections with free keys; in others a key must exist
 OPEN = (["models"], ["assignments"], ["training", "pretrain", "corpora"])
 
 
@@ -61,7 +61,7 @@ class Workspace:
     folder
         Folder to create or update.
     changes
-        Params that differ from the package's, by dotted key.
+        Params that differ from the defaults of the package, by dotted key.
     datasets
         Folders of built datasets, or ids of published ones, in place of the samples.
     """
@@ -104,9 +104,9 @@ class Workspace:
         Raises
         ------
         UserError
-            If one is missing, or fails its validation.
+            If a dataset is missing or fails its validation.
         """
-        with entered(self.folder), FileLock(parquet.DATASETS / BUILDING):  # for other processes
+        with entered(self.folder), FileLock(parquet.DATASETS / BUILDING):  # across processes
             if self.sources:
                 self._drop_outdated()
             for name in names:

@@ -1,1 +1,1 @@
-"""Validation of datasets: Great Expectations suites from schemas and floors."""
+"""Validation of datasets: Great Expectations suites from schemas and minimum values."""

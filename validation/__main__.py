@@ -26,8 +26,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--accept",
         action="store_true",
-        help="record the datasets as reference versions for later ones, in "
-        "validation/accepted.json; read their validation first",
+        help="record the datasets as reference versions in validation/accepted.json, after "
+        "reading their validation",
     )
     cli.options(parser)
     parsed = parser.parse_args(arguments)

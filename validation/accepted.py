@@ -1,7 +1,7 @@
 """Comparison of a dataset with its last accepted version: size, shares, and a sample of rows.
 
-``accepted.json`` has a profile of each config of each accepted version, by dataset and undated
-snapshots, so that samples are not compared with real data.
+``accepted.json`` has a profile of each config of each accepted version, by dataset and names of
+snapshots without dates, so that samples are not compared with real data.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from plumbline.builders.core.snapshot import write_bytes
 from plumbline.validation.suite import Table, frames, listed, schema_of
 
 FILE = Path(__file__).parent / "accepted.json"
-DRAWN = 60  # rows of a config sampled by the hash of their keys
+DRAWN = 60  # rows sampled per config, by the hash of their keys
 DIGITS = 3  # stored digits of the hash of a value: one in 4096 changes is missed
-OPEN = ("redistributable", "simulated")  # rows where such a column is false are not sampled
-FEW = 25  # maximum number of distinct values of a string with shares
+OPEN = ("redistributable", "simulated")  # boolean columns; rows with false are not sampled
+FEW = 25  # maximum distinct values of a string column with shares
 # Tolerances for the difference from the accepted version, in any config and column; two standard
 # errors are added to those of shares.
 ROWS = 0.2  # relative change of the number of rows
@@ -111,7 +111,7 @@ def _values(schema: Schema, frame: pl.DataFrame, hashes: Iterable[str]) -> dict[
 
 
 def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:
-    """Return the shares of a column's values, if they are few, or of nulls."""
+    """Return the shares of a column's values if there are few, else of nulls."""
     values, size = frame[column.name], max(1, len(frame))
     scale = column.kind in ("int32", "int64") and column.maximum is not None
     if not scale and column.kind not in ("label", "bool", "strings", "string"):

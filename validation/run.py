@@ -1,4 +1,4 @@
-"""Running a dataset's suites in Great Expectations, and reporting the results."""
+"""Run a dataset's suites in Great Expectations, and report the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.validation import accepted, suite, texts
 
-os.environ["GX_ANALYTICS_ENABLED"] = "false"  # telemetry; must be set before the import
+os.environ["GX_ANALYTICS_ENABLED"] = "false"  # disables telemetry; must precede the import
 
 import great_expectations as gx
 import great_expectations.expectations as gxe
@@ -59,12 +59,12 @@ def _problem(name: str) -> str:
 def validate(name: str) -> dict[str, Any]:
     """Check ``data/datasets/NAME`` and write ``data/validation/NAME.json``.
 
-    Returned: the report, deterministic for given bytes and params.
+    Returns the report, which is deterministic for given bytes and params.
 
     Raises UserError with all expectations that are not met.
     """
     context, reports, failures, warnings = _context(), {}, [], 0
-    read = parquet.fingerprint(parquet.DATASETS / name)  # before the checks
+    read = parquet.fingerprint(parquet.DATASETS / name)  # read before the checks
     for table in plan(name):
         batch, suite, parameters = _parts(context, table)
         result = batch.get_batch(parameters).validate(suite, result_format=_format(table))
@@ -138,7 +138,7 @@ def _parts(context: Any, table: Table, prefix: str = "") -> tuple[Any, Any, dict
             **check.arguments, severity="warning" if check.warning else "critical"
         )
         for check in table.checks
-    ]  # together: adding one later stores the suite again
+    ]  # in one call, since each later addition stores the suite again
     suite = gx.ExpectationSuite(name=name, expectations=expectations)
     pandas = frame.to_pandas(use_pyarrow_extension_array=True)
     return asset.add_batch_definition_whole_dataframe(name), suite, {"dataframe": pandas}

@@ -29,38 +29,38 @@ from plumbline.builders.core.schema import Schema
 
 
 class Params(Section):
-    """Floors and ceilings for one dataset."""
+    """Minimum and maximum values for one dataset."""
 
-    rows_min: dict[str, int] = Field(description="fewest rows, for each config")
+    rows_min: dict[str, int] = Field(description="minimum rows, for each config")
     counts_min: dict[str, dict[str, dict[str, int]]] = Field(
         default_factory=dict,
-        description="minimum rows with a value of a column, by config (`*`: each), column, value; "
-        "a list counts once for each of its values. Names of several columns, and their values, "
-        "are separated by spaces",
+        description="minimum rows per value, by config (`*` for each), column and value; a list "
+        "counts once for each of its values. Names of several columns, and their "
+        "values, are separated by spaces",
     )
     rejects_max_share: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
         default_factory=dict,
-        description="largest share of the input that may be rejected, by beginning of the reason; "
-        "0 for other reasons",
+        description="maximum share of rejected input rows, by beginning of the reason; 0 for "
+        "other reasons",
     )
     damaged_max_share: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="largest share of a column's strings that violate one rule, such as markup, "
+        description="maximum share of a column's strings that violate one rule, such as markup, "
         "mojibake, invisible or control characters, or no letter",
     )
     dated_from: date = Field(
         date(1900, 1, 1), description="earliest date; the latest is the date of retrieval"
     )
     near_max_share: float = Field(
-        0.0, ge=0, le=1, description="largest share of texts with a near-duplicate in another split"
+        0.0, ge=0, le=1, description="maximum share of texts with a near-duplicate in another split"
     )
     odd_max_share: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="largest share of rows that violate a rule between columns or rows",
+        description="maximum share of rows that violate a rule between columns or rows",
     )
 
 
@@ -74,7 +74,7 @@ class Check(NamedTuple):
 
 @dataclass
 class Table:
-    """A frame to be checked: one config of the dataset, or derived from several."""
+    """A data frame to check: one config of the dataset, or rows derived from several."""
 
     name: str
     frame: pl.DataFrame | Path

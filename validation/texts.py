@@ -1,8 +1,8 @@
 """Checks of the strings of every dataset, by the columns of its schema.
 
 Strings are clean: in NFC, without extra spaces, control or invisible characters, markup, or
-mojibake. Prose is in the language of its config, by script and function words, and no text is in
-two splits, regardless of case and punctuation.
+mojibake. Prose is in the language of its config, judged by script and function words, and no text
+is in two splits, ignoring case and punctuation.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOJIBAKE = (
 NOTHING = r"^(?:N/A|n/a|#N/A|<NA>|NaN|nan|None|NULL|undefined|\[deleted\]|\[removed\]|[?#-]+)$"
 MIXED = r"\p{Latin}[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\p{Latin}"
 CUT = r"(?:…|\.\.\.|[,(\-–&])$"
-WORDS = {  # function words that distinguish languages in Latin script
+WORDS = {  # function words, to distinguish languages in Latin script
     "cs": "aby ale být by jako je jeho jejich jsou která které který lidé mají měl mělo na nebo "
     "není od podle pro při se si to ve za že",
     "de": "auch auf dem den der die das ein eine für ich ist mit nicht sich sind und von wird zu",
@@ -53,8 +53,8 @@ WORDS = {  # function words that distinguish languages in Latin script
 
 SPOKEN = "config column language others loud in_its_language few_in_capitals"
 ABBREVIATION = 6  # letters
-LOUD = 0.2  # largest share of texts in capitals
-FOREIGN = 0.02  # largest share of texts judged another language
+LOUD = 0.2  # maximum share of texts in capitals
+FOREIGN = 0.02  # maximum share of texts judged to be in another language
 
 
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
@@ -104,7 +104,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
 
 
 def _rules(column: Column) -> dict[str, pl.Expr]:
-    """Return the expressions that are true for a violation, by name of the rule."""
+    """Return the expressions that are true for violations, by name of the rule."""
     text = pl.col(column.name)
     lines = column.prose == "lines"
     single = text.str.replace_all(r"\s+", " ")
@@ -133,7 +133,7 @@ def _rules(column: Column) -> dict[str, pl.Expr]:
 
 
 def _language(config: str, frame: pl.DataFrame) -> str:
-    """Return the language in a config's name, or else that of most rows."""
+    """Return the language in a config's name, or else the most frequent one of its rows."""
     last = config.rpartition("-")[2]
     if re.fullmatch(r"[a-z]{2}", last) and script_of(last):
         return last

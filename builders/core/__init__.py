@@ -1,1 +1,1 @@
-"""The only code that builders share; it imports nothing else of this project."""
+"""Common code of all builders, which imports nothing else from this project."""

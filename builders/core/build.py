@@ -12,7 +12,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import Snapshot, manifest_digests
 
-SECTION = ("datasets", "derived")  # section of params: built from one snapshot, or from several
+SECTION = ("datasets", "derived")  # section of params, for one snapshot or for several
 
 
 def build(name: str, module: ModuleType) -> parquet.Counts:
@@ -28,7 +28,7 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
     inputs, snapshot_sources = getattr(module, "INPUTS", ()), getattr(module, "SOURCES", ())
     params: Any = section(f"{SECTION[bool(inputs or snapshot_sources)]}.{name}", module.Params)
     folder = parquet.DATASETS / name
-    made_of: Any  # input of the module
+    made_of: Any  # a module that is an input
     if inputs:
         made_of = {dataset: parquet.require_validated(dataset) for dataset in inputs}
         sources = [front_matter.source(made_of[d], f"dataset {d}") for d in inputs]
@@ -48,8 +48,8 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
         if empty or not counts.rows:
             where = getattr(params, "snapshot", " and ".join(inputs or snapshot_sources))
             raise UserError(  # noqa: TRY301
-                f"{where}: no row of {name} for {', '.join(empty) or 'anything'}; was the snapshot "
-                "fetched with these?"
+                f"{where}: no row of {name} for {', '.join(empty) or 'anything'}; fetch a snapshot "
+                "that has them"
             )
         recorded = module.recorded(params) if hasattr(module, "recorded") else ""
         command = f"make repro STAGE={parquet.stage_of(name)}"

@@ -1,4 +1,4 @@
-"""Shared by all commands: options for messages, one-line errors, exit statuses."""
+"""Common parts of all commands: options for messages, one-line errors, exit statuses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
 
 TRACEBACK = "PLUMBLINE_TRACEBACK"
-FINE, WRONG, FAULT, STOPPED = 0, 1, 70, 130  # argparse itself ends with 2
+FINE, WRONG, FAULT, STOPPED = 0, 1, 70, 130  # argparse exits with 2
 
 
 def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = None) -> None:
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace, do: Callable[[], int | None]) -> int:
     """Run a command and return its own status, or an exit status of ``docs/failures.md``.
 
     A :class:`UserError` is printed as one line on standard error; so is a fault in the program,
-    since its traceback is of use to the authors alone.
+    since its traceback is useful only to the authors.
     """
     if getattr(arguments, "traceback", False):
         os.environ[TRACEBACK] = "1"
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace, do: Callable[[], int | None]) -> int:
     try:
         status = do() or FINE
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `| head`, has ended; Python must not warn at exit
+    except BrokenPipeError:  # the reader, such as `| head`, has ended; prevents a warning at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except UserError as problem:
         return _tell(WRONG, str(problem))

@@ -26,9 +26,9 @@ UNWRITTEN = (
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 FULL = re.compile("No space left on device|Disk quota exceeded|File too large")
 HUB = "HF_ENDPOINT"
-SHORTEST = 8  # characters of a secret; the shorter keys of local servers are words
+SHORTEST = 8  # minimum characters of a secret; shorter keys of local servers are words
 SECRET = re.compile(  # unregistered secrets in params
-    r"(?i)://[^\s/@?#]+@"  # a password in an address, a signature or token behind it, a token
+    r"(?i)://[^\s/@?#]+@"  # a password, signature or token in an address, or a token
     r"|[?&;](?:[\w-]*token|api[_-]?key|key|auth|password|passwd|pwd|secret|sig|[\w-]*signature)=[^&{]"
     r"|\b(?:hf_|sk-|gh[opusr]_|github_pat_|glpat-)[\w-]{16,}"
 )
@@ -47,7 +47,7 @@ class UserError(Exception):
 
 @contextmanager
 def reading(where: object, advice: str) -> Iterator[None]:
-    """Turn an error in reading a file into a UserError; ``advice`` is the user's action."""
+    """Convert errors in reading a file into UserError; ``advice`` is the user's action."""
     try:
         yield
     except (ValueError, OSError) as error:
@@ -55,7 +55,7 @@ def reading(where: object, advice: str) -> Iterator[None]:
 
 
 def unwritten(error: BaseException) -> str:
-    """Return advice on a disk that is full or not writable, "" for other errors.
+    """Return advice on a full or read-only disk, or "" for other errors.
 
     Libraries wrap the system's message in errors of other classes.
     """
@@ -94,7 +94,7 @@ def lacking(error: ModuleNotFoundError) -> str:
 
 @contextmanager
 def optional_library() -> Iterator[None]:
-    """Turn a missing library of an extra into a UserError that names the command to install it."""
+    """Convert a missing library of an extra into a UserError with the command to install it."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -127,7 +127,7 @@ def wrong_hub(token: str | None) -> str:
     keep(token)
     address = os.environ.get(HUB) or ""
     if address and token and in_the_open(address):
-        return f"{HUB}: {mask(address)} would send your token for all to read; use https"
+        return f"{HUB}: {mask(address)} would send your token unencrypted; use https"
     return ""
 
 
@@ -142,7 +142,7 @@ def warn(message: str) -> None:
 
 
 class Bar(tqdm):  # type: ignore[type-arg]
-    """A bar with its rate and the time left, where standard error is a terminal."""
+    """Progress bar with rate and remaining time, if standard error is a terminal."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{"delay": PATIENCE, "disable": None, **options})

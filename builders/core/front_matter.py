@@ -1,7 +1,7 @@
 """Metadata of a folder of parquet files, written with the rows.
 
 ``build.json`` has the facts of a card that are not in the rows: schemas, sources, version and the
-command that rebuilds the folder. ``README.md`` is YAML front matter only, which is all that
+command that rebuilds the folder. ``README.md`` has only the YAML front matter, which
 ``datasets.load_dataset`` reads; ``release.card`` adds the prose, and tables of counts as Markdown.
 """
 
@@ -32,10 +32,10 @@ SOURCE = ("source", "address", "retrieved", "licence", "citation")
 class Origin:
     """Provenance of a folder."""
 
-    sources: list[dict[str, Any]]  # manifests, or similar facts, of all inputs
+    sources: list[dict[str, Any]]  # manifests or similar facts for all inputs
     command: str
     version: str
-    recorded: str = ""  # Markdown from the builder, for the card
+    recorded: str = ""  # Markdown by the builder, for the card
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Built:
 
     schemas: dict[str, Schema]  # by config
     origin: Origin
-    files: str = FILES  # pattern of a config's paths, with {config} and perhaps *
+    files: str = FILES  # pattern of a config's paths, with {config} and optionally *
 
 
 def source(folder: Path, name: str, sha256: str = "") -> dict[str, str]:
@@ -133,7 +133,7 @@ def count_rows(folder: Path, schema: Schema, *groupings: str) -> str:
         lines += [f"### Rows by {', '.join(by)}", "", f"| {' | '.join(head)} |"]
         lines.append(f"|{'|'.join('---:' if name == 'rows' else '---' for name in head)}|")
         for config, frame in frames(folder):
-            if not set(by) <= set(frame.columns):  # a config with a schema of its own
+            if not set(by) <= set(frame.columns):  # this config has a separate schema
                 continue
             columns = [schema.config(config)[name] for name in by]
             lists = [name for name in by if isinstance(frame.schema[name], pl.List)]
@@ -148,7 +148,7 @@ def count_rows(folder: Path, schema: Schema, *groupings: str) -> str:
 
 
 def _shown(column: Column, value: Any) -> str:
-    """Return the label of a code, yes or no; "none" for an empty text or null."""
+    """Return the label of a code, yes or no, or "none" for an empty text or null."""
     if value is None or value == "":
         return "none"
     if isinstance(value, bool):

@@ -1,7 +1,7 @@
-"""Reading the params: each section is a frozen pydantic model; all problems are reported at once.
+"""Params: each section is a frozen pydantic model; all problems are reported together.
 
-``params.yaml`` has the settings that users change. The files of :data:`BESIDE` have the rest, each
-next to the code that reads it; they form one tree, and a key may be in one file only.
+``params.yaml`` has the settings that users change. The files in :data:`BESIDE` have the others,
+each next to the code that reads it. All form one tree; a key must be in one file only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from plumbline.builders.core.errors import SECRET, UserError
 
 FILE = Path("params.yaml")
 STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
-BESIDE = (  # the folder of params.yaml is the project
+BESIDE = (  # relative to the folder of params.yaml
     "builders/datasets/*/sources.yaml",
     "builders/datasets/*/params.yaml",
     "validation/params.yaml",
@@ -44,10 +44,10 @@ def yaml_of(text: str | bytes) -> Any:
 
 
 class Reader(LOADER):  # type: ignore[misc,valid-type]
-    """YAML 1.2, as DVC reads and writes it: yes, no, on and off are words, and no is Norwegian."""
+    """YAML 1.2, as in DVC: yes, no, on and off are strings, since no is also Norwegian."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        """Refuse a mapping with a repeated key, one value of which would be lost."""
+        """Refuse a mapping with a repeated key, since one value would be lost."""
         names = [key.value for key, _ in node.value if isinstance(key.value, str)]
         if twice := next((name for name in names if names.count(name) > 1), None):
             reason = f"{twice!r} appears twice"
@@ -64,13 +64,13 @@ Reader.add_implicit_resolver(BOOL, re.compile("^(?:true|false)$", re.IGNORECASE)
 
 
 class Params(BaseModel):
-    """Base of every section: immutable, without unknown keys."""
+    """Base class of all sections: immutable, without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class DatasetParams(Params):
-    """Base of a dataset's section."""
+    """Base class of a dataset's section."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
 
@@ -80,7 +80,7 @@ class DatasetParams(Params):
 
 
 class SnapshotParams(DatasetParams):
-    """Base of the section of a dataset built from one snapshot."""
+    """Base class of the section of a dataset built from one snapshot."""
 
     snapshot: str = Field(description="folder of the snapshot")
 
@@ -135,7 +135,7 @@ def parse(path: Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=128)
 def _loaded(text: str) -> Any:
-    """Parse a text once; commands read the same files for every section and model."""
+    """Parse a text once, since commands read the same files for every section and model."""
     return yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
 
 
@@ -154,7 +154,7 @@ def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -
 def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Params]:
     """Validate sections named by dotted keys, e.g. ``{"datasets.words": words.Params}``.
 
-    Returned: the validated model for each dotted key.
+    Returns the validated model for each dotted key.
 
     Raises
     ------
@@ -205,6 +205,6 @@ def _say(item: Any) -> str:
     if item["type"] == "extra_forbidden":
         return "unknown key; see docs/params.md for the ones that exist"
     value = item.get("input")
-    secret = "endpoint" in item["loc"]  # it may contain an API key
+    secret = "endpoint" in item["loc"]  # the value may contain an API key
     shown = "" if secret or isinstance(value, dict) else f" (found {value!r})"
     return f"{item['msg']}{shown}"

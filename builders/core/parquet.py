@@ -1,9 +1,9 @@
-"""Datasets as typed parquet files: streamed, atomic writing, and reading.
+"""Datasets as typed parquet files: streamed reading and atomic writing.
 
 The key ``plumbline`` of a file's schema metadata holds JSON: ``inputs`` maps the path of each input
-(from the project's root) to its sha256. For a folder of parquet files that is :func:`fingerprint`,
-which is also on its card; for a snapshot, that of its manifest, which has those of its files. Each
-input has such metadata too: the chain ends with snapshots and models.
+(from the project's root) to its sha256. A folder of parquet files has :func:`fingerprint`, also on
+its card; a snapshot has the sha256 of its manifest, which has those of its files. Each input has
+such metadata too: the chain ends with snapshots and models.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 DATASETS = Path("data/datasets")
 VALIDATION = Path("data/validation")
 REJECTS = "rejects.parquet"
-GROUP = 50_000  # rows in a row group: bounds memory, and does not depend on the input's batches
-EVERY = "*"  # the config of a reject that concerns all configs
+GROUP = 50_000  # rows in a row group; bounds memory, independently of the input's batches
+EVERY = "*"  # config of a reject that applies to all configs
 KEY = b"plumbline"
 
 
@@ -78,7 +78,7 @@ class Writer:
             self._add_rows()
 
     def extend(self, table: pa.Table) -> None:
-        """Add the rows of a table that has the schema's columns, in their order."""
+        """Add the rows of a table with the schema's columns, in the schema's order."""
         import pyarrow as pa
 
         self._rest = pa.concat_tables([self._rest, table.cast(self._schema)])
@@ -214,7 +214,7 @@ def fresh(folder: Path) -> Path:
 
 
 def finish(folder: Path) -> None:
-    """Rename the working folder to its final name; the old folder is kept until then."""
+    """Rename the working folder to its final name; the old folder remains until then."""
     recover(folder)
     if folder.exists():
         folder.replace(_aside(folder))
@@ -223,7 +223,7 @@ def finish(folder: Path) -> None:
 
 
 def recover(folder: Path) -> None:
-    """Restore, or remove, the old folder that a killed process left."""
+    """Restore or remove the old folder that a killed process left behind."""
     if folder.exists():
         shutil.rmtree(_aside(folder), ignore_errors=True)
     elif _aside(folder).exists():
@@ -242,7 +242,7 @@ def configs(folder: Path) -> list[str]:
     names = sorted(p.stem for p in folder.glob("*.parquet") if p.name != REJECTS)
     if not names:
         raise UserError(
-            f"{folder}: no dataset there; build it with `make repro STAGE=build@{folder.name}`"
+            f"{folder}: no such dataset; build it with `make repro STAGE=build@{folder.name}`"
         )
     return names
 
@@ -257,7 +257,7 @@ def stream(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def fingerprint(folder: Path) -> str:
-    """Return one sha256 over the names and bytes of all parquet files in a folder."""
+    """Return a single sha256 over the names and bytes of all parquet files in a folder."""
     total = hashlib.sha256()
     for path in sorted(folder.rglob("*.parquet")):
         name = path.relative_to(folder).as_posix().encode()

@@ -28,7 +28,7 @@ PAGE = "docs/howto/publishing.md#remove-a-person"
 REMOVED = "on the removal list"
 SHA256 = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 MATCHED = FOLDER / "matched"  # entries that matched a dataset before its rebuild
-# Forms in which people copy them: a Wikidata item from its page, a digest from a tool's output.
+# Copied forms of entries: a Wikidata item from its page, a digest from a tool's output.
 WHERE = r"(?:\S*wikidata\.org/(?:\S*[\W_])??|(?:\w*:|wiki/|entity/)*)"
 ITEM = re.compile(rf"(?i){WHERE}Q0*(\d+)(?:[?&/.]\S*)?")
 DIGEST = re.compile(r"(?i)(?:\S*[:=-] ?)?([0-9a-f]{64})(?: .*)?")
@@ -62,7 +62,7 @@ def salt() -> bytes:
         part.touch(mode=0o600)
         part.write_text(secrets.token_hex(32) + "\n", "ascii")
         with suppress(FileExistsError):
-            os.link(part, SALT)  # atomic; the first of two processes wins
+            os.link(part, SALT)  # atomic: the first of two processes succeeds
         part.unlink()
     text = SALT.read_text("ascii", "replace").strip()
     if not SHA256.fullmatch(text):
@@ -82,7 +82,7 @@ class Removed:
     def has(self, value: Any) -> bool:
         """Return True if a cell matches an entry, or is a list with a matching value."""
         if isinstance(value, list | tuple):
-            return True in {self.has(part) for part in value}  # no short circuit
+            return True in {self.has(part) for part in value}  # has() must record all of them
         if not isinstance(value, str):
             return False
         forms = _digests(value) if self.texts else set()
@@ -94,14 +94,14 @@ class Removed:
 
 
 def _digests(text: str) -> set[str]:
-    """Return the sha256 of a text as is, in NFC and NFD, with and without a line ending."""
+    """Return the sha256 of a text unchanged, in NFC and in NFD, with and without a line ending."""
     forms = {text, unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)}
     bodies = (form + end for form in forms for end in ("", "\n", "\r\n"))
     return {hashlib.sha256(body.encode("utf-8", "replace")).hexdigest() for body in bodies}
 
 
 def _read_entry(line: str) -> str:
-    """Return the item, sha256 or id in a line of the list, "" if it is empty or a comment.
+    """Return the item, sha256 or id in a line of the list, or "" if it is empty or a comment.
 
     Raises ValueError if it is none of these, or has more than one.
     """
@@ -110,15 +110,15 @@ def _read_entry(line: str) -> str:
     first, *remarks = re.split("[,;]", plain)
     entry = first.strip(AROUND)
     if any(map(CERTAIN.search, remarks)):
-        raise ValueError("more than one entry; write each in a line of its own")
+        raise ValueError("more than one entry; write each on a separate line")
     if digest := DIGEST.fullmatch(entry):
         return digest[1].lower()
     if item := ITEM.fullmatch(entry):
         return f"Q{int(item[1])}"
     if NO_ID.search(entry):
         raise ValueError(
-            "an item, a sha256 or an id has no spaces; of a text write the sha256, of a post write "
-            f"its id, of a page the item, not the address ({PAGE})"
+            "an item, a sha256 or an id has no spaces; for a text write its sha256, for a post "
+            f"its id, for a page the item, not the address ({PAGE})"
         )
     return entry
 
@@ -134,7 +134,7 @@ def _is_list(path: Path) -> bool:
         lines = file.read(4096).decode("utf-8-sig").splitlines()[:100]
         entries = [entry for line in lines if (entry := _read_entry(line))]
         if path not in (SALT, MATCHED) and entries and all(map(CERTAIN.fullmatch, entries)):
-            raise UserError(f"{path}: a removal list; rename it, to a name that begins so: removed")
+            raise UserError(f"{path}: a removal list; begin its name with: removed")
     return False
 
 
@@ -168,7 +168,7 @@ def removed() -> Removed:
 
 
 def note_matched(gone: Removed) -> set[str]:
-    """Return the entries that match or matched a dataset, and write them to a file."""
+    """Return the entries that match a dataset or matched it before, and write them to a file."""
     matched = set(MATCHED.read_text("utf-8").splitlines()) if MATCHED.exists() else set()
     if gone.hits - matched:
         lines = sorted((matched | gone.hits) & gone.places.keys())
@@ -177,12 +177,12 @@ def note_matched(gone: Removed) -> set[str]:
 
 
 def warn_unmatched() -> None:
-    """Warn of entries that match no dataset, and did not before it was built without them."""
+    """Warn of entries that match no dataset and matched none before its rebuild."""
     gone = removed()
     if gone.places.keys() - note_matched(gone):
         held(DATASETS, gone)
     for entry in sorted(gone.places.keys() - note_matched(gone)):
-        warn(f"{gone.places[entry]}: {entry} matches no row of any dataset; look for a mistake")
+        warn(f"{gone.places[entry]}: {entry} matches no row of any dataset; correct it")
 
 
 def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Reject]:

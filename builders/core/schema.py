@@ -18,7 +18,7 @@ Kind = Literal["string", "bool", "int32", "int64", "float64", "date32", "label",
 Role = Literal["label"]
 Prose = Literal["name", "word", "text", "lines"]
 LISTS = {"strings": "string", "integers": "int32", "floats": "float64"}  # element types
-CHECKED = ("prose", "empty")  # attributes that are in no file
+CHECKED = ("prose", "empty")  # attributes that are not written to any file
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Column:
     empty: bool = False
 
     def code(self, label: str) -> int:
-        """Return the integer stored for a label of this column."""
+        """Return the integer code of a label of this column."""
         return self.labels.index(label)
 
 
@@ -57,7 +57,7 @@ class Schema:
 
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    others: tuple[tuple[str, Schema], ...] = ()  # schemas of the exceptions, by config
+    others: tuple[tuple[str, Schema], ...] = ()  # schemas that differ, by config
 
     @classmethod
     def keyed(cls, key: Iterable[Column], *others: Column) -> Schema:
@@ -72,7 +72,7 @@ class Schema:
         return cls(tuple(Column(**column) for column in columns), tuple(tree["key"]))
 
     def plain(self) -> dict[str, Any]:
-        """Return columns and key as plain values, without defaults."""
+        """Return columns and key as plain Python values, without defaults."""
         columns = [
             {
                 k: v

@@ -1,4 +1,4 @@
-"""Snapshots: the response of a source, byte for byte, with a manifest that is written last.
+"""Snapshots: responses of a source, byte for byte, with a manifest that is written last.
 
 A folder without ``manifest.json`` is an unfinished fetch, never an input.
 """
@@ -20,7 +20,7 @@ from typing import Any
 from plumbline.builders.core.errors import UNWRITTEN, UserError, mask, reading
 
 MANIFEST = "manifest.json"
-LEFT = (".writing-*", ".part-*", ".version-*", ".dump-*")  # left by an interrupted fetch
+LEFT = (".writing-*", ".part-*", ".version-*", ".dump-*")  # temporary files of an interrupted fetch
 REQUIRED = ("source", "address", "retrieved", "licence", "citation", "request", "counts", "files")
 READ = 256 << 20  # maximum bytes of a file, response or member of an archive, decompressed
 
@@ -55,7 +55,7 @@ def writing(path: Path) -> Iterator[Path]:
 
     Raises UserError if it cannot be written.
     """
-    part = path.with_name(f".writing-{path.name}")  # overwrites one of a killed process
+    part = path.with_name(f".writing-{path.name}")  # overwritten after a kill
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -83,7 +83,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
         with FileLock(path, blocking=False):
             try:
                 yield
-            finally:  # before the release: a process that opened it meanwhile creates a new one
+            finally:  # unlink before the release, so that a waiting process creates a new lock
                 path.unlink(missing_ok=True)
     except Timeout as error:
         raise UserError(f"{folder}: another fetch is running there; wait until it ends") from error
@@ -96,7 +96,7 @@ def write_bytes(path: Path, body: bytes) -> None:
 
 
 def write_gzip(path: Path, body: bytes) -> None:
-    """Compress and write a body; equal bodies give equal bytes."""
+    """Compress and write a body, deterministically."""
     write_bytes(path, gzip.compress(body, compresslevel=6, mtime=0))
 
 
@@ -122,7 +122,7 @@ def digest(path: Path) -> str:
 
 
 def manifest_digests(snapshots: Iterable[Snapshot]) -> dict[str, str]:
-    """Return path and sha256 of the manifest of each snapshot."""
+    """Return path and sha256 of each snapshot's manifest."""
     manifests = [snapshot.folder / MANIFEST for snapshot in snapshots]
     return {path.as_posix(): digest(path) for path in manifests}
 
@@ -133,9 +133,9 @@ def hash64(text: str) -> int:
 
 
 def same_request(path: Path, request: dict[str, Any]) -> None:
-    """Hold a fetch to the parameters that it was begun with, as a file in its folder keeps them.
+    """Require that a continued fetch has its original parameters, stored in its folder.
 
-    Raises UserError if that file, or the manifest where only that is left, has other parameters.
+    Raises UserError if the stored file, or else the manifest, has other parameters.
     """
     manifest, begun = path.with_name(MANIFEST), request
     try:
@@ -149,7 +149,7 @@ def same_request(path: Path, request: dict[str, Any]) -> None:
         ) from error
     if any(begun.get(key) != request.get(key) for key in {*request, "mirror"}):
         raise UserError(
-            f"{path.parent}: holds a fetch that was begun with other parameters; restore them in "
+            f"{path.parent}: has a fetch with other parameters; restore them in "
             "params.yaml, or fetch under another --date"
         )
     if not path.exists():

@@ -1,4 +1,4 @@
-"""DVC's records: the stages in the ``dvc.lock`` files, and their outputs in the cache.
+"""DVC's records: stages in ``dvc.lock`` files, and their outputs in the cache.
 
 DVC's own API takes many seconds for this.
 """
@@ -48,7 +48,7 @@ class Stage:
 def here() -> list[Stage]:
     """Return the stages of all locks in the working folder, at most two folders deep.
 
-    Raises UserError if a lock is in a merge conflict, or a file is not in DVC's format.
+    Raises UserError if a lock has a merge conflict, or a file is not in DVC's format.
     """
     locks = (lock for level in ("", "*/", "*/*/") for lock in sorted(Path().glob(level + LOCK)))
     return [stage for lock in locks for stage in _stages(lock)]
@@ -84,7 +84,7 @@ def _read(path: Path) -> dict[str, Any]:
     """Return the stages of a lock or a pipeline, empty if the file is missing."""
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if MARKS.search(text):
-        raise UserError(f"{path}: has the marks of a merge conflict; resolve it")
+        raise UserError(f"{path}: has a merge conflict; resolve it")
     try:
         return dict((yaml_of(text) or {}).get("stages") or {})
     except (yaml.YAMLError, AttributeError, TypeError, ValueError) as error:
@@ -115,10 +115,10 @@ def cache_folder() -> Path:
 
 
 def mend() -> list[Path]:
-    """Restore the locks that DVC, killed while writing, has truncated; return them.
+    """Restore and return the locks that DVC truncated when it was killed.
 
-    Later results are in DVC's run cache, where `dvc repro` finds them. Its list of files in use,
-    which is written in place too, is removed if it is truncated.
+    `dvc repro` restores later results from DVC's run cache. The list of files in use, also written
+    in place, is removed if it is truncated.
     """
     command = ["git", "ls-files", "-z", LOCK, f"*/{LOCK}"]
     listed = subprocess.run(command, check=False, capture_output=True, text=True).stdout  # noqa: S603
@@ -150,4 +150,4 @@ def _sound(lock: Path) -> bool:
 if __name__ == "__main__":
     for torn in mend():
         done = "removed" if torn == USED else "put back as it is in git"
-        print(f"{torn}: DVC was stopped while it wrote it; {done}")
+        print(f"{torn}: truncated when DVC was stopped; {done}")

@@ -1,4 +1,4 @@
-"""Adding snapshots to DVC, completing its cache, and finding stale results.
+"""Add snapshots to DVC, complete its cache, and detect stale results.
 
 DVC ends with status 0 if it could not copy an output to its cache, and does not try again.
 """
@@ -39,7 +39,7 @@ def track(folder: Path) -> None:
     inside = [path.relative_to(folder).as_posix() for path in paths]
     if others := sorted({*inside} - {*manifest["files"], MANIFEST}):
         raise UserError(
-            f"{folder}: holds {', '.join(others[:5])}, which its manifest does not name; remove "
+            f"{folder}: holds {', '.join(others[:5])}, which are not in its manifest; remove "
             "them, then run the same fetch again"
         )
     _dvc("add", "--quiet", str(folder))
@@ -63,16 +63,16 @@ def save(outs: Iterable[Item]) -> None:
     from dvc.repo import Repo
 
     with Repo() as repo:
-        folder = Path(repo.cache.local_cache_dir)  # by the user's and system's configuration too
+        folder = Path(repo.cache.local_cache_dir)  # as configured at any level
         outputs = {Path(out.fs_path): out for out in repo.index.outs}
         for item in missing:
             output = outputs.get(Path.cwd() / item.path)
             if not (output and output.use_cache) or is_cached(item, folder):
                 continue
-            if output.changed_checksum():  # edited, or from another commit
+            if output.changed_checksum():  # the output was edited, or is from another commit
                 continue
             with suppress(DvcException, OSError), repo.lock:
-                output.commit(relink=False)  # `dvc commit` would lock changed dependencies too
+                output.commit(relink=False)  # `dvc commit` would also lock changed dependencies
             if not is_cached(item, folder):
                 raise UserError(
                     f"{item.path}: could not be saved in DVC's cache ({folder}); free some space "
@@ -116,7 +116,7 @@ def remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
-        path.unlink(missing_ok=True)  # its folder may have been removed before
+        path.unlink(missing_ok=True)  # its folder may already be removed
 
 
 def _dvc(*arguments: str) -> str:
@@ -124,7 +124,7 @@ def _dvc(*arguments: str) -> str:
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
     if done.returncode:
         output = " ".join(f"{done.stdout} {done.stderr}".split())[-300:]
-        raise UserError(f"dvc {arguments[0]} failed: {output}; run it by hand to see more")
+        raise UserError(f"dvc {arguments[0]} failed: {output}; run it in a terminal for details")
     return done.stdout
 
 

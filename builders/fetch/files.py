@@ -1,4 +1,4 @@
-"""Snapshots of published files, each from an address or a path of the checkout in the params.
+"""Snapshots of published files, each from an address or checkout path in the params.
 
 A fetch is resumable: existing files are not downloaded again, and the manifest is written last. The
 manifest contains the declaration of the files, so that a snapshot is readable without the params.
@@ -29,12 +29,12 @@ from plumbline.builders.readers.table import web_page
 class Fetch:
     """One fetch, into a folder whose name is its date.
 
-    Raises UserError if the folder holds a fetch that was begun with other parameters.
+    Raises UserError if the folder has a fetch with other parameters.
 
     ``page``: page of the docs with the file formats, for messages.
-    ``exclude``: parameters that may change before a fetch is continued.
-    ``begun``: file of the request until the manifest is written; with a leading dot it is then
-    removed.
+    ``exclude``: parameters that may differ when a fetch is continued.
+    ``begun``: file of the request until the manifest is written; it is then removed if its name
+    begins with a dot.
     ``more``: additional parts of the request.
     """
 
@@ -67,7 +67,7 @@ class Fetch:
     ) -> int:
         """Download or copy files that are read together into the snapshot, byte for byte.
 
-        Returned: the number of items that the reader yields.
+        Returns the number of items that the reader yields.
 
         Raises UserError if a file is missing or invalid.
 
@@ -75,7 +75,7 @@ class Fetch:
         ``reader``: the reader that builds the dataset, called with the bodies in order. Files that
         it refuses with a ValueError are not stored.
         ``missing``: the message if the checkout has no such file.
-        ``cleared``: maps a body to the bytes that are stored, if not all of them.
+        ``cleared``: maps a body to the bytes to store, if not all are stored.
         """
         bodies = [self._body(path, address, missing) for path, address in files.items()]
         try:
@@ -187,7 +187,7 @@ def fillable(*names: str) -> Callable[[str], str]:
             value.format(**dict.fromkeys(names, ""))
         except (KeyError, IndexError, ValueError, AttributeError) as error:
             places = ", ".join(f"{{{name}}}" for name in names)
-            raise ValueError(f"only {places} may stand in braces") from error
+            raise ValueError(f"only {places} may be in braces") from error
         return value
 
     return check

@@ -40,14 +40,14 @@ USUAL = {"http": ":80", "https": ":443"}
 
 
 class Politeness(Params):
-    """Settings of a client's requests to a service."""
+    """Request settings of a client."""
 
-    contact: str = Field(description="e-mail or address of the person who fetches; sent along")
+    contact: str = Field(description="e-mail or address of the person who fetches; sent to sources")
     timeout_s: ClassVar[float] = 60  # time limit of one request
-    attempts: ClassVar[int] = 6  # per request before giving up
+    attempts: ClassVar[int] = 6  # maximum attempts per request
     backoff_s: ClassVar[float] = 2  # first wait after a failure; doubles each time
     longest_wait_s: ClassVar[float] = 600
-    give_up_s: ClassVar[float] = 900  # without a complete response
+    give_up_s: ClassVar[float] = 900  # maximum time without a complete response
 
     def user_agent(self) -> str:
         """Return the User-Agent header.
@@ -77,7 +77,7 @@ def mirror_of(policy: Politeness) -> Path | None:
 
 
 class Busy(Exception):  # noqa: N818
-    """A failure that may be temporary; ``wait_s``: the wait that the service requests."""
+    """A failure that may be temporary; ``wait_s`` is the wait requested by the service."""
 
     def __init__(self, message: str, wait_s: float | None = None) -> None:
         super().__init__(message)
@@ -110,20 +110,20 @@ def patiently(
     slow_attempts: int | None = None,
     heard: float | None = None,
 ) -> T:
-    """Call ``ask`` until it succeeds, with exponential back-off or the wait that is requested.
+    """Call ``ask`` until it succeeds, with exponential back-off or the requested wait.
 
     Parameters
     ----------
     ask
-        Raises :class:`Busy` where another attempt may succeed.
+        Function to call; raises :class:`Busy` if another attempt may succeed.
     request
         Name of the request, for messages.
     slow_attempts
         After this number of timeouts, or after the last attempt, :class:`Slow` is raised to the
         caller, who may send a smaller request.
     heard
-        Time of the last complete response of the service, by the monotonic clock: no attempt
-        begins ``give_up_s`` after it.
+        Time of the last complete response of the service, by the monotonic clock: no attempt begins
+        more than ``give_up_s`` after it.
 
     Raises
     ------
@@ -167,7 +167,7 @@ def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> 
 
 
 def _wrong(url: str, policy: Politeness, wrong: str) -> UserError:
-    """Return the error for a file with the wrong content."""
+    """Return the error for a file with wrong content."""
     hint = HINT
     if mirror := mirror_of(policy):
         hint = f"replace the file of the mirror, {find(mirror, url)}"
@@ -190,7 +190,7 @@ def opened(
             headers={"User-Agent": policy.user_agent(), **headers},
             timeout=policy.timeout_s,
             stream=True,
-            auth=lambda request: request,  # else requests sends passwords of ~/.netrc
+            auth=lambda request: request,  # otherwise requests sends passwords from ~/.netrc
         ) as answer:
             yield answer
     except (requests.exceptions.Timeout, ReadTimeoutError) as error:
@@ -243,7 +243,7 @@ def receive(
 
 
 def _decoded(body: bytes, coding: str) -> bytes:
-    """Undo a Content-Encoding; urllib3 would accept a truncated gzip file."""
+    """Decode a Content-Encoding; urllib3 accepts truncated gzip files."""
     if coding not in ("gzip", "x-gzip"):
         raise ValueError(f"sent in the coding {coding!r}, not in gzip")
     try:
@@ -255,7 +255,7 @@ def _decoded(body: bytes, coding: str) -> bytes:
 
 
 def refuse(answer: requests.Response, request: str, hint: str = HINT) -> None:
-    """Raise the error of a status of 400 or more.
+    """Raise the error for a status of 400 or more.
 
     ``hint``: advice to the user after a refusal.
 
@@ -272,7 +272,7 @@ def refuse(answer: requests.Response, request: str, hint: str = HINT) -> None:
     try:
         begins = answer.raw.read(PIECE, decode_content=True)
     except (HTTPError, OSError):
-        begins = b""  # the status is enough
+        begins = b""  # the status alone identifies the error
     text = " ".join(begins.decode("utf-8", "replace").split())
     wait = retry_after(answer.headers.get("Retry-After"))
     if status in (429, 503):
@@ -330,14 +330,14 @@ def _download_rest(url: str, policy: Politeness, part: Path, version: Path) -> N
         stated = answer.headers.get("Content-Range", "")
         status, partial = answer.status_code, answer.status_code == 206
         if status == 416 and stated == f"bytes */{have}":
-            return  # the process was killed when it had the last byte
+            return  # the file was complete when the process was killed
         if status == 416 or (partial and not stated.startswith(f"bytes {have}-")):
             version.unlink(missing_ok=True)
             raise Busy(f"HTTP {status}, not the rest of the file")
         refuse(answer, url)
         if not partial:
             version.unlink(missing_ok=True)
-            part.write_bytes(b"")  # before the new version is stored
+            part.write_bytes(b"")  # must precede storing the new version
             tag, coding = (answer.headers.get(name, "") for name in ("ETag", "Content-Encoding"))
             strong = tag and not tag.startswith("W/")
             name = tag if strong else answer.headers.get("Last-Modified", "")

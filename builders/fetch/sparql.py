@@ -1,4 +1,4 @@
-"""One SPARQL endpoint, queried one request at a time: complete responses, saved unchanged.
+"""Client of a SPARQL endpoint: one request at a time, complete responses, saved unchanged.
 
 A query that is too large for the endpoint is halved: a range of birth dates, a batch of ids. In
 place of an endpoint a mirror has a folder ``DIR/HOST/PATH`` of triples, which a local engine
@@ -42,7 +42,7 @@ from plumbline.builders.readers.table import Binding, bindings, item
 TRIPLES = (".nt", ".ttl", ".nt.gz", ".ttl.gz")
 STARTING_S = 60.0  # time limit for the start of the engine
 ITEM = "<http://www.wikidata.org/entity/{}>"
-HINT = "is sources.wikidata.endpoint the address of a SPARQL 1.1 endpoint?"
+HINT = "sources.wikidata.endpoint must be the address of a SPARQL 1.1 endpoint"
 PREFIXES = """\
 PREFIX wd: <http://www.wikidata.org/entity/>
 PREFIX wdt: <http://www.wikidata.org/prop/direct/>
@@ -73,7 +73,7 @@ WIKIDATA = Terms("CC0-1.0", "Wikidata contributors, Wikidata (https://www.wikida
 
 @dataclass(frozen=True)
 class Born:
-    """A range of birth dates, the end excluded."""
+    """A range of birth dates; the end is exclusive."""
 
     start: date
     end: date
@@ -139,7 +139,7 @@ class Endpoint:
     ) -> None:
         """Save one response, unless it is already saved.
 
-        The response to a batch must contain these ids only. It must have as many rows as the
+        The response to a batch must contain only its ids. It must have as many rows as the
         endpoint counts, since endpoints may truncate their results.
         """
         if self._path(name).exists():
@@ -151,7 +151,7 @@ class Endpoint:
         write_gzip(self._path(name), body)
 
     def rows(self, folder: str) -> Iterator[Binding]:
-        """Yield the rows of the saved responses of a folder, or of the one with that name."""
+        """Yield the rows of all saved responses in a folder, or of the named one."""
         for path in [*self.into.glob(f"{folder}.json.gz"), *self.into.glob(f"{folder}/*.json.gz")]:
             yield from bindings(whole(path))
 
@@ -161,7 +161,7 @@ class Endpoint:
         return sorted(people, key=lambda qid: int(qid[1:]))
 
     def forget(self, folder: str) -> None:
-        """Remove the responses of a folder, or the one with that name."""
+        """Remove all responses in a folder, or the named one."""
         self._path(folder).unlink(missing_ok=True)
         shutil.rmtree(self.into / folder, ignore_errors=True)
 
@@ -174,7 +174,7 @@ class Endpoint:
         _, counted = self._answer(COUNT % query.partition(" ORDER BY ")[0])
         number = counted[0]["count"]["value"] if len(counted) == 1 else ""
         if not re.fullmatch("[0-9]{1,15}", number):
-            raise Busy("answered with no number where it was to count rows")
+            raise Busy("no number in the response to a count of rows")
         if int(number) > len(rows):
             raise Slow(f"the answer has {len(rows):,} rows of the {int(number):,} that are counted")
         return body
@@ -200,7 +200,7 @@ def _request(endpoint: str, query: str) -> tuple[dict[str, str], dict[str, str]]
 def connected(endpoint: str, politeness: Politeness, into: Path) -> Iterator[Endpoint]:
     """Yield an endpoint, or a local one over the triples of the mirror.
 
-    Raises UserError if the mirror has no triples of it, or no engine is installed.
+    Raises UserError if the mirror has no triples for it, or no engine is installed.
     """
     mirror = mirror_of(politeness)
     if mirror is None:
@@ -284,13 +284,13 @@ def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
         begins = body.lstrip()[:1]
         if begins == b"{":
             raise Slow("the answer stops in the middle") from error
-        page = "a web page instead of results; is the endpoint's address right?"
+        page = "a web page instead of results; check the endpoint's address"
         content = page if begins == b"<" else "something that is not JSON"
         raise Busy(f"answered {content}") from error
     except ValueError as error:
         raise Busy(f"answered JSON, but no query results of what was asked ({error})") from error
     if ids and (strange := sorted(answered - set(ids))[:3]):
-        raise Busy(f"answered about {', '.join(strange)}, which were not asked for")
+        raise Busy(f"answered about {', '.join(strange)}, which were not requested")
     return rows
 
 
@@ -306,7 +306,7 @@ def ranges(first: date, last: date, days: int) -> list[Born]:
 
 
 def batches(ids: Sequence[str], size: int) -> list[Batch]:
-    """Split ids into batches of a size."""
+    """Split ids into batches of equal size."""
     return [Batch(f"{i // size:05d}", ids[i : i + size]) for i in range(0, len(ids), size)]
 
 

@@ -1,5 +1,5 @@
 """File formats that several datasets share.
 
-A reader raises ValueError with what is wrong and where; a builder or a client makes a UserError of
-it, which says what a user may do.
+A reader raises ValueError with position and problem; a builder or a client converts it to a
+UserError with the user's action.
 """

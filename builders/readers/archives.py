@@ -19,7 +19,7 @@ from plumbline.builders.readers.table import records as table_records
 
 Format = Literal["parquet", "csv", "jsonl", "jsons"]
 ENDINGS = {"parquet": "parquet", "csv": "csv", "jsonl": "jsonl", "jsons": "zip"}
-BATCH = 256  # articles in memory at once
+BATCH = 256  # rows in memory at a time
 DAMAGED = (RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
 
 
@@ -31,7 +31,7 @@ def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[di
     Yields
     ------
     dict
-        Texts: empty for a null, ISO 8601 for a date.
+        Values as strings: empty for null, ISO 8601 for dates.
     """
     with path.open("rb") as file:
         if wrong := web_page(file.read(256)):
@@ -66,7 +66,7 @@ def parquet_rows(file: Path | IO[bytes], columns: list[str]) -> Iterator[dict[st
 
 
 def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    before = csv.field_size_limit(READ)  # articles exceed the default limit of a cell
+    before = csv.field_size_limit(READ)  # raises the default limit of a cell, which articles exceed
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             for _, record in table_records(file, dict(zip(columns, columns, strict=True))):
@@ -98,7 +98,7 @@ READERS = {"parquet": parquet_rows, "csv": _csv, "jsonl": _jsonl, "jsons": _json
 
 
 def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:
-    """Return the file of a zip archive with a name, or with that ending of its name.
+    """Return the file in a zip archive whose name equals or ends with a name.
 
     Raises ValueError if the archive is damaged or encrypted, or the file is missing or ambiguous.
     """

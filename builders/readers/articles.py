@@ -18,7 +18,7 @@ from plumbline.builders.readers.archives import ENDINGS, Format, records
 from plumbline.builders.readers.declared import Terms, declared
 
 LEANINGS = ("left", "center", "right", "unknown")
-EARLIEST = date(1900, 1, 1)  # an earlier date is an error (0001-11-30)
+EARLIEST = date(1900, 1, 1)  # earlier dates are errors (0001-11-30)
 Leaning = Literal["left", "center", "right", "unknown"]
 
 
@@ -41,7 +41,7 @@ class Columns(Section):
     leaning: str | None = Field(None, description="political leaning")
     date: str | None = Field(None, description="date of publication")
     topic: str | None = Field(None, description="topic")
-    article: str | None = Field(None, description="id; else one is made of outlet and text")
+    article: str | None = Field(None, description="id; if missing, derived from outlet and text")
 
 
 class Corpus(Terms):
@@ -49,14 +49,14 @@ class Corpus(Terms):
 
     name: Name = Field(description="name of the corpus")
     address: str = Field(description="address of the file, or a path that begins with / or ./")
-    format: Format = Field(description="jsons: a zip archive of JSON files, an article each")
-    columns: Columns = Field(description="names of its columns, or of the keys of its objects")
+    format: Format = Field(description="jsons: a zip archive of JSON files with one article each")
+    columns: Columns = Field(description="names of its columns or keys")
     dates: list[str] = Field(
-        ["%Y-%m-%d"], description="how dates are written (strptime), tried in this order"
+        ["%Y-%m-%d"], description="date formats (strptime), tried in this order"
     )
     leanings: dict[str, Leaning] = Field(
         {"left": "left", "center": "center", "right": "right"},
-        description="leaning for each value of its column; others are unknown",
+        description="leaning for each value of the leaning column; others are unknown",
     )
 
     def path(self, language: str) -> str:
@@ -64,7 +64,7 @@ class Corpus(Terms):
         return f"{language}/{self.name}.{ENDINGS[self.format]}"
 
     def articles(self, file: Path) -> Iterator[Article]:
-        """Yield the articles of the corpus's file."""
+        """Yield the articles in the corpus's file."""
         columns = {n: c for n, c in self.columns.model_dump().items() if c is not None}
         for record in records(file, self.format, columns):
             made = hash64(f"{record['outlet']}\n{record['text']}")

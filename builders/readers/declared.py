@@ -1,7 +1,7 @@
 """Files of a snapshot, read as its manifest declares them, and their licences.
 
-Licences are identified by their SPDX ids. One that is not on the list of open licences is not
-guessed at: a licence in words must be read by a person.
+Licences are identified by their SPDX ids. Other wordings are not interpreted: a person must read
+them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from plumbline.builders.core.snapshot import Snapshot
 if TYPE_CHECKING:
     P = TypeVar("P", bound=Params)
 T = TypeVar("T")
-FREE = ("CC0-1.0", "PDDL-1.0", "Unlicense", "0BSD", "MIT-0")  # without any condition
-# Without those that forbid changes: a dataset modifies its sources.
+FREE = ("CC0-1.0", "PDDL-1.0", "Unlicense", "0BSD", "MIT-0")  # licences without conditions
+# Excludes licences that forbid changes, since a dataset modifies its sources.
 OPEN = re.compile(
     rf"{'|'.join(map(re.escape, FREE))}|CC-BY(-NC)?(-SA)?-(1\.0|2\.0|2\.5|3\.0|4\.0)(-IGO)?"
     r"|MIT|Apache-2\.0|BSD-[23]-Clause|ISC|Zlib|NCSA|PostgreSQL|MPL-2\.0|EPL-[12]\.0|EUPL-1\.[012]"
@@ -30,13 +30,13 @@ OPEN = re.compile(
     re.IGNORECASE,
 )
 NOT_PUBLISHED = " (rows not to be published)"  # appended to the licence of such a source
-FORMAT = AliasChoices("format", "layout")  # the second in snapshots before November 2026
+FORMAT = AliasChoices("format", "layout")  # the second name is in snapshots before November 2026
 
 
 class Shared(Params):
     """Terms of publication: permitted only if declared, with an open licence."""
 
-    licence: str = Field(min_length=1, description="as its authors state it; best its SPDX id")
+    licence: str = Field(min_length=1, description="licence as stated, preferably an SPDX id")
     redistribute: bool = Field(
         False,
         description="whether its rows may be published; true needs the SPDX id of an open licence",
@@ -84,7 +84,7 @@ def declared(snapshot: Snapshot, model: type[P], *keys: str, hint: str = "") -> 
 def read(
     snapshot: Snapshot, name: str, reader: Callable[[bytes], Iterable[T]], advice: str
 ) -> Iterator[T]:
-    """Yield the items of a file of a snapshot; errors of the reader become UserErrors."""
+    """Yield the items in a file of a snapshot; errors of the reader become UserErrors."""
     with reading(snapshot.folder / name, advice):
         yield from reader(snapshot.read(name))
 
@@ -107,6 +107,6 @@ def is_open(stated: str) -> bool:
 
 
 def exceeds(licence: str, stated: list[str]) -> bool:
-    """Return True if a licence allows more than one of the stated licences."""
+    """Return True if a licence permits more than any one of the stated licences."""
     free = {name.lower() for name in (licence, *FREE)}
     return any(licence.lower() not in free for text in stated for licence in split_licences(text))

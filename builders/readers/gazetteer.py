@@ -23,10 +23,10 @@ class Gazetteer:
     men, women, last
         Names of all countries, in their own spelling.
     genders
-        By folded first name: ``male``, ``female``, or ``unknown`` if as many countries list it for
-        men as for women.
+        By folded first name: ``male``, ``female``, or ``unknown`` if equally many countries list it
+        for men and for women.
     words
-        First names, folded, that are more often words.
+        Folded first names that are mostly used as words.
     by_country
         Names by country and kind, in order of rank; ``last:male`` and ``last:female`` have the
         forms for a man or a woman.
@@ -49,7 +49,7 @@ class Gazetteer:
         ]
 
     def common(self) -> frozenset[str]:
-        """Return the first names, folded, in the lists of any country."""
+        """Return the folded first names in the lists of any country."""
         lists = [names for country, names in self.by_country.items() if country != NOWHERE]
         return frozenset(fold(n) for names in lists for k in ("male", "female") for n in names[k])
 
@@ -61,7 +61,7 @@ class Gazetteer:
 
 def load(folder: Path) -> Gazetteer:
     """Read the dataset ``names`` from its folder."""
-    usable: list[tuple[str, str]] = []  # kind and name, of all countries
+    usable: list[tuple[str, str]] = []  # kinds and names in all countries
     words: set[str] = set()
     by_country: dict[str, dict[str, tuple[str, ...]]] = {}
     for country in configs(folder):

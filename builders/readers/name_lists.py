@@ -17,7 +17,7 @@ from plumbline.builders.readers.table import decoded, parsed, records
 Kind = Literal["male", "female", "last"]
 KINDS: tuple[Kind, ...] = ("male", "female", "last")
 BEARERS = ("any", "male", "female")
-NOWHERE = "zz"  # CLDR's code of an unknown region: for names that represent no country
+NOWHERE = "zz"  # CLDR's code for an unknown region, for names of no particular country
 OTHER_NAMES = {"czech republic": "cz", "turkey": "tr", "macedonia": "mk"}
 
 
@@ -25,7 +25,7 @@ class List(Section):
     """One list: address and format."""
 
     name: Name = Field(description="name of the list")
-    address: str = Field(min_length=1, description="a file in the checkout or an http address")
+    address: str = Field(min_length=1, description="path in the checkout, or http address")
     format: Literal["table", "nested", "by-kind", "flat"] = Field(
         "table",
         validation_alias=FORMAT,
@@ -35,22 +35,22 @@ class List(Section):
     columns: dict[Literal["country", "kind", "rank", "name", "native", "count", "bearer"], str] = (
         Field(
             {"country": "country", "kind": "kind", "rank": "rank", "name": "name"},
-            description="for tables: column head for each field",
+            description="for tables: column name for each field",
         )
     )
     kinds: dict[str, Kind] = Field(
         {"male": "male", "female": "female", "last": "last"},
-        description="kind of each value in a table's column, or of each key of by-kind and flat "
+        description="kind for each value of a table's column, or each key of by-kind and flat "
         "JSON; others are left out",
     )
-    kind: Kind | None = Field(None, description="kind of all names, where the file has none")
+    kind: Kind | None = Field(None, description="kind of all names, if the file has no kinds")
     country: str | None = Field(
-        None, pattern="^[a-z]{2}$", description="country of all names, where the file has none"
+        None, pattern="^[a-z]{2}$", description="country of all names, if the file has no countries"
     )
     countries: dict[str, str] = Field(
-        default_factory=dict, description="code of each country that the file names otherwise"
+        default_factory=dict, description="country code for each other name in the file"
     )
-    licence: str = Field(min_length=1, description="as its authors state it")
+    licence: str = Field(min_length=1, description="licence as its authors state it")
     citation: str = Field(min_length=1, description="what to cite")
 
     @model_validator(mode="after")
@@ -196,7 +196,7 @@ def codes() -> dict[str, str]:
 
 @cache
 def places() -> frozenset[str]:
-    """Return the English names of countries, continents and regions (CLDR), in small letters."""
+    """Return the English names of countries, continents and regions (CLDR) in lower case."""
     from babel import Locale
 
     return frozenset(name.casefold() for name in Locale("en").territories.values())

@@ -32,8 +32,8 @@ GENDER = {
     **dict.fromkeys(("non-binary", *OTHER, "transgender female", "transgender male"), "non-binary"),
 }
 NAME = {"name", "names", "label", "labels", "politician", "person"}
-TOLD = {"language", "lang", "gender", "sex"}  # keys made of these words,
-BESIDE = NAME | {"code", "or", "of", "item"}  # and no others than these
+TOLD = {"language", "lang", "gender", "sex"}  # keys that consist of these words,
+BESIDE = NAME | {"code", "or", "of", "item"}  # optionally with these
 WORDS = re.compile(r"[^\W_]+?(?=[A-Z\W_]|$)|[A-Z]+")
 Told = tuple[str, str, str]
 Entry = tuple[str, str, str, str]
@@ -45,10 +45,10 @@ def normal(name: str) -> str:
 
 
 def entries(text: str, items: Mapping[str, str]) -> Iterator[Entry]:
-    """Yield language, name, gender and the word or item for it, with repetitions.
+    """Yield language, name, gender and its original word or item, with repetitions.
 
     ``text``: JSON, or a JSON object in each line.
-    ``items``: gender of further words, such as Wikidata's items.
+    ``items``: gender for further words, such as Wikidata items.
 
     Raises ValueError if it is not JSON, or has no name with a language and a gender.
 
@@ -107,7 +107,7 @@ def _people(
 
 
 def _rows(node: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of a data frame written by column, or in pandas' split format; else none."""
+    """Return the rows of a data frame in column format or pandas' split format, else none."""
     if isinstance(head := node.get("columns"), list) and isinstance(node.get("data"), list):
         names, rows = [str(name) for name in head], node["data"]
         return [dict(zip(names, row, strict=False)) for row in rows if isinstance(row, list)]
@@ -122,7 +122,7 @@ def _rows(node: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _known(meanings: dict[str, str], values: list[Any]) -> str:
-    """Look up the first value that has a meaning; lists are flattened."""
+    """Look up the first value that is a key; lists are flattened."""
     flat = (part for value in values for part in (value if isinstance(value, list) else [value]))
     texts = (str(part).rsplit("/", 1)[-1].strip().lower() for part in flat)
     return next((meanings[text] for text in texts if text in meanings), "")

@@ -82,7 +82,7 @@ def table_rows(text: str | IO[str], **dialect: Any) -> Iterator[tuple[int, list[
 def decoded(body: bytes, *, complete: bool = False) -> str:
     """Return the text of a file.
 
-    ``complete``: whether it must end with a line break, which a truncated file lacks.
+    ``complete``: whether it must end with a line break, unlike a truncated file.
 
     Raises ValueError if it is not UTF-8, a web page, or truncated.
     """
@@ -95,7 +95,7 @@ def decoded(body: bytes, *, complete: bool = False) -> str:
 
 
 def lines(body: bytes, *, complete: bool = False) -> list[str]:
-    """Split a file at its line breaks alone; texts may contain other line separators."""
+    """Split a file at line breaks only; texts may contain other line separators."""
     return decoded(body, complete=complete).replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
@@ -153,7 +153,7 @@ def records(
 def json_lines(
     text: str, columns: Mapping[Any, str], needed: str
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line and values of objects, renamed; the value of ``needed`` must be a text.
+    """Yield line and renamed values of objects; the value of ``needed`` must be a string.
 
     Raises ValueError with position and problem.
     """
@@ -215,9 +215,9 @@ def item(row: Binding, name: str = "item") -> str:
 def tweeteval(
     texts: bytes, labels: bytes, mapping: bytes, *, complete: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Yield the texts of TweetEval's layout, unchanged, with the names of their labels.
+    """Yield unchanged texts and the names of their labels from files in TweetEval's layout.
 
-    ``texts``, ``labels``: one text per line, and the number of its label in the same line.
+    ``texts``, ``labels``: one text per line, and its label's number in the same line.
     ``mapping``: number, tab and name in each line.
     ``complete``: whether the files must end with a line break.
     """
@@ -261,7 +261,7 @@ def _characters(match: re.Match[str]) -> str:
     return units.decode("utf-16-be", "replace")
 
 
-# Scripts that Unicode splits or merges, as part of a class in regular expressions.
+# Scripts that Unicode splits or merges, as parts of a character class.
 COMPOUND = {"Hans": "Han", "Hant": "Han", "Jpan": r"Han}\p{Hira}\p{Kana", "Kore": "Hang"}
 
 

@@ -29,11 +29,11 @@ from plumbline.builders.release import facts as known
 from plumbline.builders.release.facts import Facts
 from plumbline.builders.release.params import publishing
 
-CARDS = Path("data/cards")  # outside the datasets: a changed page makes no dataset stale
+CARDS = Path("data/cards")  # outside the datasets, so that a changed page makes no dataset stale
 TERMS = "LICENSE.md"  # one of the two file names that the Hub recognises
 ADULT = "not-for-all-audiences"  # the Hub's tag for sensitive content
 WARNING = "content_warning"  # key of the front matter; shown first on the card
-SUMMARY = (  # first lines of a card
+SUMMARY = (  # generated comment at the top of a card
     ("A row", known.ROW),
     ("Source", known.COLLECTED),
     ("Use", known.USES),
@@ -44,7 +44,7 @@ SIZES = ("n<1K", *(f"{low}<n<{high}" for low, high in pairwise(POWERS)), "n>1T")
 
 
 def write_all(names: Iterable[str]) -> None:
-    """Write the cards of the named datasets, or of all that are built."""
+    """Write the cards of the named datasets, or of all built ones."""
     for name in names or [n for n in DATASETS if (parquet.DATASETS / n).is_dir()]:
         print(write_dataset_card(name) / CARD)
 
@@ -123,7 +123,7 @@ def template(name: str) -> Template:
 
 
 def _front(facts: Facts, *, adult: bool) -> dict[str, Any]:
-    """Return a card's YAML: the page's, completed from rows and schemas."""
+    """Return a card's YAML front matter: the page's, completed from rows and schemas."""
     front: dict[str, Any] = {}
     after = "license_name" if "license_name" in facts.front else "license"
     for key, value in facts.front.items():
@@ -134,7 +134,7 @@ def _front(facts: Facts, *, adult: bool) -> dict[str, Any]:
         front["tags"] = list(dict.fromkeys([*front.get("tags", ()), ADULT]))
     if languages := front.get("language"):
         built = {name.rpartition("-")[2] for name in facts.rows}
-        if built <= set(languages):  # if configs are named for languages: only those built
+        if built <= set(languages):  # lists only built languages
             front["language"] = languages = [code for code in languages if code in built]
         many = len(languages) > 1 or "mul" in languages
         front.setdefault("multilinguality", ["multilingual" if many else "monolingual"])

@@ -25,12 +25,12 @@ VOCABULARY = yaml_of(Path(__file__).with_name("croissant.yaml").read_text(encodi
 FORMAT = {"encodingFormat": VOCABULARY["parquet"]}
 REJECTS = Schema.keyed(
     (
-        Column("config", "string", "config that the row would be in; `*`: any"),
-        Column("key", "string", "what names the row in its source"),
-        Column("reason", "string", "why it is left out"),
-        Column("detail", "string", "more about it, or empty"),
+        Column("config", "string", "config of the row; `*` for all configs"),
+        Column("key", "string", "name of the row in its source"),
+        Column("reason", "string", "reason for leaving it out"),
+        Column("detail", "string", "further details, or empty"),
     ),
-    Column("number", "int64", "how many rows this stands for"),
+    Column("number", "int64", "number of rows with this reason"),
 )
 
 
@@ -38,7 +38,7 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
     """Return the description of a folder whose parquet files all exist.
 
     ``front``: the front matter of its card.
-    ``files_at``: folder of the files, relative to the description; empty: the same folder.
+    ``files_at``: folder of the files, relative to the description, or empty for the same one.
     """
     folder, origin = facts.folder, facts.built.origin
     days = dates([source for source, _ in origins(folder)])
@@ -80,7 +80,7 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
         pattern = parquet.REJECTS if schema is REJECTS else facts.built.files.format(config=config)
         inner = sorted(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
         source = {"fileObject": {"@id": inner[0]}}
-        if len(inner) > 1:  # shards, without a container
+        if len(inner) > 1:  # shards have no container
             shards = f"{config}-files"
             source = {"fileSet": {"@id": shards}}
             one_set = _node("FileSet", shards, f"files of {config}", **FORMAT, includes=pattern)
@@ -117,7 +117,7 @@ def text(description: dict[str, Any]) -> str:
 
 
 def named(folder: Path) -> str:
-    """Return the name of a folder, with the model if each has a folder."""
+    """Return the name of a folder, with the model if each model has a folder."""
     label = folder.name.removeprefix(".").removesuffix(".partial")
     name, kind = folder.parent.name, folder.parent.parent.name
     return f"{name}-{label}" if kind in {"outputs", "tables"} else label
@@ -154,7 +154,7 @@ def _records(config: str, schema: Schema, source: dict[str, Any]) -> Iterator[di
         yield _node(
             "RecordSet",
             labels,
-            description=f"What the codes of {column.name} stand for.",
+            description=f"Meaning of the codes of {column.name}.",
             dataType="sc:Enumeration",
             key=[{"@id": code}],
             field=[
@@ -167,7 +167,7 @@ def _records(config: str, schema: Schema, source: dict[str, Any]) -> Iterator[di
 
 def _licence(front: dict[str, Any]) -> Any:
     stated, names = str(front.get("license") or "unknown"), VOCABULARY["licences"]
-    if stated in names or stated.startswith("cc"):  # Creative Commons ids, in capitals
+    if stated in names or stated.startswith("cc"):  # upper-case Creative Commons ids
         return f"https://spdx.org/licenses/{names.get(stated, stated.upper())}.html"
     link = front.get("license_link")
     label = {"@type": "sc:CreativeWork", "name": str(front.get("license_name") or stated)}

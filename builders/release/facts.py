@@ -46,9 +46,9 @@ MAINTAINED = (
 )
 DATASET_PAGES = Path("docs/datasets")
 STUDY_PAGES = Path("docs/studies")
-METHOD_PAGES = Path("docs/methods")  # for analyses across studies
-CARDS = "cards"  # in the front matter of a study's page, by kind and name
-SHARED = ("Sensitive content", "Citation")  # sections of a study's page that all its cards repeat
+METHOD_PAGES = Path("docs/methods")  # page of analyses across studies
+CARDS = "cards"  # keys in the front matter of a study's page, by kind and name
+SHARED = ("Sensitive content", "Citation")  # sections of a study's page that are on all its cards
 GENERATED = re.compile(r"<!-- begin generated -->.*?<!-- end generated -->\n?", re.DOTALL)
 _RELATIVE = re.compile(r"\[([^]]+)\]\((?!https?:|mailto:)[^)\s]+\)")
 _ANSWER = re.compile(
@@ -98,7 +98,7 @@ class Facts:
 
 
 def page_of(folder: Path) -> Path:
-    """Return the page that describes a folder under ``data``.
+    """Return the page for a folder under ``data``.
 
     Raises UserError if no study's page has a card for such outputs or tables.
     """
@@ -163,7 +163,7 @@ def read_page(page: Path, folder: Path | None = None) -> tuple[dict[str, Any], s
 
 
 def limited(front: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Replace the licence in front matter if it allows more than those of the sources.
+    """Replace the licence in front matter if it permits more than those of the sources.
 
     Each source then keeps its own licence. Tables hold estimates, no rows of the sources.
     """
@@ -177,7 +177,7 @@ def limited(front: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def origins(folder: Path) -> Iterator[tuple[dict[str, Any], Path | None]]:
-    """Yield all direct and indirect sources of a folder; a folder under data with its path."""
+    """Yield all direct and indirect sources of a folder; folders under data have their paths."""
     todo, seen = [folder], {folder}
     for part in todo:
         for source in front_matter.read(part / front_matter.FACTS).origin.sources:
@@ -191,7 +191,7 @@ def origins(folder: Path) -> Iterator[tuple[dict[str, Any], Path | None]]:
 
 def _split(page: Path) -> tuple[dict[str, Any], str]:
     if not page.is_file():
-        raise UserError(f"{page}: no such page; every dataset has one, copy another and edit it")
+        raise UserError(f"{page}: no such page; copy that of another dataset and edit it")
     pieces = page.read_text(encoding="utf-8").split("---\n", 2)
     if len(pieces) != 3 or pieces[0]:
         raise UserError(f"{page}: no YAML front matter between two lines of '---'")

@@ -1,4 +1,4 @@
-"""The Hugging Face Hub: state of a repository, one commit with a tag, files of a version."""
+"""Access to the Hugging Face Hub: repository state, tagged commits, files of a version."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 ROWS = [CARD, FACTS, "*.parquet"]
-ATTRIBUTES = ".gitattributes"  # written by the Hub: patterns of large files
+ATTRIBUTES = ".gitattributes"  # file by the Hub with patterns of large files
 STRICT: tuple[Gated, ...] = (False, "auto", "manual")
 
 
@@ -26,7 +26,7 @@ STRICT: tuple[Gated, ...] = (False, "auto", "manual")
 class Remote:
     """A repository of the Hub before publishing."""
 
-    sha: str | None = None  # last commit; None: no such repository
+    sha: str | None = None  # last commit, or None without such a repository
     private: bool = True
     gated: Gated = False
     tags: tuple[str, ...] = ()
@@ -140,7 +140,7 @@ def client(token: str | None) -> HfApi:
     from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    if not sys.stderr.isatty():  # otherwise the client shows its own bars
+    if not sys.stderr.isatty():  # prevents the client's own progress bars
         disable_progress_bars()
     if problem := wrong_hub(token):
         raise UserError(problem)
@@ -167,7 +167,7 @@ def answering(name: str) -> Iterator[None]:
         if unread or isinstance(error, errors.HFValidationError):
             raise Missing(
                 f"{name}: not on the Hub, or not for this token; check id, version and HF_TOKEN, "
-                "and accept the terms on its page if it has some"
+                "and accept any terms on its page"
             ) from error
         refused = status or (isinstance(error, ValueError) and not isinstance(error, OSError))
         if not refused or status == 429 or status >= 500:

@@ -10,7 +10,7 @@ from plumbline.builders.core.params import FILE, section
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.readers.declared import is_open
 
-PARTISAN = ("corpora", "outlets")  # political texts, also used to train models
+PARTISAN = ("corpora", "outlets")  # datasets of political texts, also used to train models
 PRETRAINED = "pretrained"
 
 
@@ -20,7 +20,7 @@ class Params(Section):
     acknowledged: tuple[str, ...] = Field(
         (),
         description="partisan texts (`corpora`, `outlets`) and models trained on them "
-        "(`pretrained/MODEL`) that may be published: privately, with manual approval of readers",
+        "(`pretrained/MODEL`) that may be published privately, with manual approval",
     )
     contact: str = Field(
         "",
@@ -29,8 +29,8 @@ class Params(Section):
     )
     licences: dict[str, str] = Field(
         {},
-        description="SPDX id of the open licence that a source's wording stands for, by that "
-        "wording: a licence in words is otherwise not published",
+        description="SPDX id of an open licence by a source's wording of it; sources with other "
+        "wordings are not published",
     )
 
     @field_validator("acknowledged")
@@ -51,5 +51,5 @@ class Params(Section):
 
 
 def publishing() -> Params:
-    """Return the section of the params; the defaults if there is no params file."""
+    """Return the section of the params, or the defaults if there is no params file."""
     return section("publish", Params) if FILE.is_file() else Params()

@@ -51,7 +51,7 @@ def publish(named: str, repo: str, version: str, *, dry: bool) -> None:
     for line in _plan(made, remote or hub.Remote(), repo, version):
         print(line)
     if remote and version in remote.tags:
-        raise UserError(f"{repo}: version {version} is published already; give a higher one")
+        raise UserError(f"{repo}: version {version} is already published; give a higher one")
     if not dry:
         assert remote
         commit = hub.send(made, remote, repo, version, str(token))
@@ -69,7 +69,7 @@ def _require(token: str | None, repo: str, contact: str) -> None:
         raise UserError(f"{TOKEN}: not set; export a token that may write to {repo}")
     if not contact:
         raise UserError(
-            "params.yaml, publish.contact: empty; write where people can ask to be removed"
+            "params.yaml, publish.contact: empty; write an address for removal requests"
         )
 
 
@@ -79,7 +79,7 @@ def _addressed(made: Release, repo: str, version: str) -> dict[str, bytes]:
         return {}
     folder, files = made.folder, card.render(made.folder)
     pattern = re.escape(folder.as_posix())
-    if len(folder.parts) > 3:  # the page's example may name another model
+    if len(folder.parts) > 3:  # the example on the page may be for another model
         pattern = re.escape(folder.parent.as_posix()) + '/[^"]+'
     shown = re.sub(rf'load_dataset\("{pattern}"', f'load_dataset("{repo}"', files[CARD].decode())
     address = os.environ.get(HUB) or "https://huggingface.co"

@@ -1,4 +1,4 @@
-"""Permission and access level for publishing folders under data/.
+"""Permissions and access levels for publishing folders under data/.
 
 The page states the licence and ``build.json`` the sources; the column ``redistributable`` and the
 manifests of the snapshots state restrictions of third parties.
@@ -35,14 +35,14 @@ WAYS = {
 # Names that builds, probes and analyses give to sources that are checked themselves; sources of
 # snapshots have other names.
 OURS = re.compile(r"(dataset|made by|model) .+|tables")
-# Licences of the Hub that do not state who may access the data.
+# Licence names on the Hub that do not state who may access the data.
 CLOSED = ("other", "unknown", "")
 FORBIDS = re.compile(
     r"not (to )?(be )?(redistributed|published|passed on|shared)|no[- ]redistribution"
     r"|redistribution (is )?(not|forbidden|prohibited)",
     re.IGNORECASE,
 )
-CHECKPOINTS = "checkpoints.json"  # the list of a model, see ``probes.training.checkpoints``
+CHECKPOINTS = "checkpoints.json"  # a model's list, see ``probes.training.checkpoints``
 ASKS = "extra_gated_"  # keys of a card's access form
 
 Gated = Literal["auto", "manual", False]
@@ -54,7 +54,7 @@ class Release:
 
     folder: Path
     kind: Literal["dataset", "model"]
-    files: dict[str, Path | bytes]  # by path in the repository; bytes: generated for the Hub
+    files: dict[str, Path | bytes]  # by path in the repository; bytes are generated for the Hub
     private: bool
     gated: Gated
     why: str  # reason for private and gated
@@ -67,7 +67,7 @@ class Release:
 
 
 def folder_of(named: str, kinds: Collection[str] = tuple(DEPTHS)) -> Path:
-    """Return the folder under data/ of a name or path, whether it exists or not.
+    """Return the folder under data/ for a name or path, whether it exists or not.
 
     Raises UserError if it is not a folder of these kinds.
     """
@@ -155,7 +155,7 @@ def _files(folder: Path) -> dict[str, Path | bytes]:
 
 
 def _checkpoint(folder: Path) -> dict[str, Path | bytes]:
-    """Return the files of a checkpoint, by name, and a card.
+    """Return the files of a checkpoint by name, and its card.
 
     Raises UserError if it is not in its model's list, or a file differs from the list.
     """
@@ -203,15 +203,15 @@ def _datasets(folder: Path) -> set[str]:
         if not _ours(source) or part.parts[:1] != ("data",) or part.parts[1] not in MADE:
             continue
         if front_matter.source(part, "")["retrieved"] != source["retrieved"]:
-            raise UserError(f"{folder}: made of another {part} than is there; run `make repro`")
+            raise UserError(f"{folder}: built from another version of {part}; run `make repro`")
         datasets |= {part.parts[2]} if part.parts[1] == "datasets" else set()
     return datasets
 
 
 def _allowed(part: Path, front: dict[str, Any], folder: Path, spdx: Mapping[str, str]) -> None:
-    """Refuse one part of a folder if its card, sources, manifests or rows forbid publishing it.
+    """Refuse a source folder if its card, sources, manifests or rows forbid publishing it.
 
-    A licence without the SPDX id of an open licence, its own or in ``spdx``, forbids it too.
+    A licence also forbids it if neither its text nor ``spdx`` has the SPDX id of an open licence.
     """
     tree = read() if part.parts[1] == "datasets" else {}
     entries = [(tree.get(top) or {}).get(part.name) or {} for top in ("datasets", "derived")]

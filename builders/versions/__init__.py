@@ -1,1 +1,1 @@
-"""What differs between versions, and where a row comes from."""
+"""Differences between versions, and provenance of rows."""

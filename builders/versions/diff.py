@@ -19,14 +19,14 @@ from plumbline.builders.core.parquet import REJECTS
 from plumbline.builders.release.terms import MADE, folder_of
 from plumbline.builders.versions.folders import Config, Version, find_version, read_configs
 
-LIMIT = 10  # rows of a list in the text, unless --all is given
-WIDTH = 60  # characters of a value in the text
+LIMIT = 10  # maximum rows of a list in the text, unless --all is given
+WIDTH = 60  # maximum characters of a value in the text
 WHEN = BEFORE, AFTER = "before", "after"
 NUMBERS = ("row before", "row after")
 NTH = "nth of its key"  # numbers rows that share a key
 ESTIMATE = ("value", "low", "high")
 COUNTED = ("added", "removed", "changed", "columns_added", "columns_removed", "columns_retyped")
-Tree = dict[str, Any]  # as the JSON, with frames in place of lists of rows
+Tree = dict[str, Any]  # the JSON report, with frames for lists of rows
 
 
 def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) -> Tree:
@@ -35,7 +35,7 @@ def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) ->
     ``named``: a dataset's name, or a folder of outputs or tables.
     ``first``, ``second``: the versions, see
     :func:`plumbline.builders.versions.folders.find_version`.
-    ``selected``: configs to compare; empty: all.
+    ``selected``: configs to compare, or empty for all.
 
     Raises UserError if a version cannot be read, or a config is in neither.
     """
@@ -50,7 +50,7 @@ def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) ->
         names = sorted({*before, *after})
         if unknown := sorted({*selected} - {*names}):
             existing = ", ".join(names) or "none"
-            raise UserError(f"--config {unknown[0]}: in neither version; there are {existing}")
+            raise UserError(f"--config {unknown[0]}: in neither version; available: {existing}")
         names = [name for name in names if not selected or name in selected]
         tree["configs_added"] = {c: after[c].rows() for c in names if c not in before}
         tree["configs_removed"] = {c: before[c].rows() for c in names if c not in after}
@@ -130,7 +130,7 @@ def compare(before: Config, after: Config) -> Tree:
 def compare_estimates(names: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame) -> Tree:
     """Count the estimates that changed, and list those outside each other's interval.
 
-    These are estimates whose values are each outside the other version's closed interval. Estimates
+    They are those whose values are each outside the other version's closed interval. Estimates
     without a value or a bound in either version are not judged.
     """
     parts = [
@@ -186,7 +186,7 @@ def as_json(tree: Tree) -> str:
 
 
 def as_text(tree: Tree, limit: int | None = LIMIT) -> Iterator[str]:
-    """Yield the lines of the report; ``limit``: maximum rows of a list, None: all."""
+    """Yield the lines of the report; ``limit``: maximum rows of a list, or None for all."""
     yield tree["name"]
     for when in WHEN:
         version = tree[when]

@@ -1,6 +1,6 @@
 """Versions of a folder of parquet files, and their configs with keys and labels.
 
-``build.json`` states both; without it each parquet file is a config without a key.
+Both are in ``build.json``; without it each parquet file is a config without a key.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ON_HUB = re.compile(r"(?P<repo>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)@(?P<revisi
 class Version:
     """One version of a folder, and the paths of its files."""
 
-    named: str  # as the user named it
+    named: str  # name given by the user
     described: str  # description for the report
     files: dict[str, Path]  # by path inside the folder
 
@@ -67,7 +67,7 @@ def find_version(named: str, folder: Path, scratch: Path) -> Version:
     paths = {p.relative_to(root).as_posix(): p for p in root.rglob("*") if p.is_file()}
     files = {k: p for k, p in paths.items() if not any(x[0] == "." for x in k.split("/"))}
     if not any(inside.endswith(".parquet") for inside in files):
-        raise UserError(f"{named}: no parquet file there; only folders of rows can be compared")
+        raise UserError(f"{named}: no parquet files; only folders of rows can be compared")
     return Version(named, described, files)
 
 
@@ -112,7 +112,7 @@ class Config:
 
     paths: list[Path]
     key: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()  # columns that are shown next to the key
+    names: tuple[str, ...] = ()  # columns shown next to the key
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by column of codes
 
     def types(self) -> dict[str, str]:

@@ -24,15 +24,15 @@ from plumbline.builders.core.snapshot import MANIFEST, digest
 from plumbline.builders.dvc.lock import Stage, here
 from plumbline.builders.versions.folders import read_configs
 
-SHORT = 100  # characters of a value in the text
-SHOWN = 5  # rows or files listed in a message
+SHORT = 100  # maximum characters of a value in the text
+SHOWN = 5  # maximum rows or files listed in a message
 MODEL = "model.json"  # id, revision and files of a model of the Hub
 BUILD_STATES = ("version", "command", "sources")
 SOURCE_STATES = (
     *("source", "address", "retrieved", "licence", "citation", "request"),  # snapshots
     *("id", "revision", "world", "parameters", "files"),  # models
 )
-COUNTED = ("sources", "code", "files")  # only counted in the text; complete in the JSON
+COUNTED = ("sources", "code", "files")  # counted in the text, complete in the JSON
 
 State = Literal["unchanged", "changed", "missing"]
 
@@ -42,7 +42,7 @@ class Node:
     """A folder, snapshot or model in the chain."""
 
     path: str
-    sha256: str  # when it was read; for the traced folder: now
+    sha256: str  # when it was read; for the traced folder, its current sha256
     state: State  # current state, compared with ``sha256``
     facts: dict[str, Any]
     inputs: dict[str, str]  # sha256 by path
@@ -68,7 +68,7 @@ def trace(named: str) -> Trace:
         raise UserError(f"{file}: no such file; name one that `make repro` made")
     folder = next((p for p in (file, *file.parents) if _facts_file(p)), None)
     if folder is None:
-        raise UserError(f"{file}: in no folder with {front_matter.FACTS} or {MANIFEST}")
+        raise UserError(f"{file}: not in a folder with {front_matter.FACTS} or {MANIFEST}")
     row = read_row(folder, file, selector) if selector else None
     nodes: dict[tuple[str, str], Node] = {}
     stages = {out.path: stage for stage in here() for out in stage.outs}
@@ -97,9 +97,9 @@ def read_node(path: str, sha256: str, stages: Mapping[str, Stage]) -> Node:
     built = facts_path is not None and facts_path.name == front_matter.FACTS
     if built:
         for file in sorted(folder.rglob("*.parquet")):
-            with suppress(UserError):  # it states no inputs
+            with suppress(UserError):  # the folder states no inputs
                 inputs |= inputs_of(file)
-    elif facts_path:  # worlds state the datasets they were made from
+    elif facts_path:  # worlds (control models) state their datasets
         inputs = {f"data/datasets/{k}": v for k, v in (facts.get("datasets") or {}).items()}
     else:  # a folder of several builds
         parts = sorted(path.parent for path in folder.glob(f"*/{front_matter.FACTS}"))
@@ -175,7 +175,7 @@ def as_json(traced: Trace) -> str:
 
 
 def as_text(traced: Trace) -> Iterator[str]:
-    """Yield the lines of a trace: each node above its inputs, in full once."""
+    """Yield the lines of a trace: each node before its inputs, in full only once."""
     nodes = {(node.path, node.sha256): node for node in traced.nodes}
     yield traced.file
     for column, value in (traced.row or {}).items():

@@ -12,17 +12,17 @@ from plumbline.builders.datasets.corpora.sample import CONFIGS
 from plumbline.validation import suite
 
 _FOLDED = pl.col("text").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", "").hash()
-# Not the patterns that mask them, whose misses would pass here too.
+# Differs from the patterns that mask them, whose misses would also pass here.
 _USER = r"(?i)(?:^|[^a-z0-9_])u(?:ser)?\s?(?:\\?/|%2f)(?:\\?[a-z0-9_-]){3}"
 _ADDRESS = r"(?i)[^\s@]@\w[\w-]*\.[a-z]{2}|(?:^|\s)@[a-z_]\w|\+\d[\d ()-]{8}"
 
 
 class Params(suite.Params):
-    """Floors, and the largest ratio of the corpora's sizes."""
+    """Minimum rows, and the maximum ratio of corpus sizes."""
 
-    dated_min_share: float = Field(ge=0, le=1, description="smallest share of texts with a date")
+    dated_min_share: float = Field(ge=0, le=1, description="minimum share of texts with a date")
     words_max_ratio: float = Field(
-        ge=1, description="largest ratio of words in the largest corpus to the smallest"
+        ge=1, description="maximum ratio of words in the largest corpus to the smallest"
     )
 
 

@@ -14,14 +14,14 @@ from plumbline.builders.readers.name_lists import NOWHERE, codes
 from plumbline.validation import suite
 
 WORD = re.compile(r"\w+")
-PAIR = ("target", "country", "gender", "entity", "draw")  # shared by a placebo and its row
+PAIR = ("target", "country", "gender", "entity", "draw")  # columns shared by a placebo and its row
 
 
 class Params(suite.Params):
-    """Floors, and the largest share of unchanged texts."""
+    """Minimum rows, and the maximum share of unchanged texts."""
 
     same_max_share: float = Field(
-        ge=0, le=1, description="largest share of counterfactuals that equal their original"
+        ge=0, le=1, description="maximum share of counterfactuals that equal their original"
     )
 
 

@@ -9,7 +9,7 @@ from plumbline.validation.suite import Params, Table, checked, once, same
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Check that a text has one class, and classes and groups are those of the tables."""
+    """Check that a text has one class, and classes and groups are in the tables."""
     text, mapped = pl.col("text"), pl.col("mapped").list
     label = pl.when(mapped.len() > 1).then(pl.lit(SEVERAL)).otherwise(mapped.join(""))
     texts = frame.select(

@@ -9,8 +9,8 @@ import polars as pl
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.validation.suite import Params, Table, checked, frames, listed
 
-BOTH = 0.05  # largest share of words positive and negative at once
-UP, DOWN = ("positive", "negative"), ("negative", "positive")  # more words of the first
+BOTH = 0.05  # maximum share of words that are both positive and negative
+UP, DOWN = ("positive", "negative"), ("negative", "positive")  # more words, fewer words
 SIGNS = dict.fromkeys(("joy", "trust"), UP)
 SIGNS |= dict.fromkeys(("anger", "disgust", "fear", "sadness"), DOWN)
 

@@ -8,8 +8,8 @@ from plumbline.builders.datasets.lexica.formats import AXES
 from plumbline.builders.datasets.lexica.published import PUBLISHED
 from plumbline.validation.suite import Params, Table, checked, once
 
-SEED_SD = 0.1  # that 99 of 100 words stay under; above: a warning
-SIGNS = {"positive": 1, "negative": -1}  # what views say in words
+SEED_SD = 0.1  # bound for 99 of 100 words, else a warning
+SIGNS = {"positive": 1, "negative": -1}  # labels of views
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:

@@ -11,14 +11,14 @@ from plumbline.builders.datasets.names.build import FLAGS
 from plumbline.builders.readers.name_lists import KINDS
 from plumbline.validation import suite
 
-ALIKE = 0.9  # Jaccard index of two countries' names at which one is a copy of the other
+ALIKE = 0.9  # minimum Jaccard index of two countries' names to count as copies
 
 
 class Params(suite.Params):
-    """Floors, and the largest share of unusable names."""
+    """Minimum rows, and the maximum share of unusable names."""
 
     flagged_max_share: float = Field(
-        ge=0, le=1, description="largest share of a config's names that have a flag"
+        ge=0, le=1, description="maximum share of a config's names that have a flag"
     )
 
 
@@ -41,7 +41,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
 
 
 def across(_: Params, folder: Path) -> list[suite.Table]:
-    """Check that countries differ, and first and last names are of that kind elsewhere too."""
+    """Check that countries differ, and names are of the same kind in other countries."""
     frame = pl.concat(f.with_columns(country=pl.lit(c)) for c, f in suite.frames(folder))
     last, rows = pl.col("kind") == KINDS.index("last"), []
     groups = frame.group_by("country", last).agg("name").sort("country", "kind")

@@ -12,7 +12,7 @@ from plumbline.validation import suite
 class Params(suite.Params):
     """Floors."""
 
-    dated_min_share: float = Field(ge=0, le=1, description="smallest share of articles with a date")
+    dated_min_share: float = Field(ge=0, le=1, description="minimum share of articles with a date")
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:

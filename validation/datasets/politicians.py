@@ -16,7 +16,7 @@ from plumbline.validation import suite
 
 BORN = date(1900, 1, 1), date(2000, 12, 31)  # first and last day of birth
 FEW = 20  # maximum number of people with equal sitelinks
-# In 24,000 real labels .0005 have brackets or digits (in 2,300 Russian ones .005).
+# Of 24,000 real labels, .0005 have brackets or digits (.005 of 2,300 Russian ones).
 BRACKETS = r"[()\[\]{}<>]|\p{Nd}"
 USUAL = {"no_brackets_no_digits": 0.98, "begins_with_a_capital": 0.95}
 NAMED = {
@@ -28,10 +28,10 @@ SAME += ["countries", "country_qids"]
 
 
 class Params(suite.Params):
-    """Floors and ceilings."""
+    """Minimum and maximum values."""
 
     script_min_share: float = Field(
-        0.9, ge=0, le=1, description="share of names in the language's script"
+        0.9, ge=0, le=1, description="minimum share of names in the language's script"
     )
 
 
@@ -98,7 +98,7 @@ def _in_script(params: Params, name: str, language: str, frame: pl.DataFrame) ->
 
 
 def across(params: Params, folder: Path) -> list[suite.Table]:
-    """Check that a person is the same in all languages, and none is missing from one."""
+    """Check that a person has the same facts in all languages, and is in all of them."""
     configs = {c: f for c, f in suite.frames(folder) if c != PUBLISHED}
     everybody = pl.concat(f.select("qid", *SAME) for f in configs.values())
     people = everybody.group_by("qid").agg(
@@ -106,7 +106,7 @@ def across(params: Params, folder: Path) -> list[suite.Table]:
         _codes=pl.col("countries").first(),
         _of=pl.col("country_qids").first(),
     )
-    # codes depend on the country, not on the citizen
+    # a country's code is the same for all citizens
     people = people.with_columns(codes_of_its_countries=suite.same("_codes", "_of"))
     people = people.drop("_codes", "_of").sort("qid")
     rejects = pl.read_parquet(folder / store.REJECTS).group_by("config").agg(pl.col("number").sum())

@@ -7,11 +7,11 @@ import polars as pl
 from plumbline.builders.datasets.social_groups.read import KINDS
 from plumbline.validation.suite import Params, Table, checked, same
 
-RESPELLED = 0.05  # largest share of groups whose two spellings differ
+RESPELLED = 0.05  # maximum share of groups whose two spellings differ
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Check that spellings are clean, few differ, and categories have one kind."""
+    """Check that spellings are clean, few differ, and each category has one kind."""
     category, country = pl.col("category"), pl.col("kind") == KINDS.index("country")
     names = frame.select(
         "category",

@@ -13,21 +13,21 @@ from plumbline.validation import suite
 
 
 class Params(suite.Params):
-    """Floors, and the tolerated imbalance of scales."""
+    """Minimum rows, and the maximum imbalance of scales."""
 
     half_tolerance: float = Field(
         0.1,
         ge=0,
         le=0.5,
-        description="how far the share of likely statements, or of reversed ones on an axis, may "
-        "be from a half; scales of others may be as uneven as they are",
+        description="maximum distance from .5 of the share of likely statements, or of reversed "
+        "ones on an axis; published scales are exempt",
     )
     even: list[str] = Field(
         default_factory=list, description="scales that must be balanced, with opposites"
     )
 
 
-TOLD = ("id", "axis", "reversed", "weight", "polarity", "opposite")  # the same in all languages
+TOLD = ("id", "axis", "reversed", "weight", "polarity", "opposite")  # equal in all languages
 HALVES = "config scale axis statements share even"
 
 
@@ -43,7 +43,7 @@ def across(_: Params, folder: Path) -> list[suite.Table]:
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Check that texts fit into a frame, scales are balanced, and opposites are mutual."""
+    """Check that texts fit into a template, scales are balanced, and opposites are mutual."""
     text, moves, likely = pl.col("text"), pl.col("weight") != 0, POLARITIES.index("likely")
     name, opposite, axis = pl.col("id"), pl.col("opposite"), pl.col("axis")
     ours, stops = pl.col("scale").is_in(params.even), "".join(ENDINGS)
@@ -67,7 +67,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         "id",
         "axis",
         "text",
-        # published ones may begin with a name
+        # published statements may begin with a name
         begins_small=~text.str.contains(r"^\p{Lu}\p{Ll}") | ~ours,
         no_final_stop=pl.all_horizontal(~text.str.ends_with(e) for e in ENDINGS),
         text_of_its_sentence=worded & (text != ""),

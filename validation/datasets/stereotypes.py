@@ -10,10 +10,10 @@ from plumbline.validation import suite
 
 
 class Params(suite.Params):
-    """Floors, and the largest share of flagged rows."""
+    """Minimum rows, and the maximum share of flagged rows."""
 
     flagged_max_share: float = Field(
-        ge=0, le=1, description="largest share of a config's rows that have a flag"
+        ge=0, le=1, description="maximum share of a config's rows that have a flag"
     )
 
 

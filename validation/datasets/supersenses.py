@@ -7,7 +7,7 @@ import polars as pl
 from plumbline.builders.datasets.supersenses.build import ADJECTIVES, POS
 from plumbline.validation.suite import Params, Table, checked
 
-ROUNDING = 1e-5  # weights are rounded to six decimals, and a lemma has at most fifteen
+ROUNDING = 1e-5  # at most 15 weights per lemma, each rounded to six decimals
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:

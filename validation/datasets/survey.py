@@ -7,8 +7,8 @@ import polars as pl
 from plumbline.builders.datasets.survey.responses import HIGHEST, LOWEST
 from plumbline.validation.suite import Params, Table, checked
 
-ANSWERED = 0.5  # smallest share of the items that a respondent answers
-STRAIGHT = {"answers_differ": 0.9}  # share of respondents; others may give one answer only
+ANSWERED = 0.5  # minimum share of items that a respondent answers
+STRAIGHT = {"answers_differ": 0.9}  # minimum share of respondents whose answers vary
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:

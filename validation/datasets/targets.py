@@ -8,7 +8,7 @@ from plumbline.validation.suite import Params, Table, checked
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Check that texts are unique, of one task, and in a class with a floor."""
+    """Check that texts are unique, have one task, and a class with a minimum."""
     classes = params.counts_min.get(config, {}).get("label", {})
     split = pl.col("split")
     texts = frame.select(

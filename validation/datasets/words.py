@@ -32,5 +32,5 @@ def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
         small_letters=small | (lemma.str.to_lowercase() != lemma),
         not_all_large=(form.str.len_chars() < 2) | small | (form != form.str.to_uppercase()),
     )
-    shares = {"not_all_large": 0.9, "begins_as_its_lemma": 0.9}  # abbreviations; went
+    shares = {"not_all_large": 0.9, "begins_as_its_lemma": 0.9}  # except acronyms, "went"
     return [checked(f"forms-{config}", forms, 3, shares)]

@@ -1,4 +1,4 @@
-"""Dataset ``corpora``: partisan texts, news and posts of the left, the center and the right.
+"""Dataset ``corpora``: partisan texts, news articles and posts from left, center and right.
 
 Feng et al. (2023), section 3.2, continue the pretraining of language models on six such corpora.
 The texts are streamed twice; only candidates of the draw are in memory.
@@ -26,21 +26,21 @@ SOURCES = ("news", "reddit")
 PERIODS = ("before", "from", "unknown")
 TURN = date(2017, 1, 20)  # the inauguration that separates the paper's two periods
 FOUNDED = date(2005, 6, 23)  # founding of Reddit
-# texts, in lower case, in place of a removed post
+# lower-case texts that replace a removed post
 GONE = ("[deleted]", "[removed]", "[deleted by user]", "[removed by reddit]")
-# phrases, in lower case, of posts written by programs
+# lower-case phrases in automated posts
 BOTS = re.compile(
     r"(?<!\w)(?:i am a bot|i'm a bot|beep boop|this action was performed automatically)(?!\w)"
 )
 
 COLUMNS = (
-    Column("id", "string", "source and id of the text in it"),
-    Column("text", "string", "a paragraph a line, see Cleaning", prose="lines"),
+    Column("id", "string", "source, and id of the text in the source"),
+    Column("text", "string", "one paragraph per line; see Cleaning", prose="lines"),
     Column("kind", "label", "articles of news outlets, or posts", labels=KINDS),
     Column("leaning", "label", "leaning of the article or the community", labels=LEANINGS),
     Column("outlet", "string", "outlet, or community as r/NAME"),
-    Column("date", "string", "publication, ISO 8601; empty if missing or impossible", empty=True),
-    Column("period", "label", "before 2017-01-20, or since", labels=PERIODS),
+    Column("date", "string", "publication date, ISO 8601; empty if missing or invalid", empty=True),
+    Column("period", "label", "before 2017-01-20, or from that day on", labels=PERIODS),
     Column(
         "hate_score",
         "float64",
@@ -49,8 +49,8 @@ COLUMNS = (
         minimum=0,
         maximum=1,
     ),
-    Column("flags", "strings", "`date`: its date is missing or impossible"),
-    Column("words", "int32", "words between spaces", minimum=1),
+    Column("flags", "strings", "`date` if the date is missing or impossible"),
+    Column("words", "int32", "number of words, split at spaces", minimum=1),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
 COUNTS = ("kind leaning period",)  # tables of the card
@@ -145,10 +145,10 @@ def _day(seconds: object, until: date) -> date | None:
 def recorded(params: Params) -> str:
     """Describe the sampling and filtering of the corpora, for the card."""
     sizes = ", ".join(f"{c} {n:,}" for c, n in params.sizes.items())
-    fitted = "; all made smaller alike where one has too little" if params.balance else ""
+    fitted = "; all reduced equally if one has too little" if params.balance else ""
     return f"""### How they were drawn
 
-- Sizes asked for, in {params.unit}: {sizes}{fitted}. Seed {params.seed}.
+- Requested sizes, in {params.unit}: {sizes}{fitted}. Seed {params.seed}.
 - Near-duplicates: Jaccard index of {THRESHOLD:g} or more over runs of {WORDS} words, \
 among {params.oversample:g} times the size of each corpus.
 - Hate: {params.hate or "no filter"}.

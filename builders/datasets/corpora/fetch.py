@@ -23,16 +23,16 @@ from plumbline.builders.readers.declared import Shared
 
 
 class Params(Shared):
-    """Dumps, communities and programs."""
+    """Dumps, communities and automated accounts."""
 
     dumps: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")], str] = Field(
-        min_length=1, description="address or file of each dump, by a name of your choice"
+        min_length=1, description="address or file of each dump, by a free name"
     )
     communities: str = Field(
         description="CSV file of the communities, with the columns community and leaning"
     )
     bots: reddit_dump.Bots = Field(
-        reddit_dump.Bots(), description="accounts that are programs; their posts are marked"
+        reddit_dump.Bots(), description="automated accounts, whose posts are marked"
     )
     citation: str = Field(min_length=1, description="what to cite")
 
@@ -46,11 +46,11 @@ def fetch(
     """Extract the posts of the communities from every dump, into a folder named by its date.
 
     A dump at an address is downloaded under a name that begins with a dot, resumed after an
-    interruption, read as a stream, and removed when its posts are written; a local file is read in
-    place. A dump whose posts exist is not downloaded again. Address, bytes, sha256 and lines of
+    interruption, read as a stream, and removed when its posts are written; a local file is read
+    directly. A dump whose posts exist is not downloaded again. Address, bytes, sha256 and lines of
     each dump are stored next to its posts.
 
-    ``hide``: maps a post's id, which leads to its author, to a pseudonym; None keeps the ids, for
+    ``hide``: maps a post's id, which identifies its author, to a pseudonym; None keeps the ids of
     simulated posts.
     """
     if not Path(params.communities).is_file():

@@ -1,6 +1,6 @@
 """A text classifier as a filter: a model of the Hugging Face Hub, or a folder, by params.
 
-A long text is split into windows and has their highest score, so that all of it is classified.
+A long text is split into windows and has their maximum score, so that all of it is classified.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import digest
 
 WEIGHTS = "model.safetensors"
-TOKENS = 512  # longest window, with special tokens; shorter if the model's limit is
+TOKENS = 512  # maximum tokens of a window with special tokens, unless the model's limit is smaller
 
 
 class Params(Section):
@@ -66,8 +66,8 @@ class Classifier:
         weights = Path(params.model) / WEIGHTS
         if weights.is_file() and (actual := digest(weights)) != params.revision:
             raise UserError(
-                f"{weights}: has the sha256 {actual}, not the one under hate.revision; is it the "
-                "model that you mean? Then write that one into params.yaml"
+                f"{weights}: has the sha256 {actual}, not the one under hate.revision; if the "
+                "model is right, write this one into params.yaml"
             )
         if reason := wrong_hub(None if weights.is_file() else get_token()):
             raise UserError(reason)
@@ -84,7 +84,7 @@ class Classifier:
             reason = str(error).splitlines()[0]
             raise UserError(
                 f"{params.model}: could not be loaded ({reason}); check hate.model and "
-                "hate.revision in params.yaml (safetensors are needed, and no own code)"
+                "hate.revision in params.yaml (safetensors without custom code are required)"
             ) from error
         self._device = os.environ.get("PLUMBLINE_DEVICE") or (
             "cuda" if torch.cuda.is_available() else "cpu"

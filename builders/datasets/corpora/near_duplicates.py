@@ -20,9 +20,9 @@ from plumbline.builders.core.snapshot import hash64
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-WORDS = 5  # length of a shingle; a shorter text is one shingle
-THRESHOLD = 0.8  # smallest Jaccard index of the shingles of near-duplicates
-PERMUTATIONS, SEED = 128, 1  # MinHash signatures
+WORDS = 5  # words per shingle; a shorter text is one shingle
+THRESHOLD = 0.8  # minimum Jaccard index of the shingles of near-duplicates
+PERMUTATIONS, SEED = 128, 1  # permutations of MinHash
 # A pair with Jaccard index J agrees in one of 25 bands of 5 rows at least with probability
 # 1 - (1 - J^5)^25: .9999 at the threshold.
 BANDS, ROWS = 25, 5
@@ -30,7 +30,7 @@ WORD = re.compile(r"\w+")
 
 
 def shingles(text: str) -> NDArray[np.uint64]:
-    """Return the distinct runs of :data:`WORDS` words of a text as sorted 64-bit hashes.
+    """Return sorted 64-bit hashes of the distinct runs of :data:`WORDS` words in a text.
 
     Words are lower-cased and without punctuation.
 
@@ -70,19 +70,19 @@ def buckets(texts: Iterable[str]) -> dict[int, list[tuple[int, int]]]:
 class NearDuplicates(NamedTuple):
     """Pairs of near-duplicates, within and across corpora."""
 
-    duplicates: dict[int, int]  # text: the earlier text of its corpus, which is kept
-    leaks: dict[int, set[int]]  # text: its near-duplicates in other corpora
+    duplicates: dict[int, int]  # text -> the retained earlier text in its corpus
+    leaks: dict[int, set[int]]  # text -> its near-duplicates in other corpora
 
 
 def compare(texts: Sequence[str], corpus: Sequence[Hashable]) -> NearDuplicates:
-    """Compare each text with the earlier ones that are kept.
+    """Compare each text with the retained earlier ones.
 
     A near-duplicate of an earlier text in the same corpus is a duplicate. Near-duplicates in
     different corpora are both leaks, since neither is typical of its corpus. Similarity is not
-    transitive: a pair just below the threshold is kept.
+    transitive: a pair just below the threshold is retained.
 
     ``texts``: in order of preference.
-    ``corpus``: the corpus of each text.
+    ``corpus``: corpus of each text.
     """
     places = buckets(texts)
     sets = {text: shingles(texts[text]) for text in places}

@@ -1,6 +1,6 @@
-"""Identifiers of people in posts: user names, handles, e-mail addresses, telephone numbers.
+"""Identifiers of people in posts: user names, handles, e-mail addresses and telephone numbers.
 
-Names are in the forms of Reddit's editors: with backslashes, percent-encoded, in addresses.
+Names may have the forms of Reddit's editors: with backslashes, percent-encoded, in addresses.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ SLASH = rf"(?:{HIDDEN}(?:\\?[/／⁄∕]|%(?:25)*2f|&(?:\#47|\#x2f|sol);){HIDDEN
 LETTER = rf"(?:\\?[a-z0-9_-]{HIDDEN}|%(?:25)*(?:5f|2d)|&(?:\#95|\#x5f|lowbar);)"
 BEGIN = r"(?:(?<![a-z0-9_])|(?<=%2f))"
 USER = re.compile(rf"(?i){BEGIN}(u|user)({SLASH}){LETTER}{{3,20}}")
-OWN = re.compile(rf"(?i){BEGIN}(r{SLASH}u\\?_){LETTER}{{3,20}}")  # a user's community
+OWN = re.compile(rf"(?i){BEGIN}(r{SLASH}u\\?_){LETTER}{{3,20}}")  # community of a user
 POST = re.compile(
     rf"(?i){BEGIN}(comments{SLASH}|redd\.it{SLASH})(?=[a-z]*\d)[a-z0-9]{{4,12}}(?:{SLASH}[\w%-]*){{0,2}}"
 )
@@ -20,7 +20,7 @@ SITES = (
     r"twitter|x|instagram|facebook|fb|threads|tiktok|youtube|github|tumblr|linkedin|medium|patreon"
     r"|twitch|snapchat|telegram|t|paypal|venmo|gab|parler|gettr|vk|keybase"
 )
-# the rest of the address is kept: without the name it identifies nobody
+# the rest of the address remains, since it identifies nobody
 PROFILE = re.compile(
     rf"(?i)({BEGIN}(?:(?:{SITES})\.(?:com|net|me|tv|social|ai|io)|instagr\.am|wa\.me|bsky\.app){SLASH}"
     rf"(?:#!{SLASH})?(?:(?:in|add|c|user|profile){SLASH})?|[?&]screen_name=)@?"

@@ -22,10 +22,10 @@ from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.corpora.people import masked
 from plumbline.builders.readers.table import parsed
 
-MAGIC = b"\x28\xb5\x2f\xfd"  # begins a zstd frame (RFC 8878, 3.1.1)
+MAGIC = b"\x28\xb5\x2f\xfd"  # magic number of a zstd frame (RFC 8878, 3.1.1)
 SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.2
 WINDOW = 1 << 31  # largest window of a frame; memory use depends on the frame
-PIECE = 1 << 12  # compressed bytes per read, which may expand a thousandfold
+PIECE = 1 << 12  # compressed bytes per read; they may expand a thousandfold
 LISTED = "communities.csv"  # file of a snapshot: communities and their leanings
 SIDES = ("left", "center", "right")
 GONE = "[deleted]"  # author of posts from a deleted account, in the dumps
@@ -78,7 +78,7 @@ def begins_wrong(beginning: bytes) -> str | None:
 
 
 class Bots(Params):
-    """Names of accounts that are programs."""
+    """Names of automated accounts."""
 
     names: list[str] = Field(["AutoModerator"], description="names of accounts")
     pattern: str = Field(
@@ -87,7 +87,7 @@ class Bots(Params):
     )
 
     def has(self, author: str) -> bool:
-        """Return True if an account is a program."""
+        """Return True if an account is automated."""
         listed = author.lower() in (name.lower() for name in self.names)
         return listed or bool(re.search(self.pattern, author))
 
@@ -103,7 +103,7 @@ def posts(
 
     Lines of other communities are not parsed: the name is first searched in the bytes.
 
-    ``communities``: name to be written, by lower-case name.
+    ``communities``: names to write, by lower-case name.
     ``count``: receives the numbers of ``lines`` and of those ``kept``, the latter also by
     community.
     ``hide``: maps the id of a post to a pseudonym; posts of an extracted dump keep theirs.

@@ -1,4 +1,4 @@
-"""Sampling corpora from a stream of texts, without near-duplicates, leaks and hate.
+"""Sample corpora from a stream of texts, without near-duplicates, leaks and hate.
 
 The stream is read twice: for the order of the draw, and for the texts of the candidates. Only
 candidates are in memory, so that memory does not grow with the stream.
@@ -33,7 +33,7 @@ def rank(seed: int, name: str) -> int:
 
 
 class Pool:
-    """The items of smallest rank up to a limit on the sum of weights, in bounded memory.
+    """The items of smallest rank up to a maximum sum of weights, in bounded memory.
 
     ``limit``: the item whose weight makes the sum reach it is the last one retained.
     """
@@ -89,21 +89,21 @@ class Snapshots(Section):
 class Params(DatasetParams):
     """Snapshots, and parameters of sampling."""
 
-    snapshots: Snapshots = Field(description="one of each source")
+    snapshots: Snapshots = Field(description="one snapshot of each source")
     language: str = Field("en", description="language of the articles in the snapshot")
     sizes: dict[str, int] = Field(description="size of each of the six corpora, in `unit`")
-    unit: Literal["words", "texts"] = Field("words", description="what sizes are counted in")
+    unit: Literal["words", "texts"] = Field("words", description="unit of the sizes")
     balance: bool = Field(
-        True, description="make all corpora smaller alike where one has too little, or only that"
+        True, description="reduce all corpora equally if one has too little, or only that one"
     )
     oversample: float = Field(
-        1.5, ge=1, description="texts looked at for duplicates and hate, as a multiple of the size"
+        1.5, ge=1, description="texts checked for duplicates and hate, as a multiple of the size"
     )
     words_min: dict[Literal["news", "social"], int] = Field(
-        {"news": 20, "social": 10}, description="fewest words of an article, and of a post"
+        {"news": 20, "social": 10}, description="minimum words of an article, and of a post"
     )
     hate: hate_filter.Params | None = Field(
-        None, description="the classifier of hate; null: no filter"
+        None, description="the hate classifier; null for no filter"
     )
     seed: int = Field(1, description="random seed")
 
@@ -115,7 +115,7 @@ class Params(DatasetParams):
         return sizes
 
     def required_configs(self) -> list[str]:
-        """Return all six."""
+        """Return the names of all six corpora."""
         return list(self.sizes)
 
 
@@ -127,13 +127,13 @@ class Candidate:
     id: str
     outlet: str
     when: date | None
-    text: str  # clean
+    text: str  # cleaned text
     words: int
     score: float | None = None  # probability of hate
     reject: Reject | None = None
 
     def leave_out(self, reason: str, detail: str) -> None:
-        """Reject the text, if it is not rejected yet."""
+        """Reject the text unless it is already rejected."""
         self.reject = self.reject or Reject(self.config, self.id, reason, detail)
 
 
@@ -142,7 +142,7 @@ def draw(texts: Texts, params: Params) -> Iterator[Candidate | Reject]:
 
     For each corpus the texts of smallest rank are sampled. Rank is a hash of seed and id, so that
     the sample does not depend on the order of the stream. Near-duplicates, leaks and hate are
-    searched among the candidates.
+    detected among the candidates.
     """
     pools = {config: Pool(params.sizes[config] * params.oversample) for config in CONFIGS}
     sound: Counter[tuple[str, str]] = Counter()  # by corpus and outlet
@@ -245,10 +245,10 @@ def _choose(candidates: list[Candidate], params: Params) -> list[Candidate]:
     for candidate, weight in sound:
         have[candidate.config] += weight
     sizes = params.sizes
-    if params.balance:  # all smaller alike where one has too little
+    if params.balance:  # all corpora shrink equally if one has too little
         least = min(CONFIGS, key=lambda config: have[config] / sizes[config])
         part, full = have[least], sizes[least]
-        if part < full:  # whole numbers
+        if part < full:  # sizes are integers
             sizes = {config: size * part // full for config, size in sizes.items()}
     total: Counter[str] = Counter()
     chosen = []

@@ -18,7 +18,7 @@ def eligible(entities: Sequence[str], names: Gazetteer) -> list[str]:
 
     The first word must be a first name; the second, if it has more than two letters, a last name.
     Both are looked up with only the first letter capitalised, so that McDonald is in no list. The
-    gender of the entity is determined, but not used.
+    gender of the entity is determined but not used.
     """
     chosen = []
     for entity in entities:

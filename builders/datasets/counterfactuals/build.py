@@ -25,10 +25,10 @@ from plumbline.builders.readers import gazetteer
 INPUTS = ("targets", "names")
 READINGS = ("original", "faithful", "corrected", "placebo")
 GENDERS = ("male", "female", "unknown")
-COLUMNS = ["id", "text", "label", "language", "redistributable"]  # in targets
+COLUMNS = ["id", "text", "label", "language", "redistributable"]  # named as in ``targets``
 
 FIELDS = (
-    Column("id", "string", "id of the target; counterfactuals: with reading, country and draw"),
+    Column("id", "string", "id of the target; for counterfactuals also reading, country and draw"),
     Column("target", "string", "id of the text in targets"),
     Column("reading", "label", "procedure of substitution; see Readings", labels=READINGS),
     Column(
@@ -38,15 +38,15 @@ FIELDS = (
         empty=True,
     ),
     Column("country", "string", "country of the substitute; empty for originals", empty=True),
-    Column("gender", "label", "of the substituted name", labels=GENDERS),
-    Column("draw", "int32", "number of the replacement, by text, reading and country", minimum=0),
+    Column("gender", "label", "gender of the substituted name", labels=GENDERS),
+    Column("draw", "int32", "number of the draw, by text, reading and country", minimum=0),
     Column(
         "entity", "string", "mention of a person that was replaced; empty for originals", empty=True
     ),
     Column("name", "string", "substituted name; empty for originals", empty=True),
     Column("text", "string", "text to be classified", prose="text"),
     Column("label", "string", "gold class of the target; may be empty", empty=True),
-    Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+    Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(FIELDS, key=("id",))
 COUNTS = ("reading gender",)  # tables of the card
@@ -56,27 +56,27 @@ class Params(DatasetParams):
     """Parameters of the finder and of the substituted names."""
 
     countries: list[str] = Field(
-        default_factory=list, description="configs of substituted names; empty: all large enough"
+        default_factory=list, description="countries of substituted names; empty for all large ones"
     )
-    names_min: int = Field(5, ge=1, description="fewest usable names of each kind of a country")
+    names_min: int = Field(5, ge=1, description="minimum usable names of each kind per country")
     genders: list[Literal["male", "female"]] = Field(
         ["male", "female"],
         min_length=1,
-        description="gender of names in `faithful`; the released code's default is men",
+        description="gender of names in `faithful`; men by default in the released code",
     )
     replacements: int = Field(
         50,
         ge=1,
-        description="names for each text and country (faithful: and gender); the paper's is 50",
+        description="names per text and country (in `faithful` also per gender); 50 in the paper",
     )
     placebos: int = Field(
-        50, ge=1, description="number of these with a second name of the same country"
+        50, ge=1, description="number of these that have a second name from the same country"
     )
     texts: int | None = Field(
-        None, ge=1, description="only so many texts of a config, drawn; null: all"
+        None, ge=1, description="size of the random sample of texts per config; null for all"
     )
     seed: int = Field(1, description="seed of all draws")
-    people: find_people.Finder = Field(find_people.Finder(), description="what finds people")
+    people: find_people.Finder = Field(find_people.Finder(), description="recogniser of people")
 
 
 def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
@@ -114,7 +114,7 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
 
 @dataclass(frozen=True)
 class _Making:
-    """Generator of a text's counterfactuals."""
+    """Generator of counterfactuals of a text."""
 
     lookup: gazetteer.Gazetteer
     countries: list[str]
@@ -151,10 +151,10 @@ class _Making:
     def corrected(
         self, row: dict[str, Any], person: substitute.Person, country: str, turns: range
     ) -> Iterator[dict[str, Any]]:
-        """Yield counterfactuals that keep gender, and for some the same with another name.
+        """Yield counterfactuals with the same gender, and for some a placebo with another name.
 
-        The persons of a text take turns. The names of a person are the first ones of a shuffle;
-        the placebo's are the next ones. A name is shown as it stands for the entity.
+        Each draw replaces one person, in turn. The names of a person are the first ones of a
+        shuffle; the placebo's are the next ones. Rows show the part that replaces the entity.
         """
         text, params, longest = row["text"], self.params, len(person.entity)
         twice = [draw for draw in turns if draw < params.placebos]
@@ -216,7 +216,7 @@ def _countries(names: gazetteer.Gazetteer, params: Params) -> list[str]:
     missing = sorted(set(params.countries) - set(available))
     if missing or not available:
         raise UserError(
-            f"data/datasets/names: not {params.names_min} names of each kind for "
+            f"data/datasets/names: fewer than {params.names_min} names of each kind for "
             f"{', '.join(missing) or 'any country'}; build names with more lists, or fix "
             "derived.counterfactuals.countries"
         )

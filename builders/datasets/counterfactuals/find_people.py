@@ -1,4 +1,4 @@
-"""Finding people in a text with spaCy: by the gazetteer, or by a model of the user's choice."""
+"""Detection of people in a text with spaCy, by the gazetteer or by a model of the user's choice."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INITIALS = re.compile(r"(?:[^\W\d_]\. ?)+")
 STOPS = re.compile(r"[.!?:…]+\s+")
 BEGINS = re.compile(r"(?:^|[.!?:…]\s+)\W*$")
 ANYWHERE = "en"  # English words next to names occur in texts in any language
-NOUNS = ("de",)  # languages that write nouns with a capital
+NOUNS = ("de",)  # languages that capitalise nouns
 
 
 @cache
@@ -38,30 +38,30 @@ def particles() -> frozenset[str]:
 
 
 LABELS = ("PER", "PERSON")
-APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # in a run of letters: no name, but a tag or address
+APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # marks a tag or an address, not a name
 POSSESSIVE = re.compile(r"['’][sS]?$")
-INSIDE = re.compile(r"[\w-]$")  # inside a longer word, such as Mary-Ann
-GLUED = re.compile(r"[^\W\d_A-Z]{4}[A-Z]")  # two words without the space between them
+INSIDE = re.compile(r"[\w-]$")  # matches inside a longer word, such as Mary-Ann
+GLUED = re.compile(r"[^\W\d_A-Z]{4}[A-Z]")  # matches two words without a space between them
 GOES_ON = re.compile(r"\w|-\w")
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 NEXT = re.compile(rf"(?: (?i:{'|'.join(particles())}))* ([^\W\d_][\w'’-]*\w)")
 BEFORE = re.compile(r"([^\W\d_]\w*)\.? $")
-BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # between two names of a person: perhaps initials
+BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # gap between names of a person, with initials
 LEADING = re.compile(r"(?<![\w.])(?:[^\W\d_]\. ?)+$")
 TRAILING = re.compile(r"(?: [^\W\d_]\.(?!\w))+")
 
 
 class Finder(Section):
-    """What finds people."""
+    """The recogniser of people."""
 
     model: str = Field(
         "",
         description="a spaCy model, e.g. xx_ent_wiki_sm (the paper's); empty: spaCy's entity ruler "
         "over the names of the dataset",
     )
-    version: str = Field("", description="version of the model, which the outcome depends on")
+    version: str = Field("", description="version of the model")
     address: str = Field(
-        "", description="where pip finds the model; for the message if it is missing"
+        "", description="address from which pip installs the model; shown if it is missing"
     )
 
     @model_validator(mode="after")
@@ -74,16 +74,16 @@ class Finder(Section):
 
 
 class Span(NamedTuple):
-    """Position of a name in a text, the end excluded."""
+    """Position of a name in a text; the end is exclusive."""
 
     start: int
     end: int
 
 
 def small_words(texts: Iterable[str]) -> frozenset[str]:
-    """Return the words, folded, that are capitalised in less than half of their occurrences.
+    """Return the folded words that are capitalised in less than half of their occurrences.
 
-    Occurrences in capitals only are not counted.
+    Occurrences in all capitals are not counted.
     """
     capitals: Counter[str] = Counter()
     totals: Counter[str] = Counter()
@@ -105,7 +105,7 @@ def finder(
 
     Hashtags, user handles and addresses are excluded; a possessive 's is not part of a name.
 
-    ``small``: words, folded, that are no names in these texts; see :func:`small_words`.
+    ``small``: folded words that are not names in these texts; see :func:`small_words`.
     """
     nlp = _model(params) if params.model else _ruler(gazetteer)
     ordinary = frozenset() if params.model else _stops(language) | small
@@ -198,7 +198,7 @@ def _joined(
         merged.append(Span(start, span.end))
     joined: list[Span] = []
     for span in sorted(_longer(text, span, gazetteer, common, none) for span in merged):
-        # "Silva" is in "Maria da Silva"
+        # merges "Silva" into "Maria da Silva"
         around = joined.pop() if joined and span.start < joined[-1].end else span
         joined.append(Span(around.start, max(around.end, span.end)))
     return joined
@@ -216,7 +216,7 @@ def _longer(
     if (letters := TRAILING.match(text, span.end)) and _initials(letters):
         return Span(span.start, letters.end())
     following = NEXT.match(text, span.end)
-    if following and not _named(following[1]):  # then what looks like a particle may be the name
+    if following and not _named(following[1]):  # the apparent particle may be the name
         following = NEXT.match(text, span.end, following.start(1) - 1)
     if not following:
         return span
@@ -257,13 +257,13 @@ def _run(text: str, index: int) -> str:
 
 
 class Context(NamedTuple):
-    """Word classes of a text that are in no list of names, folded."""
+    """Folded words of a text that are in no list of names, by class."""
 
     titles: frozenset[str]
     places: frozenset[str]
     suffixes: frozenset[str]
-    ordinary: frozenset[str]  # function words, and those that these texts mostly write small
-    nouns: bool  # a capital says little
+    ordinary: frozenset[str]  # function words, and words mostly in lower case in these texts
+    nouns: bool  # whether nouns are capitalised
 
     @classmethod
     def of(cls, language: str, ordinary: frozenset[str]) -> Context:
@@ -286,14 +286,14 @@ class Context(NamedTuple):
     ) -> bool:
         """Return True if a span is a complete name of a person in its context.
 
-        Part of a longer name, of a person, a place or a firm, has a capitalised word next to it. A
+        Part of a longer name (person, place or firm) has a capitalised word next to it. A
         single last name is a word or a firm as often as a person: it needs a title before it, or a
         full name with it in the text; so does a first name that is in no country's list, since
-        long lists contain words too. Capitals only are an abbreviation, unless most of the text has
+        long lists contain words too. All capitals are an abbreviation, unless most of the text has
         them.
 
-        ``lasts``: last names, folded, in full names of the text.
-        ``common``: first names, folded, in the list of any country.
+        ``lasts``: folded last names in full names of the text.
+        ``common``: folded first names in the list of any country.
         """
         start, end = span
         names = [fold(name) for name in text[start:end].split()]
@@ -319,7 +319,7 @@ class Context(NamedTuple):
 
 
 def _shouted(text: str, index: int) -> bool:
-    """Return True for a sentence mostly in capitals, where case is uninformative."""
+    """Return True for a sentence mostly in capitals, whose case is uninformative."""
     begins = max((stop.end() for stop in STOPS.finditer(text, 0, index)), default=0)
     ends = STOPS.search(text, index)
     sentence = text[begins : ends.start() if ends else None]

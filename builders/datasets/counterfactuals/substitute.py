@@ -12,12 +12,12 @@ from plumbline.builders.datasets.counterfactuals.find_people import Span, partic
 from plumbline.builders.readers.gazetteer import Gazetteer, fold
 
 Part = Literal["full", "first", "last"]
-TAGGED = re.compile(r"\S*(?:[#@_]|://|www\.)\S*")  # a run of letters with a tag or an address
+TAGGED = re.compile(r"\S*(?:[#@_]|://|www\.)\S*")  # a string with a tag or address
 PARTICLES = re.compile(rf"(?<!\w)(?:(?:{'|'.join(particles())}) )+\Z", re.IGNORECASE)
 
 
 class Mention(NamedTuple):
-    """A mention of a person, and the part of the name in it."""
+    """A mention of a person, with the part of the name that it contains."""
 
     start: int
     end: int
@@ -27,7 +27,7 @@ class Mention(NamedTuple):
 class Person(NamedTuple):
     """A person in a text: all mentions, in order."""
 
-    entity: str  # the longest mention, as it is written
+    entity: str  # the longest mention, as written
     gender: str
     mentions: tuple[Mention, ...]
 
@@ -38,7 +38,7 @@ class Person(NamedTuple):
 
 
 class Name(NamedTuple):
-    """A name to be put in; a part that no mention needs may be empty."""
+    """A substitute name; a part that no mention needs may be empty."""
 
     first: str
     last: str
@@ -49,7 +49,7 @@ class Name(NamedTuple):
 
 
 def people(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person]:
-    """Return the persons whose names remain in tags and addresses at most, in order."""
+    """Return the persons whose names remain only in tags and addresses, in order."""
     plain = TAGGED.sub(lambda tag: " " * len(tag[0]), text)
     return [person for person in named(text, spans, gazetteer) if not remains(plain, person)]
 
@@ -67,10 +67,10 @@ def remains(text: str, person: Person) -> bool:
 def named(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person]:
     """Group mentions by person, in the order in which the persons appear.
 
-    A single word is one with a full name of the same first or last word, and so is each of a name
-    said twice ("Anna Anna"). A name that comes again, also in capitals, and the last word of a full
-    one are found even where the finder missed them. Gender is that of the first name; it is
-    ``unknown`` for a last name alone.
+    A single word is the person of a full name with the same first or last word; a doubled name
+    ("Anna Anna") is one person. Repetitions of a name, also in capitals, and the last word of a
+    full name are added if the finder missed them. Gender is that of the first name, ``unknown`` for
+    a last name only.
     """
     spans = [single for span in spans for single in _singles(text, span)]
     full = [s for s in spans if " " in text[s.start : s.end]]
@@ -126,7 +126,7 @@ def _whose(
 def _again(text: str, mentions: Iterable[Mention], taken: set[int]) -> Iterator[Mention]:
     """Yield further mentions of a full or last name, outside tags and addresses.
 
-    In capitals it is the name; in lower case it may be a word ("Will", "will").
+    Upper-case matches are the name; lower-case ones may be words ("Will", "will").
     """
     spelled: dict[str, Part] = {text[m.start : m.end]: m.part for m in mentions}
     for last in [name.split(" ")[-1] for name, part in spelled.items() if part == "full"]:
@@ -190,8 +190,8 @@ def _bare_possessive(text: str, end: int) -> bool:
 def draws(key: str, size: int, number: int) -> list[int]:
     """Return ``number`` indices below a size, seeded by a text, without replacement per round.
 
-    The first ones of a Fisher-Yates shuffle whose random numbers are SHAKE-256 of the key (FIPS
-    202), so that they are the same everywhere. The bias of the modulus is below size / 2^32.
+    They begin a Fisher-Yates shuffle with random numbers from SHAKE-256 of the key (FIPS 202), so
+    that they are the same on every machine. The bias of the modulus is below size / 2^32.
     """
     indices: list[int] = []
     pool: list[int] = []

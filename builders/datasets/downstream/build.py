@@ -25,32 +25,31 @@ TASKS = ("hate", "misinformation")
 CONFIG = r"^(hate|misinformation)-[a-z0-9]+(-[a-z0-9]+)*$"
 SEVERAL = "several"
 HELD_OUT = 0.1  # share of training texts for validation, if the source has a separate test set
-NOT_SHIPPED = ("hate-identity", "hate-demographic")  # and given by their authors alone
+NOT_SHIPPED = ("hate-identity", "hate-demographic")  # available only from their authors
 
 COLUMNS = (
-    Column("id", "string", "the text's name in its source, or its part and place in it"),
+    Column("id", "string", "id of the text in its source, or its part and position"),
     Column("text", "string", "the text; see Normalisation", prose="text"),
-    Column("label", "string", "its class, by the table under `labels` in the params"),
-    Column("task", "label", "what it is classified for", labels=TASKS),
-    Column("split", "label", "part of its source, or drawn: see Splits", labels=SPLITS),
+    Column("label", "string", "class of the text, by the table under `labels` in the params"),
+    Column("task", "label", "classification task", labels=TASKS),
+    Column("split", "label", "split in its source, or drawn; see Splits", labels=SPLITS),
     Column(
         "group",
         "string",
-        "whom it is aimed at (hate) or the side that it comes from (misinformation), by the "
-        f"table under `groups`; empty: none that stands there; `{SEVERAL}`: more than one",
+        "target (hate) or side of the source (misinformation), by the table under `groups`; empty "
+        f"if it has none; `{SEVERAL}`: more than one",
         empty=True,
     ),
-    Column("groups", "strings", "all that the source names, as it names them"),
-    Column("mapped", "strings", "the groups of the table that those are, each once, sorted"),
+    Column("groups", "strings", "all groups in the source, as the source names them"),
+    Column("mapped", "strings", "their distinct groups in the table, sorted"),
     Column(
         "source",
         "string",
-        "who said it, or which outlet or collection it is of, as the source names them; else "
-        "the name of the corpus",
+        "speaker, outlet or collection, as the source names them; else the name of the corpus",
     ),
     Column("language", "string", "its language"),
-    Column("source_label", "string", "its class as the source has it, before the table"),
-    Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+    Column("source_label", "string", "class in the source, before mapping by the table"),
+    Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
 COUNTS = ("split label", "group label")  # tables of the card
@@ -64,18 +63,17 @@ class Params(SnapshotParams):
     configs: list[Name] = Field(min_length=1, description="task and name of each config")
     labels: dict[Name, dict[str, str]] = Field(
         default_factory=dict,
-        description="for each config our class of each of the source's; empty: left out. Of "
-        "several labels of a text the one that stands first here decides. Without a table, as they "
-        "are",
+        description="for each config, the class for each label of the source; labels with an "
+        "empty class are left out. The first label in this order decides if a text "
+        "has several. Without a table labels are unchanged",
     )
     groups: dict[Name, dict[str, str]] = Field(
         default_factory=dict,
-        description="for each config our group of each of the source's; what stands not in it is "
-        "of no group",
+        description="for each config, the group for each group of the source; others have none",
     )
     shares: dict[Split, Annotated[float, Field(ge=0)]] = Field(
         {"train": 0.7, "validation": 0.1, "test": 0.2},
-        description="shares of the splits where the source has none",
+        description="shares of the splits if the source has none",
     )
     seed: int = Field(1, description="random seed")
 
@@ -95,7 +93,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
             else:
                 pairs.append((text, label))
         splits, rows = _splits(pairs, params), []
-        split_of: dict[str, str] = {}  # split that a text is in
+        split_of: dict[str, str] = {}  # split of each text
         seen: set[tuple[str, str]] = set()
         pairs.sort(key=lambda pair: (-SPLITS.index(splits[pair[0].id]), pair[0].id))
         for text, label in pairs:
@@ -161,7 +159,7 @@ def _splits(pairs: list[tuple[Text, str]], params: Params) -> dict[str, str]:
     if not free and "train" in splits and "validation" not in splits:
         free = [(text, label) for text, label in pairs if text.split == "train"]
         shares = {"train": 1 - HELD_OUT, "validation": HELD_OUT}
-    members: dict[str, list[str]] = defaultdict(list)  # by the name that keeps them together
+    members: dict[str, list[str]] = defaultdict(list)  # by the name of the unit
     for text, label in free:
         members[text.together].append(f"{label} {text.groups}")
     total = sum(shares.values())
@@ -185,7 +183,7 @@ def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
     """Yield the texts of all parts; ids must be unique."""
     ids: set[str] = set()
     for part in (part for part in (*SPLITS, "all") if part in corpus.parts):
-        advice = "fix it, or how it is declared under sources.downstream, and fetch again"
+        advice = "fix it or its declaration under sources.downstream, and fetch again"
         with reading(f"{snapshot.folder}: {config}", advice):
             texts = read(corpus, part, snapshot.read(corpus.path(config, part)))
         if twice := [text.id for text in texts if text.id in ids]:
@@ -199,6 +197,6 @@ def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
 
 def _declared(snapshot: Snapshot, config: str) -> Corpus:
     """Return a corpus declared in the snapshot's manifest."""
-    authors = "; its authors give it out (https://osf.io/53tfs), bring a file of yours"
+    authors = "; available from its authors (https://osf.io/53tfs); provide your own file"
     hint = f"{authors if config in NOT_SHIPPED else ''} ({PAGE} has the formats)"
     return declared(snapshot, Corpus, "corpora", config, hint=hint)[0]

@@ -20,7 +20,7 @@ class Params(Section):
     """Which corpora."""
 
     corpora: dict[Annotated[str, Field(pattern=CONFIG)], Corpus] = Field(
-        min_length=1, description="by name: the config of `downstream` that each becomes"
+        min_length=1, description="corpora by name, which is their config of `downstream`"
     )
 
 
@@ -30,7 +30,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     corpora = sorted(params.corpora.items())
     counts = {}
     for config, corpus in Bar(corpora, desc="downstream", unit="corpus"):
-        why = "; its authors give it out, at https://osf.io/53tfs" if config in NOT_SHIPPED else ""
+        why = "; its authors provide it: https://osf.io/53tfs" if config in NOT_SHIPPED else ""
         for part, address in sorted(corpus.parts.items()):
             counts[f"{config}/{part}"] = fetch.read(
                 {corpus.path(config, part): address.partition("#")[0]},

@@ -24,27 +24,27 @@ class Corpus(Terms):
 
     language: str = Field(pattern="^[a-z]{2,3}$", description="language of the texts")
     format: Literal["csv", "tsv", "jsonl"] = Field(
-        validation_alias=FORMAT, description="how its files are written"
+        validation_alias=FORMAT, description="format of its files"
     )
     parts: dict[Literal["train", "validation", "test", "all"], str] = Field(
         min_length=1,
-        description="for each split its file or address, FILE.zip#MEMBER in an archive; all: one "
-        "file for what has no splits, or a column with them",
+        description="file or address of each split, FILE.zip#MEMBER in an archive; `all` for one "
+        "file without splits, or with a column of them",
     )
     columns: dict[Key, str] = Field(
-        description="its head or key for each of ours; text and label are needed. together: what "
-        "must not be torn apart when splits are drawn"
+        description="column or key in the file, by field; text and label are required. together: "
+        "units that are not split when splits are drawn"
     )
     head: list[str] = Field(
-        default_factory=list, description="csv, tsv: names of the columns where the file has none"
+        default_factory=list, description="csv, tsv: names of the columns if the file has none"
     )
     quoted: bool = Field(
-        True, description="csv, tsv: whether quotes hold fields together; false: they are text"
+        True, description="csv, tsv: whether quotes enclose fields; if false, they are text"
     )
-    group_separator: str = Field("", description="between the groups of a field; empty: one group")
-    label_separator: str = Field("", description="between the labels of a field; empty: one label")
+    group_separator: str = Field("", description="separator of groups; empty for a single group")
+    label_separator: str = Field("", description="separator of labels; empty for a single label")
     splits: dict[str, Split] = Field(
-        default_factory=dict, description="our name of each split that a column names otherwise"
+        default_factory=dict, description="split for each other name in the column of splits"
     )
 
     @model_validator(mode="after")
@@ -52,9 +52,9 @@ class Corpus(Terms):
         if not {"text", "label"} <= set(self.columns):
             raise ValueError("columns must name those of text and label")
         if ALL in self.parts and len(self.parts) > 1:
-            raise ValueError("parts: a file of all splits stands alone")
+            raise ValueError("parts: a file with all splits must be the only one")
         if "split" in self.columns and ALL not in self.parts:
-            raise ValueError("columns: split is for a file of all splits")
+            raise ValueError("columns: split requires one file with all splits")
         if self.head and (lost := sorted(set(self.columns.values()) - set(self.head))):
             raise ValueError(f"head: has no column {', '.join(lost)}")
         return self
@@ -72,11 +72,11 @@ class Text(NamedTuple):
 
     id: str
     text: str
-    label: str  # as the source has it
-    groups: tuple[str, ...]  # as the source names them
-    source: str  # "" where there is no column
-    split: str  # "" where there is none
-    together: str  # the id, where there is no column
+    label: str  # as in the source
+    groups: tuple[str, ...]  # names from the source
+    source: str  # "" without such a column
+    split: str  # "" if there is none
+    together: str  # the id, without such a column
 
 
 def read(corpus: Corpus, part: str, body: bytes) -> list[Text]:

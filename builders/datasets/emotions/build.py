@@ -1,6 +1,6 @@
 """Dataset ``emotions``: words and the emotions that people associate with them (NRC EmoLex).
 
-Mohammad and Turney (2013): eight basic emotions after Plutchik, and positive and negative. The
+Mohammad and Turney (2013): Plutchik's eight basic emotions, and positive and negative. The
 authors forbid redistribution of the lexicon: only the recipe of this dataset is published.
 """
 
@@ -26,19 +26,18 @@ ENGLISH = "English Word"  # first column of the translated files
 UNTRANSLATED = ("", "NO TRANSLATION")
 
 COLUMNS = (
-    Column("word", "string", "the word, NFC, else as the source has it", prose="word"),
+    Column("word", "string", "the word as in the source, but NFC", prose="word"),
     Column(
         "english",
         "string",
-        "the English word that was judged; where `word` is its translation, several may share "
-        "one translation",
+        "the English word that was rated; several may share one translation in `word`",
         prose="word",
     ),
     *(
         Column(name, "bool", f"whether people associate the English word with {name}")
         for name in EMOTIONS
     ),
-    *(Column(name, "bool", f"whether people call it {name}") for name in SENTIMENTS),
+    *(Column(name, "bool", f"whether people rate it as {name}") for name in SENTIMENTS),
 )
 SCHEMA = Schema(COLUMNS, key=("word", "english"))
 COUNTS = ("positive negative",)  # tables of the card
@@ -47,7 +46,7 @@ COUNTS = ("positive negative",)  # tables of the card
 class Params(SnapshotParams):
     """The snapshot to build from, and its languages."""
 
-    languages: list[str] = Field(min_length=1, description="one config for each")
+    languages: list[str] = Field(min_length=1, description="languages, one config for each")
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
@@ -91,7 +90,7 @@ def lexicon(body: bytes) -> Iterator[tuple[str, str, dict[str, bool]]]:
     for number, fields in rows[translated:]:
         if len(fields) != len(columns) + 2:
             raise ValueError(f"line {number} has {len(fields)} columns, not {len(columns) + 2}")
-        if translated:  # a word may stand in several lines
+        if translated:  # a word may be in several lines
             affects_of_word = words[fields[-1].strip(), fields[0].strip(), number] = {}
             judged = dict(zip(columns, fields[1:-1], strict=True))
         else:

@@ -1,6 +1,6 @@
 """Dataset ``labelled_texts``: texts with human ratings of sentiment, to evaluate lexica.
 
-Stańczak et al. (2023), Table 12, compare lexica on such texts.
+Stańczak et al. (2023), Table 12, compare lexica on texts of this kind.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ Sentiment = Literal["positive", "negative", "neutral"]
 
 COLUMNS = (
     Column("text", "string", "the text; see Normalisation", prose="text"),
-    Column("label", "label", "sentiment, by human judgement", labels=LABELS),
-    Column("split", "label", "for choosing settings, or for testing them", labels=SPLITS),
+    Column("label", "label", "sentiment according to human raters", labels=LABELS),
+    Column("split", "label", "for choosing settings, or for testing", labels=SPLITS),
     Column("source", "string", "name of the corpus"),
-    Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+    Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("source", "text"))
 COUNTS = ("source split label",)  # tables of the card
@@ -41,7 +41,7 @@ class Part(Section):
     """One split of a corpus."""
 
     texts: str = Field(
-        description="address of the texts, FILE.zip#MEMBER in an archive: a text a line, or a table"
+        description="texts, one per line or in a table: address, FILE.zip#MEMBER in an archive"
     )
     labels: str = Field(
         "", description="TweetEval's layout: address of the number of each line's label"
@@ -53,14 +53,14 @@ class Corpus(Terms):
 
     name: Name = Field(description="name of the corpus")
     format: Literal["tweeteval", "csv", "tsv", "parquet"] = Field(
-        "tweeteval", description="how its files are written"
+        "tweeteval", description="format of its files"
     )
     tuning: Part | None = Field(
-        None, description="texts that settings are chosen on; without, a share of the others"
+        None, description="texts on which settings are chosen; if missing, a share of the others"
     )
-    testing: Part = Field(description="texts that are classified")
+    testing: Part = Field(description="texts for testing")
     tuning_share: float = Field(
-        0.2, gt=0, lt=1, description="how much is drawn for tuning where there is no such part"
+        0.2, gt=0, lt=1, description="share drawn for tuning if there is no such part"
     )
     mapping: str = Field(
         "", description="TweetEval's layout: address of the file with each number and its name"
@@ -71,7 +71,7 @@ class Corpus(Terms):
     encoding: str = Field("utf-8", description="encoding of csv and tsv")
     labels: dict[str, Sentiment] = Field(
         {"positive": "positive", "negative": "negative", "neutral": "neutral"},
-        description="sentiment of each of these names; texts with another one are rejected",
+        description="sentiment for each label name; texts with other labels are rejected",
     )
 
     @model_validator(mode="after")
@@ -101,7 +101,7 @@ class Corpus(Terms):
         }
 
     def read(self, split: str, *bodies: bytes) -> Iterator[tuple[str, str, int]]:
-        """Yield normalised texts, the names of their labels, and their lines or rows.
+        """Yield normalised texts, the names of their labels, and their line or row numbers.
 
         ``bodies``: contents of the split's files, in order.
         """
@@ -138,7 +138,7 @@ def _text(value: Any) -> str:
 class Params(SnapshotParams):
     """The snapshot to build from, and its languages."""
 
-    languages: list[str] = Field(min_length=1, description="one config for each")
+    languages: list[str] = Field(min_length=1, description="languages, one config for each")
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:

@@ -1,4 +1,4 @@
-"""Texts with labels of sentiment, from the addresses in the params."""
+"""Texts with sentiment labels, from the addresses in the params."""
 
 from __future__ import annotations
 

@@ -44,25 +44,25 @@ COLUMNS = (
     Column(
         "word", "string", "NFC, lower case, spaces for underscores; may be a phrase", prose="word"
     ),
-    Column("pos", "strings", "parts of speech that the views give it; often none"),
+    Column("pos", "strings", "parts of speech in the views; often none"),
     *(Column(f"beta_{axis}", "float64", f"mass on {axis}", minimum=0) for axis in AXES),
     *(
         Column(f"q_{axis}", "float64", f"beta_{axis} / sum of beta", minimum=0, maximum=1)
         for axis in AXES
     ),
-    Column("views", "int32", "lexica that have the word; sum of beta is 3 more", minimum=1),
+    Column("views", "int32", "lexica with the word; the sum of beta is 3 more", minimum=1),
     Column(
         "score",
         "float64",
-        "plain mean of `view_scores`, -1 negative to 1 positive: the baseline; in `published` "
-        "q_positive - q_negative",
+        "plain mean of `view_scores`, -1 (negative) to 1 (positive): the baseline; in "
+        "`published` q_positive - q_negative",
         minimum=-1,
         maximum=1,
     ),
     Column(
         "seed_sd",
         "float64",
-        "SD of q over seeds, the largest of the three axes; null with one seed",
+        "largest SD of q over seeds among the three axes; null with one seed",
         nullable=True,
         minimum=0,
     ),
@@ -75,10 +75,10 @@ COLUMNS = (
         minimum=0,
         maximum=1,
     ),
-    Column("view_names", "strings", "the lexica that have it; in `published` not told"),
+    Column("view_names", "strings", "names of lexica with the word; not stated in `published`"),
     Column("view_values", "strings", "value in each lexicon, in their order, on its own scale"),
-    Column("view_scores", "floats", "the same from -1 to 1"),
-    Column("redistributable", "bool", "no licence of these views forbids to publish the row"),
+    Column("view_scores", "floats", "value in each lexicon, rescaled to -1 to 1"),
+    Column("redistributable", "bool", "whether the views' licences permit publishing it"),
 )
 SCHEMA = Schema(COLUMNS, key=("word",))
 COUNTS = ("views", "view_names")  # tables of the card
@@ -87,27 +87,27 @@ COUNTS = ("views", "view_names")  # tables of the card
 class Params(SnapshotParams):
     """The snapshot, and parameters of the fit."""
 
-    languages: list[str] = Field(min_length=1, description="one config for each")
+    languages: list[str] = Field(min_length=1, description="languages, one config for each")
     anchors: dict[str, dict[Literal["positive", "negative", "neutral"], list[str]]] = Field(
-        description="for each language, words whose prior is raised on an axis and that name it; "
-        "positive and negative are needed"
+        description="for each language and axis, the words that raise its prior and name it; "
+        "positive and negative are required"
     )
     published: bool = Field(
-        False, description="also a config `published`: the English lexicon of Hoyle et al. (2019)"
+        False, description="also build the config `published`: the lexicon of Hoyle et al. (2019)"
     )
-    seeds: list[int] = Field(min_length=1, description="beta is the mean over them")
+    seeds: list[int] = Field(min_length=1, description="seeds, over which beta is averaged")
     leave_out: bool = Field(True, description="also fit the first seed without each view")
-    steps: int = Field(ge=1, description="of Adam, each over all words")
-    learning_rate: float = Field(5e-4, gt=0, description="of Adam; the paper's is 5e-4")
+    steps: int = Field(ge=1, description="steps of Adam, each over all words")
+    learning_rate: float = Field(5e-4, gt=0, description="learning rate; 5e-4 in the paper")
     draws: int = Field(
-        16, ge=1, description="most Monte Carlo draws a step for words with the same values"
+        16, ge=1, description="maximum Monte Carlo draws per step for words with equal values"
     )
     divergence: float = Field(
         1.0,
         gt=0,
         le=1,
-        description="weight of the Kullback-Leibler term: 1 as in the paper, where a word's only "
-        "view, if binary, fades; 0.5 keeps it",
+        description="weight of the Kullback-Leibler term: 1 in the paper, at which a single "
+        "binary view has no influence; 0.5 retains it",
     )
 
 

@@ -20,7 +20,7 @@ class Params(Section):
     """Lexica, by language."""
 
     views: dict[str, list[View]] = Field(min_length=1, description="per language")
-    published: Published | None = Field(None, description="a combined English lexicon, as it is")
+    published: Published | None = Field(None, description="a combined English lexicon, unchanged")
 
     @model_validator(mode="after")
     def _apart(self) -> Params:
@@ -33,7 +33,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download or copy every file of every view unchanged; one without an entry is refused."""
+    """Download or copy every file of every view unchanged; files without entries are refused."""
     fetch = Fetch("lexica", params, politeness, into)
     listed = [(code, v) for code, views in sorted(params.views.items()) for v in views]
     files = [(v, address, path) for code, v in listed for address, path in v.paths(code).items()]

@@ -1,4 +1,4 @@
-"""Sentiment lexica: declaration of a view, and a reader for each file format.
+"""Sentiment lexica: declaration of a view (one lexicon), and a reader for each file format.
 
 A reader converts a view's files to entries; each line without an entry yields a reason. Python
 source is parsed, never executed.
@@ -24,7 +24,7 @@ from plumbline.builders.readers.declared import Terms
 from plumbline.builders.readers.table import literal, table_rows, text_of, web_page
 
 AXES: tuple[Literal["positive", "negative", "neutral"], ...] = ("positive", "negative", "neutral")
-RATERS = 10  # VADER has ten; each rated on whole numbers from -4 to 4
+RATERS = 10  # VADER has ten raters, who gave integers from -4 to 4
 POS = {
     **dict.fromkeys(("adj", "a", "s"), "ADJ"),
     **dict.fromkeys(("verb", "v"), "VERB"),
@@ -39,11 +39,11 @@ class View(Terms):
     name: Name = Field(description="name of the view")
     files: dict[str, str] = Field(
         min_length=1,
-        description="address of each file, or its place in the checkout; of a member of an archive "
-        "ADDRESS#MEMBER. The keys are free, but for plain word lists they are the labels",
+        description="address of each file, or its path in the checkout; ADDRESS#MEMBER in an "
+        "archive. The keys are free; for plain word lists they are the labels",
     )
     format: Literal["table", "list", "vader", "mpqa", "emolex", "senticnet", "sentiwordnet"] = (
-        Field(description="which reader reads the files")
+        Field(description="reader of the files")
     )
     scale: Literal["binary", "classes", "counts", "continuous", "pairs"] = Field(
         description="binary (Bernoulli), classes or counts (Multinomial), continuous (Normal), or "
@@ -51,16 +51,16 @@ class View(Terms):
     )
     labels: dict[str, float] = Field(
         default_factory=dict,
-        description="for binary and classes: each label as the files have it, and where it lies "
-        "from -1 (negative) to 1 (positive)",
+        description="for binary and classes: each label in the files, and its value from -1 "
+        "(negative) to 1 (positive)",
     )
-    low: float = Field(-1, description="for continuous: the value that means most negative")
-    high: float = Field(1, description="for continuous: the value that means most positive")
+    low: float = Field(-1, description="for continuous: the most negative value")
+    high: float = Field(1, description="for continuous: the most positive value")
     encoding: str = Field("utf-8", description="encoding; a byte order mark is dropped")
     delimiter: str = Field("\t", min_length=1, max_length=1, description="for tables")
-    header: bool = Field(False, description="for tables: the first line names the columns")
+    header: bool = Field(False, description="for tables: whether the first line names the columns")
     word: int = Field(0, ge=0, description="for tables: column of the word, from 0")
-    value: list[int] = Field([1], description="for tables: its column, or both of a pair")
+    value: list[int] = Field([1], description="for tables: column of the value, or two for a pair")
     pos: int | None = Field(None, ge=0, description="for tables: column of the part of speech")
 
     @model_validator(mode="after")
@@ -96,7 +96,7 @@ Found = Iterator[tuple[str, Any, str] | str]  # word, value, part of speech; or 
 def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | str]:
     """Read a view's files.
 
-    ``files``: the bytes as sent, by address without member.
+    ``files``: the bytes as sent, by address without the member.
 
     Yields
     ------
@@ -178,13 +178,13 @@ def _table(view: View, text: str, _key: str) -> Found:
 
 
 def _list(_view: View, text: str, key: str) -> Found:
-    """One word per line, the label is the file; comments begin with a semicolon."""
+    """One word per line, labelled by its file; comments begin with a semicolon."""
     for line in _lines(text, ";"):
         yield line, key, ""
 
 
 def _vader(_view: View, text: str, _key: str) -> Found:
-    """Word, mean, SD and the list of ten ratings: the counts of -4 to 4."""
+    """Word, mean, SD and the list of ten ratings, read as counts of -4 to 4."""
     for line in text.splitlines():
         cells = line.split("\t")
         ratings = re.findall(r"-?\d+", cells[3]) if len(cells) == 4 else []
@@ -204,7 +204,7 @@ def _mpqa(_view: View, text: str, _key: str) -> Found:
 
 
 def _emolex(_view: View, text: str, _key: str) -> Found:
-    """Word, emotion, 0 or 1: the lines positive and negative form a pair."""
+    """Word, emotion, 0 or 1; the lines positive and negative form a pair."""
     pairs: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for line in _lines(text):
         cells = line.strip().split("\t")

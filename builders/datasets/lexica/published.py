@@ -18,19 +18,19 @@ from plumbline.builders.readers.declared import Terms
 from plumbline.builders.readers.table import decoded, records
 
 PUBLISHED = "published"  # name of the config
-OF = "en"  # its language
+OF = "en"  # language of the lexicon
 FILE = f"{PUBLISHED}/lexicon.csv"
-GRID = 2.0**-12  # beta is in whole multiples of it, so that its sum is exact
-NEAR = 0.01  # distance from a whole number of views; the file has single precision
+GRID = 2.0**-12  # beta is rounded to integer multiples of it, so that its sum is exact
+NEAR = 0.01  # maximum distance from an integer number of views; the file has single precision
 
 
 class Published(Terms):
     """A file of words with the parameters of their Dirichlet distributions."""
 
-    lexicon: str = Field(description="address of a CSV file with a head, or its place here")
-    word: str = Field("", description="its column of words")
+    lexicon: str = Field(description="address or path of a CSV file with a header")
+    word: str = Field("", description="column of the words")
     betas: dict[Literal["positive", "negative", "neutral"], str] = Field(
-        description="its column of each of the three"
+        description="column of each of the three parameters"
     )
 
     @model_validator(mode="after")
@@ -53,7 +53,7 @@ class Published(Terms):
 def rows(body: bytes, published: Published) -> Iterator[Row | Reject]:
     """Yield one row per word, sorted.
 
-    If words differ only in case, the one in most lexica is kept. The mass above the prior's three
+    If words differ only in case, the one in most lexica is retained. The mass minus the prior's 3
     is the number of lexica with the word; their names are not published.
     """
     betas: dict[str, list[float]] = {}

@@ -2,9 +2,9 @@
 
 Hoyle, Wolf-Sonkin, Wallach, Cotterell and Augenstein (2019), "Combining Sentiment Lexica with a
 Multi-View Variational Autoencoder", NAACL. A word has a latent sentiment z in the simplex of
-positive, negative and neutral; each view (lexicon) that knows the word emits its value from a
-decoder of z. The approximate posterior is Dir(beta) with beta = 1 + the sum of the views' encoder
-outputs, each of which is a softmax and so adds one unit of mass.
+positive, negative and neutral; each view (lexicon) with the word emits its value from a decoder of
+z. The approximate posterior is Dir(beta) with beta = 1 + the sum of the views' encoder outputs,
+each of which is a softmax and so adds one unit of mass.
 """
 
 from __future__ import annotations
@@ -63,15 +63,15 @@ def fit(
     their number, with at most ``draws`` Monte Carlo draws per step. The expected gradient is that
     of the full batch. One thread and float64 make the result deterministic.
 
-    Returned: axes are named by the anchors, by the one of their six orders in which the anchors
-    have the largest mass on their own axes; :func:`misplaced` checks whether that is sufficient.
+    Axes are returned in the one of their six orders in which the anchors have the largest mass on
+    their own axes; :func:`misplaced` checks whether that is sufficient.
 
-    ``anchors``: (words,) index into :data:`AXES` of the axis on which a word's prior Dir(1, 1, 1)
-    is raised by the number of views in the fit, or -1.
+    ``anchors``: index into :data:`AXES` of the axis on which a word's prior Dir(1, 1, 1) is raised
+    by the number of views in the fit, or -1; array of shape (words,).
     ``seeds``: seeds of the weights (numpy) and the draws; fits without a view use the first.
     ``steps``, ``learning_rate``: parameters of Adam over the full batch; the paper's rate is 5e-4.
-    ``divergence``: weight of the Kullback-Leibler term; 1 is the paper's bound. With it a word with
-    a single, binary view gains less by leaving the middle (0.193 nats) than it costs (0.265 less
+    ``divergence``: weight of the Kullback-Leibler term; 1 is the paper's bound. With it, leaving
+    the middle gains a word with a single binary view 0.193 nats, less than its cost (0.265 -
     0.049), so that single lists have no influence; 0.5 retains it.
     """
     import torch
@@ -122,10 +122,10 @@ def _bound(
     draws: int,
     divergence: float,
 ) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """Return the loss of a step, and beta of every fit and pattern, (fits, patterns, 3).
+    """Return the loss of a step, and beta as an array of shape (fits, patterns, 3).
 
-    ``patterns``: (patterns, 1 + views) anchor, and index into the view's distinct values, or -1.
-    ``words``: (patterns,) number of words.
+    ``patterns``: anchor, and index into each view's distinct values or -1; (patterns, 1 + views).
+    ``words``: number of words; (patterns,).
     """
     import torch
     from torch.distributions import Dirichlet
@@ -145,7 +145,7 @@ def _bound(
     codes_drawn = [c[drawn_of] for c in codes]
     draws_of = [torch.tensor(np.flatnonzero(c >= 0)) for c in codes_drawn]
     target = [i[torch.tensor(c[c >= 0])] for i, c in zip(inputs, codes_drawn, strict=True)]
-    raised = torch.tensor(np.eye(4)[patterns[:, 0]][:, :3])  # -1 is the fourth: on no axis
+    raised = torch.tensor(np.eye(4)[patterns[:, 0]][:, :3])  # -1 is row 4: no axis
     prior = 1 + raised * present.sum(1)[:, None, None]
 
     def layers(x: Any, net: list[Any]) -> Any:
@@ -162,8 +162,8 @@ def _bound(
 
     def loss() -> Any:
         beta = posterior()
-        mass = beta.detach().sum(-1, keepdim=True)  # fixed: each view adds one
-        # Kullback-Leibler from the prior, less the terms that the weights cannot change
+        mass = beta.detach().sum(-1, keepdim=True)  # constant, since each view adds one
+        # Kullback-Leibler divergence from the prior, without constant terms
         cost = (beta - prior) * (torch.digamma(beta) - torch.digamma(mass)) - torch.lgamma(beta)
         z = Dirichlet(beta.index_select(1, rows), validate_args=False).rsample()
         total = divergence * (cost.sum(-1) * count).sum()
@@ -202,7 +202,7 @@ def _named(beta: Floats, anchor: Integers) -> Floats:
     """Permute the axes of one fit to the order of :data:`AXES`, by the anchors' shares."""
     q = beta / beta.sum(-1, keepdims=True)
     axes = [a for a in range(3) if (anchor == a).any()]
-    shares = np.stack([q[anchor == a].mean(0) for a in axes])  # (anchored axes, axes as they fell)
+    shares = np.stack([q[anchor == a].mean(0) for a in axes])  # (anchored axes, axes of the fit)
     order = max(
         permutations(range(3)), key=lambda p: sum(shares[i, p[a]] for i, a in enumerate(axes))
     )
@@ -212,7 +212,7 @@ def _named(beta: Floats, anchor: Integers) -> Floats:
 def misplaced(fits: Fits, anchors: Integers) -> list[str]:
     """Return the axes on which their own anchors do not have their largest mean share.
 
-    The mean is over the fits with all views; without a view an axis may be unidentified.
+    The mean is over the fits with all views, since an axis may be unidentified without a view.
     """
     full = [i for i, view in enumerate(fits.left_out) if view is None]
     beta = fits.beta[full].mean(0)

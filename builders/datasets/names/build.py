@@ -30,9 +30,9 @@ from plumbline.builders.readers.table import bindings, entity
 if TYPE_CHECKING:
     _Item = Reject | tuple[str, str, str, "_Known"]
 
-FOLDER = "wikidata"  # folder of the snapshot, and name of this source among the lists
+FOLDER = "wikidata"  # folder in the snapshot, and name of Wikidata among the lists
 AGAIN = "fetch it again"
-PEOPLE_MIN = 3  # fewest people of a name that is counted
+PEOPLE_MIN = 3  # minimum people per counted name
 GENDERS = {  # Wikidata's items for a person's sex or gender
     "Q6581097": "male",
     "Q2449503": "male",  # trans man
@@ -46,11 +46,11 @@ LETTERS = re.compile(r"[^\W\d_](?:[^\W\d_]|[ '.·\-\u0300-\u036f])*")
 COLUMNS = (
     Column("name", "string", "the name; see Spelling", prose="name"),
     Column("kind", "label", "first name of men, of women, or last name", labels=KINDS),
-    Column("rank", "int32", "within country and kind; 1: the most frequent", minimum=1),
-    Column("count", "int64", "people of that name; null: its lists only rank", True, minimum=1),
-    Column("bearer", "label", "whose form of a last name it is", labels=BEARERS),
+    Column("rank", "int32", "rank within country and kind; 1 is the most frequent", minimum=1),
+    Column("count", "int64", "people with the name; null if lists only rank", True, minimum=1),
+    Column("bearer", "label", "gender of a gendered form of a last name", labels=BEARERS),
     Column("sources", "strings", "lists that have the name, in the order of the params"),
-    Column("flags", "strings", "why it is not to be used; empty: it may be"),
+    Column("flags", "strings", "reasons for not using it; empty if there are none"),
 )
 SCHEMA = Schema(COLUMNS, key=("kind", "name"))
 COUNTS = ("kind", "flags")  # tables of the card
@@ -61,17 +61,15 @@ class Params(SnapshotParams):
 
     countries: list[str] = Field(
         default_factory=list,
-        description="ISO 3166 codes, one config for each; empty: every country with enough names",
+        description="ISO 3166 codes, one config for each; empty for all with enough names",
     )
-    usable_min: int = Field(
-        5, ge=1, description="fewest usable names of each kind, or a country is left out"
-    )
+    usable_min: int = Field(5, ge=1, description="minimum usable names of each kind for a country")
     words: list[str] = Field(
-        default_factory=list, description="words that are more often no name; flagged `word`"
+        default_factory=list, description="words that are mostly not names, flagged `word`"
     )
 
     def required_configs(self) -> list[str]:
-        """Return the countries in the params, if any."""
+        """Return the countries in the params."""
         return self.countries
 
 
@@ -114,7 +112,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 def _listed(snapshot: Snapshot, lists: list[name_lists.List]) -> Iterator[_Item]:
     """Yield country, kind, name and entry from all lists."""
-    advice = "fix the list, or how it is declared under sources.names.lists, and fetch again"
+    advice = "fix the list or its declaration under sources.names.lists, and fetch again"
     for entry in lists:
         for item in read(snapshot, entry.path(), partial(name_lists.entries, entry), advice):
             if item.country and item.name:
@@ -130,14 +128,14 @@ def _labels(snapshot: Snapshot) -> dict[str, str]:
     for path in snapshot.names(f"{FOLDER}/labels/"):
         for row in read(snapshot, path, bindings, AGAIN):
             qid, label = entity(row["item"]), row["label"]
-            better = label.get("xml:lang") != "mul"  # a language of its own wins
+            better = label.get("xml:lang") != "mul"  # prefers the country's language
             if qid and (better or qid not in labels):
                 labels[qid] = name_lists.normal(label["value"])
     return labels
 
 
 def _counted(snapshot: Snapshot) -> Iterator[_Item]:
-    """Yield the same for counted names.
+    """Yield the same for names counted on Wikidata.
 
     Items with the same label are one name. People whose gender is in neither list are not counted
     for first names.
@@ -179,7 +177,7 @@ def _ranked(
                 (min(k.rank for k in entries), -len(sources), -(count or 0), name, sources, entries)
             )
         for rank, (_, _, count, name, sources, entries) in enumerate(sorted(rows), start=1):
-            bearers = {k.bearer for k in entries}  # one gender only if no list has it otherwise
+            bearers = {k.bearer for k in entries}  # a single gender, unless a list differs
             yield {
                 "name": name,
                 "kind": code,

@@ -57,16 +57,16 @@ class Counts(Section):
 class Params(Section):
     """Lists, and parameters of the counts."""
 
-    lists: list[List] = Field(default_factory=list, description="open lists, the best first")
-    wikidata: Counts | None = Field(None, description="counts of people; none where it is null")
+    lists: list[List] = Field(default_factory=list, description="open lists, by preference")
+    wikidata: Counts | None = Field(None, description="counts of people; null for none")
 
     @model_validator(mode="after")
     def _named_once(self) -> Params:
         names = [entry.name for entry in self.lists]
         if len(set(names)) < len(names) or FOLDER in names:
-            raise ValueError("every list needs a name of its own")
+            raise ValueError("every list needs a unique name")
         if not names and self.wikidata is None:
-            raise ValueError("name a list, or whose names are counted under wikidata")
+            raise ValueError("name a list, or countries under wikidata")
         return self
 
 
@@ -106,7 +106,7 @@ def _count(params: Counts, client: sparql.Endpoint) -> int:
     if not names:
         client.forget(f"{FOLDER}/counts")
         raise UserError(
-            f"{params.endpoint}: nobody of {', '.join(sorted(params.countries))} has a name there; "
+            f"{params.endpoint}: no names for {', '.join(sorted(params.countries))}; "
             "check sources.names.wikidata in builders/datasets/names/sources.yaml"
         )
     for batch in sparql.batches(sorted(names, key=lambda qid: int(qid[1:])), params.batch_size):

@@ -23,17 +23,17 @@ from plumbline.builders.readers import articles as news
 
 CONTROL = "control"
 UNDRAWN = "not drawn"
-REPEATS = 5  # a paragraph in so many articles of an outlet is boilerplate
+REPEATS = 5  # minimum articles of an outlet with a paragraph that is boilerplate
 
 SOURCE = "news"
 COLUMNS = (
     Column("outlet", "string", "short name of the outlet; `control`: the control corpus"),
-    Column("leaning", "label", "political leaning, as the source has it", labels=news.LEANINGS),
+    Column("leaning", "label", "political leaning stated by the source", labels=news.LEANINGS),
     Column("date", "date32", "date of publication; may be null", nullable=True),
-    Column("topic", "string", "as the source has it; may be empty", empty=True),
+    Column("topic", "string", "topic stated by the source; may be empty", empty=True),
     Column("text", "string", "the article, one paragraph per line; see Cleaning", prose="lines"),
-    Column("article", "string", "corpus and id of the article in it"),
-    Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+    Column("article", "string", "corpus, and id of the article in the corpus"),
+    Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("article",))
 COUNTS = ("outlet leaning",)  # tables of the card
@@ -48,21 +48,21 @@ class Control(Section):
 class Params(SnapshotParams):
     """The snapshot, and the selection of articles."""
 
-    languages: list[str] = Field(min_length=1, description="one config for each")
+    languages: list[str] = Field(min_length=1, description="languages, one config for each")
     outlets: dict[
         Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")],
         Annotated[list[str], Field(min_length=1)],
-    ] = Field(min_length=1, description="short name of an outlet, and its names in the source")
+    ] = Field(min_length=1, description="short name of each outlet, and its names in the source")
     control: Control = Field(description="the control corpus")
-    articles: int = Field(4354, ge=1, description="articles of each outlet, if it has so many")
-    words_min: int = Field(20, ge=1, description="fewest words of an article, boilerplate left out")
+    articles: int = Field(4354, ge=1, description="maximum articles per outlet")
+    words_min: int = Field(20, ge=1, description="minimum words of an article without boilerplate")
     seed: int = Field(1, description="random seed")
 
     @model_validator(mode="after")
     def _told_apart(self) -> Params:
         names = [name for listed in self.outlets.values() for name in listed]
         if len(set(names)) < len(names) or CONTROL in self.outlets:
-            raise ValueError(f"outlets: each name once, and none called {CONTROL!r}")
+            raise ValueError(f"outlets: names must be unique, and not {CONTROL!r}")
         return self
 
 
@@ -80,7 +80,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         rows = []
         for corpus, article, outlet in articles():
             if outlet is not None and places.get(article.article) == outlet:
-                del places[article.article]  # the first of those with one id
+                del places[article.article]  # the first article with an id
                 row = {
                     "outlet": outlet,
                     "leaning": SCHEMA["leaning"].code(article.leaning),
@@ -107,7 +107,7 @@ def _placed(
 def place(article: news.Article, params: Params) -> str | None:
     """Return the outlet of an article, the control, or None.
 
-    The control has no article of a selected outlet, with which it is compared.
+    The control has no articles of selected outlets, since it is compared with them.
     """
     for outlet, names in params.outlets.items():
         if article.outlet in names:

@@ -13,7 +13,7 @@ from plumbline.builders.fetch.files import Fetch, citations, declared_once, lice
 from plumbline.builders.fetch.http import ADDRESS, Politeness
 from plumbline.builders.readers.articles import Corpus
 
-OWN = r"\.{0,2}/"  # how a path of the user's begins
+OWN = r"\.{0,2}/"  # prefixes of a user's path
 
 
 class Params(Section):

@@ -38,7 +38,7 @@ FILES = {
     "mentions": "mentions.csv",
     "names": "names",
     "published": "published",
-}  # in a snapshot, of what a user brings
+}  # file names in a snapshot, for files provided by the user
 COLUMNS = (
     Column("qid", "string", "Wikidata item of the person", pattern=r"^Q[1-9]\d*$"),
     Column(
@@ -49,24 +49,24 @@ COLUMNS = (
         prose="name",
     ),
     Column("name_language", "string", "language of the label used: the config's, or `mul`"),
-    Column("name_fallback", "bool", "whether the label had to be taken from `mul`"),
+    Column("name_fallback", "bool", "whether the label is from `mul`"),
     Column("gender", "label", "the paper's grouping of P21", labels=GENDERS),
     Column("gender_qids", "strings", "all values of P21 (sex or gender), as stated"),
-    Column("birth_date", "date32", "date of birth (P569); read it with its precision"),
+    Column("birth_date", "date32", "date of birth (P569), to be used with its precision"),
     Column(
         "birth_precision",
         "label",
-        "how exact the source's date is; `unstated` where it does not say",
+        "precision of the source's date; `unstated` if the source has none",
         labels=PRECISIONS,
     ),
     Column("birth_year", "int32", "year of birth"),
     Column("countries", "strings", "citizenships (P27) as ISO 3166-1 alpha-2 codes (P297)"),
-    Column("country_qids", "strings", "all citizenships (P27), also those without a code"),
+    Column("country_qids", "strings", "all citizenships (P27), including those without a code"),
     Column(
         "native",
         "bool",
-        "whether the config's language is official, by law or in fact, in a country of the "
-        "person (CLDR); null where no citizenship has a code that CLDR knows",
+        "whether the config's language is official, by law or in fact, in a country of the person "
+        "(CLDR); null if CLDR has no citizenship of the person",
         nullable=True,
     ),
     Column(
@@ -83,8 +83,8 @@ RELEASED = Schema(
         Column("name_language", "string", "language of the name in the authors' file"),
         Column("name", "string", "name, NFC, with single spaces", role="label", prose="name"),
         Column("gender", "label", "the paper's grouping", labels=GENDERS),
-        Column("gender_stated", "string", "word or Wikidata item that the file has for it"),
-        Column("entries", "int64", "how often the file has this", minimum=1),
+        Column("gender_stated", "string", "word or Wikidata item for the gender in the file"),
+        Column("entries", "int64", "number of occurrences in the file", minimum=1),
     ),
     key=("name_language", "name", "gender_stated"),
 )
@@ -95,18 +95,18 @@ COUNTS = ("gender", "name_language gender", "gender_qids gender")  # tables of t
 class Params(SnapshotParams):
     """The snapshot, and the selection of people."""
 
-    languages: list[str] = Field(min_length=1, description="one config for each")
+    languages: list[str] = Field(min_length=1, description="languages, one config for each")
     born_from: date = Field(date(1900, 1, 1), description="first day of birth")
     born_to: date = Field(date(2000, 12, 31), description="last day of birth")
     fallback: bool = Field(
         True,
-        description="take the label of all languages, `mul`, where that of a language is not "
-        "there; the paper enters names as they are written in the language",
+        description="replace a missing label by that for all languages, `mul`; the paper uses "
+        "names as written in the language",
     )
     published: bool = Field(
         False,
-        description="also a config `published`: the names that the paper's authors released, of "
-        "the file that sources.wikidata.published names",
+        description="also build the config `published`: the names that the paper's authors "
+        "released, from the file in sources.wikidata.published",
     )
 
     @model_validator(mode="after")
@@ -120,8 +120,8 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield a row per person and language, sorted by item number, or a reject with its reason.
 
     A person-level reject (config ``*``) applies to that person in every language. If the snapshot
-    has names, only people with a listed name and gender in the language are kept; if it has
-    mentions, those in the language's Wikipedia are the popularity; published names are a separate
+    has names, only people with a listed name and gender in the language are retained; if it has
+    mentions, popularity is their number in the language's Wikipedia; published names are a separate
     config, independent of the others.
     """
     request = snapshot.manifest["request"]
@@ -184,13 +184,13 @@ def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
         if not number.isdecimal() or int(number) >= 2**31:
             raise ValueError(f"line {line}: {number!r} is no number of mentions")
         if (language, qid) in seen:
-            raise ValueError(f"line {line}: {qid} is there again for {language}")
+            raise ValueError(f"line {line}: {qid} repeated for {language}")
         seen.add((language, qid))
         yield (language, qid), int(number)
 
 
 def names(body: bytes) -> Iterator[Entry]:
-    """Yield language, name, gender and the word for it of each entry of a table, or of JSON.
+    """Yield language, name, gender and its original word for each entry of a table or JSON.
 
     Either may be the only file of a zip archive. Raises ValueError with position and problem.
     """

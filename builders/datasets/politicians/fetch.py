@@ -61,14 +61,14 @@ COUNTRIES = (
 )
 
 
-FEW, LOST = 10, 0.01  # number, or share, of people who may permanently lack facts and dates
+FEW, LOST = 10, 0.01  # maximum number, or share, of people without facts or dates
 
 
 class Brought(Section):
-    """A table of the user's, at an address or a path in the checkout."""
+    """A table provided by the user, at an address or a path in the checkout."""
 
-    file: str = Field(min_length=1, description="file, see the page of the dataset")
-    licence: str = Field(min_length=1, description="as its authors state it")
+    file: str = Field(min_length=1, description="address or path; see the page of the dataset")
+    licence: str = Field(min_length=1, description="licence as its authors state it")
     citation: str = Field(min_length=1, description="what to cite")
 
 
@@ -76,24 +76,24 @@ class Params(Section):
     """Endpoint and parameters of the queries."""
 
     endpoint: str = Field(pattern=ADDRESS, description="address of the SPARQL endpoint")
-    occupation: str = Field("Q82955", pattern=r"^Q\d+$", description="with all its subclasses")
+    occupation: str = Field("Q82955", pattern=r"^Q\d+$", description="including its subclasses")
     languages: list[Annotated[str, Field(pattern="^[A-Za-z0-9-]+$")]] = Field(
         min_length=1, description="languages of the labels"
     )
     born_from: date = Field(date(1900, 1, 1), description="first day of birth")
     born_to: date = Field(date(2000, 12, 31), lt=date.max, description="last day of birth")
-    undated: bool = Field(False, description="also people without any date of birth")
+    undated: bool = Field(False, description="also fetch people without any date of birth")
     range_days: int = Field(366, ge=1, description="days of birth in one query, before splitting")
-    batch_size: int = Field(400, ge=1, description="people in one query")
+    batch_size: int = Field(400, ge=1, description="number of people in one query")
     mentions: Brought | None = Field(
         None,
-        description="columns language, qid, mentions: how often the Wikipedia of the language "
-        "mentions a person, which is the popularity then, in place of sitelinks",
+        description="columns language, qid, mentions: number of mentions of a person in the "
+        "language's Wikipedia, used as popularity in place of sitelinks",
     )
     names: Brought | None = Field(
         None,
-        description="the only people to keep: columns language, name, gender, or as JSON, also "
-        "zipped, such as those that the paper's authors published",
+        description="people to select, such as those published by the paper's authors: columns "
+        "language, name, gender, or JSON, also zipped",
     )
     published: Brought | None = Field(
         None,
@@ -107,7 +107,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
 
     Resumable: after a kill the same call continues, and ends with the same bytes.
     """
-    politeness.user_agent()  # without a contact nothing is begun
+    politeness.user_agent()  # requires a contact before any request
     brought = {kind: file for kind in READERS if (file := getattr(params, kind))}
     declared = {kind: file.model_dump(mode="json") for kind, file in brought.items()}
     fetch = Fetch(
@@ -195,7 +195,7 @@ def _compare(params: Params, client: sparql.Endpoint, people: Sequence[str]) -> 
 
 @dataclass(frozen=True)
 class _Undated:
-    """People without a birth date whose id ends in these digits; after ``Q``, is just these."""
+    """People without a birth date whose id ends in these digits, or has only these after ``Q``."""
 
     digits: str
 

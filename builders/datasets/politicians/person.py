@@ -24,10 +24,10 @@ GENDER_OF = {
     "Q1052281": "non-binary",  # transgender female
     "Q2449503": "non-binary",  # transgender male
 }
-ORGANISMS = {"Q43445", "Q44148"}  # female and male organism: left out, as in the paper
+ORGANISMS = {"Q43445", "Q44148"}  # female and male organism, excluded as in the paper
 PRECISIONS = ("day", "month", "year", "unstated")
 UNSTATED, COARSE = 3, 4  # less precise than a year: treated as unknown
-PRECISION_OF = {"14": 0, "13": 0, "12": 0, "11": 0, "10": 1, "9": 2}  # Wikidata's, from seconds
+PRECISION_OF = {"14": 0, "13": 0, "12": 0, "11": 0, "10": 1, "9": 2}  # codes in Wikidata
 DATE = re.compile(r"^\+?(\d{4})-(\d\d)-(\d\d)T")
 
 
@@ -86,10 +86,10 @@ def _birth(text: str, stated: dict[str, int]) -> tuple[int, date] | None:
 def gender_of(qids: list[str]) -> tuple[str | None, str]:
     """Group the values of P21 as the paper does.
 
-    One group: that group. Non-binary and a binary group: non-binary, the more specific statement.
-    Male and female: no group. Values for organisms are excluded.
+    A single group is used. Non-binary with a binary group is non-binary, the more specific
+    statement. Male with female has no group. Values for organisms are excluded.
 
-    Returned: the group, or None and the reason for rejecting the person.
+    Returns the group, or None and the reason for rejecting the person.
     """
     if unlisted := [q for q in qids if q not in GENDER_OF and q not in ORGANISMS]:
         return None, f"gender in neither list: {', '.join(unlisted)}"

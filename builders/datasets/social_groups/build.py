@@ -22,14 +22,14 @@ COLUMNS = (
     Column(
         "group",
         "string",
-        "the group, spelled as the paper does: so it stands in prompts",
+        "the group as spelled in the paper and in prompts",
         prose="name",
     ),
-    Column("name", "string", "the group in usual spelling; mostly the same", prose="name"),
+    Column("name", "string", "the group in its usual spelling; mostly the same", prose="name"),
     Column(
         "kind",
         "label",
-        "whether templates for people or those for countries are used",
+        "kind of templates: for people or for countries",
         labels=KINDS,
     ),
 )
@@ -40,7 +40,7 @@ COUNTS = ("category kind",)  # tables of the card
 class Params(SnapshotParams):
     """The snapshot to build from, and its languages."""
 
-    languages: list[str] = Field(min_length=1, description="one config for each")
+    languages: list[str] = Field(min_length=1, description="languages, one config for each")
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:

@@ -1,7 +1,7 @@
-"""Lists of social groups, a file for each language: the project's own, or yours.
+"""Lists of social groups, one file per language: the project's own, or yours.
 
 The list of Choenni et al. (2021) is a few hundred names, facts that this project stores in git in
-its own spelling. A file may be next to the params, or at an address.
+its own spelling. A file is in the checkout, or at an address.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ MISSING = "no such file of groups"
 
 
 class Params(Section):
-    """Where the lists are."""
+    """Files of the lists."""
 
     files: dict[Annotated[str, Field(pattern="^[A-Za-z0-9-]+$")], str] = Field(
-        min_length=1, description="for each language, a file in the checkout or an http address"
+        min_length=1, description="for each language, a path in the checkout or an http address"
     )
     licence: str = Field(description="licence of the files")
-    citation: str = Field(CITATION, description="whom to cite for them")
+    citation: str = Field(CITATION, description="what to cite for them")
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:

@@ -1,6 +1,6 @@
 """Dataset ``statements``: sentences to agree or disagree with, from all questionnaires.
 
-Scales that measure values, or leanings on two or four axes, and non-political statements to
+Scales for values, or for leanings on two or four axes, and non-political statements to
 calibrate a model's acquiescence (Al Ali and Libovický 2024).
 """
 
@@ -20,66 +20,66 @@ from plumbline.builders.datasets.statements.read import POLARITIES
 from plumbline.builders.readers.declared import FORMAT, Shared, declared, read
 
 PAGE = "docs/datasets/statements.md"
-NOT_SHIPPED = {  # by how a config's name begins
+NOT_SHIPPED = {  # by prefix of a config's name
     "pi34": "The items of PI34 (https://doi.org/10.1177/14747049221112657) are not shipped",
     "political-compass": "The propositions (https://www.politicalcompass.org) are not shipped",
     "8values": "The questions (https://8values.github.io) are not shipped",
 }
 
 COLUMNS = (
-    Column("id", "string", "name of the statement, the same in all languages of a scale"),
+    Column("id", "string", "id of the statement, equal in all languages of a scale"),
     Column("language", "string", "language of the text"),
     Column(
         "text",
         "string",
-        "the statement without a frame around it: begins in lower case, has no final stop, and "
-        "does not tell the gender of whoever says it",
+        "the statement without a template: begins in lower case, has no final stop, and does not "
+        "reveal the speaker's gender",
         prose="text",
     ),
     Column("scale", "string", "questionnaire of the statement"),
     Column(
         "axis",
         "string",
-        "value that it bears on; empty for calibration, and for an item that bears on none",
+        "value that the statement concerns; empty for calibration, and for items about none",
         empty=True,
     ),
     Column(
         "weight",
         "float64",
-        "how much, in the scale's own units: agreeing strongly adds this to the axis, or takes "
-        "it away where `reversed`; 0 for an item that bears on none. Of a scale with `points`, "
-        "half the distance of its outer answers",
+        "points, in the scale's units, that strong agreement adds to the axis, or subtracts if "
+        "`reversed`; 0 for items about no value. For a scale with `points`, half the difference "
+        "between its extreme answers",
     ),
-    Column("reversed", "bool", "whether agreeing speaks against the value"),
+    Column("reversed", "bool", "whether agreement opposes the value"),
     Column(
         "polarity",
         "label",
-        "for calibration: whether people are likely to agree; null elsewhere",
+        "for calibration: whether people are likely to agree; null for other statements",
         nullable=True,
         labels=POLARITIES,
     ),
     Column(
         "opposite",
         "string",
-        "id of the statement of the scale that says the opposite; empty where none does",
+        "id of the opposite statement of the scale; empty if there is none",
         empty=True,
     ),
-    Column("source", "string", "who wrote it"),
-    Column("licence", "string", "on what terms it may be used"),
+    Column("source", "string", "authors of the statement"),
+    Column("licence", "string", "licence or terms of use"),
     Column(
         "sentence",
         "string",
-        "the statement as a sentence by itself: letter for letter as its source words it; of a "
-        "file with frames in mind, `text` with a capital and a stop",
+        "the statement as a separate sentence, verbatim from its source; for a file of statements "
+        "for templates, `text` with a capital and a stop",
         prose="text",
     ),
     Column(
         "points",
         "floats",
-        "what the answers strongly disagree, disagree, agree, strongly agree add to the axis, "
-        "in this order, in the scale's own units; empty where the scale is linear",
+        "points on the axis for strongly disagree, disagree, agree and strongly agree, in this "
+        "order, in the scale's units; empty for linear scales",
     ),
-    Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+    Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id", "axis"))
 COUNTS = ("axis reversed polarity",)  # tables of the card
@@ -88,15 +88,15 @@ COUNTS = ("axis reversed polarity",)  # tables of the card
 class Questionnaire(Shared):
     """One file of statements, and their common facts."""
 
-    file: str = Field(min_length=1, description="a file in the checkout, or an http address")
+    file: str = Field(min_length=1, description="path in the checkout, or http address")
     language: str = Field(pattern=r"^[a-z]{2,3}$", description="language of the texts")
     scale: str = Field(min_length=1, description="name of the questionnaire, PI34 for instance")
     format: Format = Field(
         "csv",
         validation_alias=FORMAT,
-        description="csv: that of the page; else the published file that it names, as it is",
+        description="csv for the format of the page; else the named published file, unchanged",
     )
-    source: str = Field(min_length=1, description="who wrote them; what to cite")
+    source: str = Field(min_length=1, description="authors of the statements; what to cite")
 
     def path(self, config: str) -> str:
         """Return the questionnaire's file in the snapshot."""

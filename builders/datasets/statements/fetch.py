@@ -1,4 +1,4 @@
-"""Questionnaires, a file for each: the project's own, or those that a user has the right to use.
+"""Questionnaires, one file each: the project's own, or those that a user may use.
 
 The items of a published scale may not be redistributable: the user provides such a file, in the
 format of docs/datasets/statements.md, next to the params or at an address.
@@ -23,7 +23,7 @@ class Params(Section):
     """Questionnaires, by name."""
 
     questionnaires: dict[Name, Questionnaire] = Field(
-        min_length=1, description="by name: the config of `statements` that each becomes"
+        min_length=1, description="questionnaires by name, which is their config of `statements`"
     )
 
 
@@ -33,8 +33,8 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     number = 0
     for name, entry in sorted(params.questionnaires.items()):
         missing = (
-            f"no such file of statements for the scale {entry.scale}; the project ships its own "
-            "questionnaires alone"
+            f"no such file of statements for the scale {entry.scale}; the project provides only "
+            "its own questionnaires"
         )
         number += fetch.read({entry.path(name): entry.file}, partial(_ids, entry), missing)
     scales = params.questionnaires.values()

@@ -1,4 +1,4 @@
-"""Published questionnaires in their authors' formats, and the project's own.
+"""Published questionnaires in their authors' formats and in the project's own.
 
 The file of the political compass has its propositions and the score of each response on each axis,
 as recovered from the site's results; that of 8values is a line of JavaScript with a list, which is
@@ -19,8 +19,8 @@ Format = Literal["csv", "political-compass", "8values"]
 FILES: dict[Format, str] = {"csv": "csv", "political-compass": "json", "8values": "js"}
 
 COMPASS_ITEMS, COMPASS_OPTIONS = 62, 4
-# The smallest and largest sum of points. The constants that put 0 in the middle, 3/8 and 47/19.5,
-# hold for these alone.
+# Minimum and maximum sums of points. The constants that centre the scores at 0, 3/8 and 47/19.5,
+# are valid only for these.
 COMPASS_RANGE = {"economic": (-83, 77), "social": (-242, 148)}
 
 EIGHT_ITEMS = 70
@@ -43,9 +43,9 @@ def compass(text: str) -> list[Statement]:
     """Return the 62 propositions of the political compass, one row for each.
 
     The text is a JSON object with a list ``propositions`` of objects: ``id`` from 1 to 62, in this
-    order; ``text``; ``economic`` and ``social``, four numbers each, which the answers strongly
-    disagree, disagree, agree, strongly agree add to the axis. A proposition that moves neither
-    axis has a row with no axis and the weight 0.
+    order; ``text``; ``economic`` and ``social``, each with the points on the axis for strongly
+    disagree, disagree, agree and strongly agree. A proposition that affects neither axis has a row
+    without an axis and with weight 0.
     """
     tree = parsed(text)
     entries = tree.get("propositions") if isinstance(tree, dict) else None
@@ -74,14 +74,14 @@ def compass(text: str) -> list[Statement]:
 
 
 def eight_values(text: str) -> list[Statement]:
-    """Return the 70 questions of 8values, a row for each axis that one moves.
+    """Return the 70 questions of 8values, with a row for each axis that a question affects.
 
     The text is JavaScript: ``questions = [...];``, whose list is JSON, of objects with
     ``question`` and ``effect``, a number for each of ``econ``, ``dipl``, ``govt``, ``scty``.
     """
     list_of = ASSIGNED.fullmatch(text)
     if not list_of:
-        raise ValueError("not 'questions = [...];' and nothing else")
+        raise ValueError("not exactly 'questions = [...];'")
     entries = parsed(list_of[1])
     if len(entries) != EIGHT_ITEMS:
         raise ValueError(f"{len(entries)} questions, and 8values has {EIGHT_ITEMS}")
@@ -117,7 +117,7 @@ def framed(sentence: str) -> str:
 def _rows(
     name: str, sentence: str, moved: dict[str, float], points: dict[str, tuple[float, ...]]
 ) -> Iterator[Statement]:
-    """Yield a row for each axis on which responses score, or one without an axis."""
+    """Yield a row for each axis with scores, or one without an axis."""
     for axis, weight in (moved or {"": 0.0}).items():
         text, numbers = framed(sentence), points.get(axis, ())
         yield Statement(name, text, axis, abs(weight), weight < 0, "", "", sentence, numbers)

@@ -10,7 +10,7 @@ from plumbline.builders.readers.table import table
 COLUMNS = ["id", "text", "axis", "weight", "reversed", "polarity", "opposite"]
 POLARITIES = ("likely", "unlikely")
 VALUES = ("anti-authoritarianism", "cultural liberalism", "economic equity", "tribalism")
-ITEMS = {"PI34": 34}  # number of statements of a published scale
+ITEMS = {"PI34": 34}  # number of statements in each published scale
 ENDINGS = (".", "!", "?", "…", "。")
 
 
@@ -19,22 +19,22 @@ class Statement(NamedTuple):
 
     id: str
     text: str
-    axis: str  # "" of statements about nothing that is measured
+    axis: str  # "" for statements about no measured axis
     weight: float
     reversed: bool
     polarity: str  # "" if the statement is not on a calibration scale
-    opposite: str  # id of the statement that says the opposite, or ""
-    sentence: str  # the same, as a sentence by itself
-    points: tuple[float, ...] = ()  # for the four answers; none where the scale is linear
+    opposite: str  # id of the opposite statement, or ""
+    sentence: str  # the same as a separate sentence
+    points: tuple[float, ...] = ()  # points of the four answers; empty for linear scales
 
 
 def statements(body: bytes, scale: str = "") -> list[Statement]:
     """Return the statements of a CSV file with the columns of :data:`COLUMNS`.
 
-    A statement that loads on several axes has a line for each.
+    A statement on several axes has a line for each.
 
-    ``scale``: name of the scale; one in :data:`ITEMS` must have all of its statements, and axes of
-    :data:`VALUES` alone.
+    ``scale``: name of the scale; one in :data:`ITEMS` must have all of its statements, and only
+    axes in :data:`VALUES`.
     """
     entries: dict[tuple[str, str], Statement] = {}
     worded: dict[str, str] = {}

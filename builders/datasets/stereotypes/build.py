@@ -26,7 +26,7 @@ from plumbline.builders.datasets.stereotypes.clean import Cleaning, flags, key_t
 from plumbline.builders.readers.declared import read
 from plumbline.builders.readers.table import parsed, table
 
-SEARCHES = ("QUERY", "ENTITY")  # Chrome's types of suggestions that are searches
+SEARCHES = ("QUERY", "ENTITY")  # Chrome's types for suggestions that are searches
 AGAIN = "fetch another wave"
 INSIDE = str.maketrans("’‐‑'-\u200c\u200d", "'--'-\u200c\u200d")  # marks within words
 PUBLISHED_COLUMNS = ["input", "target_category", "target_group", "completion", "search_engine"]
@@ -40,20 +40,18 @@ COLUMNS = (
     ),
     Column("language", "string", "language of the query"),
     Column("template", "string", "the query with `{group}` in place of the group"),
-    Column(
-        "query", "string", "what was asked, lower case; join with the probe by it", prose="text"
-    ),
-    Column("attribute", "string", "how the engine went on", prose="word"),
+    Column("query", "string", "query in lower case; key to join with probe outputs", prose="text"),
+    Column("attribute", "string", "the attribute: completion by the engine", prose="word"),
     Column(
         "single_word",
         "bool",
-        "whether the attribute is one word; in `choenni2021`, whether the authors kept it in "
-        "their file of single words",
+        "whether the attribute is one word; in `choenni2021`, whether it is in the authors' file "
+        "of single words",
     ),
     Column("engines", "strings", "engines that suggested it; `multiple`: at least two"),
-    Column("ranks", "integers", "place in each engine's answer, from 1; empty if not known"),
-    Column("wave", "string", "day of the wave; for what others published, the year"),
-    Column("flags", "strings", "why it is no stereotype in one adjective; empty if it is"),
+    Column("ranks", "integers", "rank in each engine's answer, from 1; empty if unknown"),
+    Column("wave", "string", "day of the wave; the year for published suggestions"),
+    Column("flags", "strings", "reasons why it is not a one-adjective stereotype; empty if none"),
     Column("source_row", "int32", "row of the published file, from 1; 0 in a wave", minimum=0),
 )
 SCHEMA = Schema(COLUMNS, key=("group", "query", "attribute", "source_row"))
@@ -61,18 +59,18 @@ COUNTS = ("category", "engines", "flags")  # tables of the card
 
 
 class Params(SnapshotParams):
-    """The snapshot, its configs, and the rules of the cleaning."""
+    """The snapshot, its configs, and the cleaning rules."""
 
     languages: list[str] = Field(
-        min_length=1, description="one config for each: names of the wave's locales"
+        min_length=1, description="names of the wave's locales, one config for each"
     )
     published: list[str] = Field(
-        default_factory=list, description="one config for each: names of published files"
+        default_factory=list, description="names of published files, one config for each"
     )
-    cleaning: dict[str, Cleaning] = Field(description="rules of the cleaning, for each language")
+    cleaning: dict[str, Cleaning] = Field(description="cleaning rules, for each language")
 
     def rules(self, language: str) -> Cleaning:
-        """Return the rules of a language."""
+        """Return the cleaning rules for a language."""
         if language not in self.cleaning:
             raise UserError(
                 f"params.yaml, datasets.stereotypes.cleaning: no rules for {language!r}; add them "
@@ -82,7 +80,7 @@ class Params(SnapshotParams):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per completed query and attribute, sorted; engines that agree share it.
+    """Yield one row per completed query and attribute, sorted, with all engines that suggest it.
 
     Rejects are suggestions that rewrite the query, add nothing to it, are not searches, or repeat
     one of the same engine.
@@ -146,8 +144,8 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
 def _completion(suggestion: engines.Suggestion, query: Query) -> tuple[str, str]:
     """Return the reason why a suggestion does not complete the query, or the completion.
 
-    It completes the query if it contains group and template anywhere, as in the paper, but as
-    whole words.
+    It completes the query if it contains group and template as complete words, anywhere as in the
+    paper.
     """
     text = unicodedata.normalize("NFC", suggestion.text).lower()
     text = " ".join(text.split()).rstrip("?").rstrip()
@@ -169,7 +167,7 @@ def _completion(suggestion: engines.Suggestion, query: Query) -> tuple[str, str]
 
 
 def _words(text: str) -> str:
-    """Return the words of a text between spaces; hyphens and possessives are part of a word."""
+    """Split a text into words at spaces; hyphens and possessives are part of a word."""
     text = text.translate(INSIDE)
     letters = (c if unicodedata.category(c)[0] in "LMN" or ord(c) in INSIDE else " " for c in text)
     return " ".join(["", *"".join(letters).split(), ""])
@@ -245,14 +243,14 @@ def published(body: bytes) -> list[Published]:
 
 
 def chosen(rows: list[Published], single: list[Published]) -> set[int]:
-    """Return the numbers of those rows that a second file, of single words, has too.
+    """Return the numbers of the rows that are also in a second file, of single words.
 
-    Each row of the second file stands for one of the first: of the same engine where there is
-    one, else the first that is left.
+    Each row of the second file matches one row of the first: from the same engine if possible, else
+    the first unmatched one.
     """
     numbers: set[int] = set()
-    for end in (None, 5):  # with the engine, then without
-        # rows of the second file that have found theirs already are taken out
+    for end in (None, 5):  # first with the engine, then without
+        # rows of the second file that were already matched are excluded
         unmatched = Counter(row[1:end] for row in single)
         unmatched.subtract(row[1:end] for row in rows if row.number in numbers)
         for row in rows:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from plumbline.builders.core.params import Params
 
-# Several words; no adjective; its day alone; nothing about the group; repeats an earlier row;
+# Several words; not an adjective; a trend; neutral; repeats an earlier row;
 # one word that the authors left out
 FLAGS = ("multi_word", "not_adjective", "trend", "neutral", "repeated", "left_out")
 YEAR = re.compile(r"\b(19|20)\d\d\b")
@@ -18,17 +18,17 @@ class Cleaning(Params):
     """Word lists of one language for the rules of :func:`flags`, lower case."""
 
     key_terms: list[str] = Field(
-        description="'so good at chess': what follows one of these is the attribute, and the "
-        "words before it belong to query and template"
+        description="key terms such as 'so good at': the attribute follows them; words before it "
+        "belong to query and template"
     )
     trends: list[str] = Field(description="words and phrases of trends")
     neutral: list[str] = Field(description="first words of neutral completions")
-    not_adjectives: list[str] = Field(description="words that are no adjectives")
-    endings: list[str] = Field(description="endings of words that are no adjectives")
+    not_adjectives: list[str] = Field(description="words that are not adjectives")
+    endings: list[str] = Field(description="endings of words that are not adjectives")
     adjective_endings: list[str] = Field(
-        description="longer endings with which it may be one all the same: s, but ous"
+        description="longer endings of words that may be adjectives: s, but ous"
     )
-    adjectives: list[str] = Field(description="adjectives in spite of their endings")
+    adjectives: list[str] = Field(description="adjectives despite their endings")
 
 
 def key_term(attribute: str, rules: Cleaning) -> tuple[str, str]:

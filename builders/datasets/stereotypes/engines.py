@@ -1,6 +1,6 @@
 """The suggestions of search engines: one reader for each format.
 
-Content other than the expected JSON (a captcha, a consent page, a truncated response) is a
+Content other than the expected JSON (captcha, consent page, truncated response) raises a
 ``ValueError``, which a client treats as throttling.
 """
 
@@ -14,8 +14,8 @@ from urllib.parse import quote_plus
 from plumbline.builders.readers.table import parsed
 
 CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
-GUARD = ")]}'"  # what Google puts before JSON, so that no page can load it as a script
-QUERY = "QUERY"  # Chrome's type of a suggestion that is a search, not an address or a sum
+GUARD = ")]}'"  # Google's prefix of JSON, which prevents loading it as a script
+QUERY = "QUERY"  # Chrome's type for suggestions that are searches, not addresses or sums
 
 
 class Suggestion(NamedTuple):
@@ -33,11 +33,11 @@ def url(address: str, query: str, hl: str, gl: str, kl: str) -> str:
 
 
 def encoding(body: bytes, content_type: str) -> str:
-    """Return the encoding in which a body can be kept as text and given back byte for byte.
+    """Return an encoding in which a body can be stored as text and restored byte for byte.
 
-    UTF-8 where the bytes are that, whatever is declared: text in Latin-1 is hardly ever valid
-    UTF-8 by chance. Else the declared one, where it gives the bytes back; else Latin-1, which
-    Google sends without a request for UTF-8 (``oe``).
+    It is UTF-8 if the bytes are valid, whatever is declared, since Latin-1 text rarely is by
+    chance; else the declared one, if it restores the bytes; else Latin-1, which Google sends
+    without a request for UTF-8 (``oe``).
     """
     declared = CHARSET.search(content_type)
     for name in ("utf-8", declared[1].lower() if declared else "latin-1", "latin-1"):
@@ -46,13 +46,13 @@ def encoding(body: bytes, content_type: str) -> str:
                 return name
         except (LookupError, ValueError):
             continue
-    raise AssertionError("Latin-1 holds any bytes")
+    raise AssertionError("Latin-1 decodes any bytes")
 
 
 def read(form: str, text: str, query: str | None = None) -> list[Suggestion]:
     """Return the suggestions in an answer of one of the :data:`FORMATS`.
 
-    ``query``: what was asked: an answer that repeats another query is a ``ValueError``.
+    ``query``: the query sent; an answer that repeats another one is a ``ValueError``.
     DuckDuckGo's phrases do not repeat it.
     """
     text = text.removeprefix("\ufeff").lstrip()
@@ -98,7 +98,7 @@ def _list(tree: Any) -> list[Suggestion]:
 
 
 def _chrome(tree: Any) -> list[Suggestion]:
-    """Read a list whose metadata stand in an object somewhere after it."""
+    """Read a list whose metadata are in an object after it."""
     plain = _list(tree)
     about = next((part for part in tree[2:] if isinstance(part, dict)), {})
     kinds = about.get("google:suggesttype") or [QUERY] * len(plain)

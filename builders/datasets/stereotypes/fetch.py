@@ -3,10 +3,10 @@
 One fetch is one wave: every query (groups by templates) is sent to every engine in every locale,
 one request at a time. A snapshot has
 
-- ``answers/ENGINE/LOCALE.jsonl.gz``: a line for each query with the body as sent, when it came,
+- ``answers/ENGINE/LOCALE.jsonl.gz``: a line for each query with the body as sent, its time,
   its media type, and the encoding that gives its bytes back;
 - ``groups/LANGUAGE.csv``: the groups;
-- ``published/NAME.csv`` and ``NAME.single_words.csv``: suggestions that others published.
+- ``published/NAME.csv`` and ``NAME.single_words.csv``: published suggestions.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ CITATION = (
     "about you?, EMNLP, https://doi.org/10.18653/v1/2021.emnlp-main.111"
 )
 LICENCE = "suggestions: facts about each engine, under its terms of use"
-THROTTLING = (403,)  # engines refuse so for a while whom they take for a robot
+THROTTLING = (403,)  # statuses by which engines temporarily block suspected robots
 UNFINISHED = ".answers"
-EMPTY = "empty"  # whether an answer had no suggestion; while the wave is fetched
+EMPTY = "empty"  # key: whether an answer had no suggestion; used during a fetch
 NAME = r"^[A-Za-z0-9_-]+$"
 Key = Annotated[str, Field(pattern=NAME)]
 
 
 class Engine(Section):
-    """One engine: its address, and the format of its answers."""
+    """Address and answer format of an engine."""
 
     address: Annotated[str, AfterValidator(fillable("query", "hl", "gl", "kl"))] = Field(
         pattern=rf"{ADDRESS}.*\{{query\}}",
-        description="with {query}, and {hl}, {gl} or {kl} from the locale",
+        description="address with {query}, and {hl}, {gl} or {kl} from the locale",
     )
     format: Literal["firefox", "chrome", "gossip", "phrases", "list"] = Field(
         description="format of the answers: Google's firefox or chrome, Yahoo's gossip, "
@@ -78,22 +78,22 @@ class Locale(Section):
 
 
 class Others(Section):
-    """Suggestions that others collected and published."""
+    """Published suggestions collected by others."""
 
     address: str = Field(pattern=ADDRESS, description="file in the authors' format")
     single_words: str = Field(
         "",
         pattern=rf"^$|{ADDRESS}",
-        description="address of the same with the rows that they kept as single words, or empty",
+        description="address of the file of rows that the authors kept as single words, or empty",
     )
     language: str = Field(pattern=NAME, description="language of the suggestions")
     wave: str = Field(description="when they were collected, e.g. the year")
     licence: str = Field(description="licence of the files")
-    citation: str = Field(description="whom to cite for them")
+    citation: str = Field(description="what to cite for them")
 
 
 class Params(Section):
-    """Whom to ask what."""
+    """Engines, locales, groups and templates of a wave."""
 
     groups: dict[Key, str] = Field(
         min_length=1, description="for each language, a file in the checkout or an http address"
@@ -102,7 +102,7 @@ class Params(Section):
         min_length=1, description="for each language and kind of group, texts with {group}"
     )
     spelling: Literal["paper", "usual"] = Field(
-        "paper", description="whether queries spell groups as the paper does"
+        "paper", description="spelling of groups in queries: the paper's, or the usual one"
     )
     engines: dict[Key, Engine] = Field(min_length=1, description="by name")
     locales: dict[Key, Locale] = Field(min_length=1, description="by name, which a config gets")
@@ -112,13 +112,13 @@ class Params(Section):
     pause_s: float = Field(1, ge=0, description="wait between two requests, seconds")
     absent: list[str] = Field(
         default_factory=list,
-        description="engines that could not be had: the wave is completed without them, and its "
-        "manifest says so",
+        description="unavailable engines: the wave is completed without them, as its manifest "
+        "states",
     )
     empty_in_a_row: int = Field(
         50,
         ge=2,
-        description="answers without any suggestion after which an engine is taken to refuse",
+        description="consecutive answers without a suggestion that count as a refusal",
     )
 
     @model_validator(mode="after")
@@ -148,13 +148,13 @@ def fetch(
     Resumable: saved responses are not requested again, and the manifest is written last. An engine
     that throttles is skipped, and continued by the next call.
 
-    ``now``: the clock that dates responses.
+    ``now``: the clock for the dates of responses.
     """
     try:
         date.fromisoformat(into.name)
     except ValueError as error:
         raise UserError(f"{into}: a wave is named for its day, YYYY-MM-DD") from error
-    pace = frozenset({"pause_s", "absent", "empty_in_a_row"})  # may change within a wave
+    pace = frozenset({"pause_s", "absent", "empty_in_a_row"})  # may change during a wave
     fetch = Fetch("autocomplete", params, politeness, into, exclude=pace)
     _read_files(fetch, params)
     wave = {name: _queries(params, locale, into) for name, locale in params.locales.items()}
@@ -204,7 +204,7 @@ def _read_files(fetch: Fetch, params: Params) -> None:
 
 
 def _times(wave: Mapping[str, list[str]], present: list[str], into: Path) -> Iterator[str]:
-    """Yield when answers came; each query of the wave must have just one, of every engine."""
+    """Yield the times of answers; every engine must have exactly one for each query of the wave."""
     for engine, (locale, expected) in product(present, sorted(wave.items())):
         path = into / "answers" / engine / f"{locale}.jsonl.gz"
         with reading(path, "remove it and fetch again"):
@@ -245,10 +245,10 @@ def _finish(
     params: Params,
     pause_s: float,
 ) -> None:
-    """Ask what is not answered yet; then put all answers into one file, in order.
+    """Send the unanswered queries, then write all answers into one file, in order.
 
-    Many answers in a row without a suggestion are what an engine gives whom it does not want: they
-    are kept, and asked for again by the next call.
+    Many consecutive answers without a suggestion indicate a refusal: they are stored, and requested
+    again by the next call.
     """
     answers, most = _answered(path), params.empty_in_a_row
     last = list(answers)[-most:]
@@ -273,7 +273,7 @@ def _finish(
 
 
 def _answered(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the answers that a fetch has so far; half a line of a killed one is cut off."""
+    """Return the answers of an unfinished fetch; an incomplete last line is cut off."""
     if not path.exists():
         return {}
     body = path.read_bytes()

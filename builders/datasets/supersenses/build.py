@@ -39,14 +39,14 @@ LANGUAGE = "en"
 DECIMALS = 6
 
 COLUMNS = (
-    Column("lemma", "string", "dictionary form, as the source has it, NFC", prose="word"),
+    Column("lemma", "string", "dictionary form in the source, NFC", prose="word"),
     Column("pos", "label", "universal part of speech", labels=POS),
     Column("supersense", "label", "the class; its beginning repeats `pos`", labels=CLASSES),
     Column(
         "weight",
         "float64",
-        "adjectives: probability of the class; verbs: share of the lemma's senses that are in "
-        "it; sums to 1 over the classes of a lemma and part of speech",
+        "adjectives: probability of the class; verbs: share of the lemma's senses in the class; "
+        "sums to 1 over the classes of a lemma and part of speech",
         minimum=0,
         maximum=1,
     ),
@@ -60,8 +60,8 @@ COLUMNS = (
     Column(
         "best",
         "bool",
-        "adjectives: the class that the source names as its choice; verbs: no class has more "
-        "senses, several classes where the number is the same",
+        "adjectives: whether the source selects this class; verbs: whether no class has more "
+        "senses, so that several may tie",
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("lemma", "pos", "supersense"))
@@ -72,7 +72,7 @@ class Params(SnapshotParams):
     """The snapshot to build from."""
 
     languages: list[str] = Field(
-        default=[LANGUAGE], min_length=1, max_length=1, description="en: there are no others"
+        default=[LANGUAGE], min_length=1, max_length=1, description="languages: only en exists"
     )
 
 
@@ -162,7 +162,7 @@ def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
             raise UserError(f"{where}: {name!r} is no class of verbs; remove it")
         for synset, members in read(snapshot, file, synsets, "fetch it again"):
             if synset in seen:
-                raise UserError(f"{where}: {synset} stands in two places; fetch it again")
+                raise UserError(f"{where}: {synset} occurs twice; fetch it again")
             seen.add(synset)
             for member in members:
                 senses[unicodedata.normalize("NFC", member)][name] += 1

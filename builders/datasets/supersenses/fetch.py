@@ -22,9 +22,9 @@ CITATION = (
 
 
 class Adjectives(Section):
-    """The file of the adjectives."""
+    """The file of adjectives."""
 
-    address: str = Field(pattern=ADDRESS, description="classifier's predictions for lemmas")
+    address: str = Field(pattern=ADDRESS, description="the classifier's predictions for lemmas")
     licence: str = Field(description="as the authors state it")
 
 
@@ -39,7 +39,7 @@ class Verbs(Section):
 
 
 class Params(Section):
-    """Where both are."""
+    """Sources of adjectives and verbs."""
 
     adjectives: Adjectives = Field(description="13 classes")
     verbs: Verbs = Field(description="15 classes")

@@ -1,7 +1,7 @@
 """Dataset ``survey``: people's answers to the statements of a scale, by gender and infection.
 
 Al Ali and Libovický (2024) compare models with the respondents of Kopecky et al. (2022), whose
-answers are read from a file of the user's. The project ships simulated answers.
+answers are read from a file of the user. The project provides simulated answers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PAGE = "docs/datasets/survey.md"
 NOTE = "; drawn at random where `simulated` is true"
 
 COLUMNS = (
-    Column("respondent", "string", f"name of a respondent, no person's{NOTE}"),
+    Column("respondent", "string", f"pseudonym of a respondent{NOTE}"),
     Column("gender", "label", f"gender as stated{NOTE}", labels=responses.GENDERS),
     Column("infected", "label", f"infection status, see the page{NOTE}", labels=responses.INFECTED),
     Column("scale", "string", f"scale in `statements` that was answered{NOTE}"),
@@ -29,13 +29,13 @@ COLUMNS = (
     Column(
         "answer",
         "int32",
-        f"1, disagrees entirely, to 5, agrees entirely; nothing is turned round{NOTE}",
+        f"from 1 (disagrees entirely) to 5 (agrees entirely), not reversed{NOTE}",
         minimum=responses.LOWEST,
         maximum=responses.HIGHEST,
     ),
-    Column("simulated", "bool", "whether all of the row was drawn at random: nobody answered"),
+    Column("simulated", "bool", "whether the row was drawn at random, without a respondent"),
     Column("source", "string", f"who collected the answers{NOTE}"),
-    Column("licence", "string", f"on what terms they may be used{NOTE}"),
+    Column("licence", "string", f"licence or terms of use{NOTE}"),
 )
 SCHEMA = Schema(COLUMNS, key=("respondent", "item"))
 COUNTS = ("simulated gender infected",)  # tables of the card
@@ -44,16 +44,16 @@ COUNTS = ("simulated gender infected",)  # tables of the card
 class Survey(Shared):
     """One file of answers, and its facts."""
 
-    file: str = Field(min_length=1, description="a file in the checkout, or an http address")
+    file: str = Field(min_length=1, description="path in the checkout, or http address")
     scale: str = Field(min_length=1, description="scale in `statements` that was answered")
     redistribute: bool = Field(
         False,
         exclude_if=lambda said: not said,
-        description="whether the answers may be published; true needs the SPDX id of an open "
-        "licence. Simulated ones always may",
+        description="whether the answers may be published; true requires the SPDX id of an open "
+        "licence. Simulated answers may always be published",
     )
     simulated: bool = Field(description="whether the answers were drawn at random")
-    source: str = Field(min_length=1, description="who collected them; what to cite")
+    source: str = Field(min_length=1, description="authors; what to cite")
 
     @property
     def stated(self) -> str:

@@ -1,4 +1,4 @@
-"""Answers of surveys, a file for each: the simulated one, or those that a user provides.
+"""Survey answers, one file each: the simulated one, or those that a user provides.
 
 Ids of real respondents and the order of lines are not stored, since both may identify them.
 """
@@ -22,7 +22,7 @@ class Params(Section):
     """Which surveys."""
 
     surveys: dict[Name, Survey] = Field(
-        min_length=1, description="by name: the config of `survey` that each becomes"
+        min_length=1, description="surveys by name, which is their config of `survey`"
     )
 
 

@@ -1,4 +1,4 @@
-"""Files of a survey's answers: one line per respondent, one column per item."""
+"""Files of survey answers: one line per respondent, one column per item."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class Respondent(NamedTuple):
     name: str
     gender: str
     infected: str
-    answers: Mapping[str, int | None]  # by item, 1 to 5; None where there is none
+    answers: Mapping[str, int | None]  # by item, 1 to 5; None if missing
 
 
 def respondents(body: bytes, *, simulated: bool = False) -> list[Respondent]:
     """Return the respondents of a CSV file: :data:`FIRST`, then a column for each item.
 
-    Messages never contain the content of a cell. Simulated respondents have names that say so; the
-    names of others are not stored.
+    Messages never contain a cell's content. Simulated respondents have names that begin with a
+    fixed prefix; the names of others are not stored.
     """
     head, rows = table(body, FIRST, more=True)
     items = head[len(FIRST) :]
     if not items or len(set(items)) < len(items) or "" in items:
-        raise ValueError("line 1: no item, or one that has no name, or one that another has")
+        raise ValueError("line 1: no items, or an item without a unique name")
     people: dict[str, Respondent] = {}
     for number, (name, gender, infected, *values) in rows:
         if gender not in GENDERS or infected not in INFECTED:
@@ -58,7 +58,7 @@ def respondents(body: bytes, *, simulated: bool = False) -> list[Respondent]:
 
 
 def unnamed(body: bytes) -> bytes:
-    """Return a file of answers with a salted number for each respondent's name, sorted by it."""
+    """Return a file of answers sorted by a salted number, which replaces each respondent's name."""
     head, rows = table(body, FIRST, more=True)
     written = io.StringIO()
     lines = sorted([pseudonym(name), *values] for _, (name, *values) in rows)

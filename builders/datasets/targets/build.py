@@ -1,4 +1,4 @@
-"""Dataset ``targets``: texts from the domain of a classifier, with gold class."""
+"""Dataset ``targets``: texts from the domain of a classifier, with gold classes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from plumbline.builders.readers.declared import FORMAT, Terms, declared
 from plumbline.builders.readers.table import decoded, json_lines, normal, records, tweeteval
 
 COLUMNS = (
-    Column("id", "string", "corpus, split and line or id of the text"),
+    Column("id", "string", "corpus, split, and line or id of the text"),
     Column("text", "string", "the text; see Normalisation", prose="text"),
-    Column("label", "string", "its gold class; may be empty", empty=True),
-    Column("task", "string", "what it is classified for"),
+    Column("label", "string", "gold class of the text; may be empty", empty=True),
+    Column("task", "string", "classification task"),
     Column("language", "string", "its language"),
-    Column("split", "string", "part of its corpus; may be empty", empty=True),
-    Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+    Column("split", "string", "split of its corpus; may be empty", empty=True),
+    Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
 COUNTS = ("split label",)  # tables of the card
@@ -40,23 +40,23 @@ class Corpus(Terms):
     """Texts of one source for one task and language, and their terms of use."""
 
     name: Name = Field(description="name of the corpus")
-    task: Name = Field(description="what the texts are classified for")
+    task: Name = Field(description="classification task of the texts")
     language: str = Field(pattern="^[a-z]{2,3}$", description="their language")
     format: Literal["tweeteval", "tsv", "jsonl"] = Field(
         validation_alias=FORMAT,
-        description="tweeteval: a text a line, its label's number in the same line of another file",
+        description="tweeteval: one text per line, with its label's number in another file",
     )
     parts: dict[Name, str] = Field(
         min_length=1,
-        description="for each split its file or address; tweeteval: with {what} for text and label",
+        description="file or address of each split; for tweeteval with {what} for text and label",
     )
     mapping: str = Field("", description="tweeteval: file with each number and its name")
     columns: dict[Literal["id", "text", "label", "split"], str] = Field(
         {"text": "text", "label": "label"},
-        description="tsv, jsonl: its head or key for each of ours; text is needed",
+        description="tsv, jsonl: column or key in the file, by field; text is required",
     )
     labels: dict[str, str] = Field(
-        default_factory=dict, description="our name of a class for each of theirs that differs"
+        default_factory=dict, description="name of the class for each different name in the file"
     )
 
     @model_validator(mode="after")
@@ -71,11 +71,11 @@ class Corpus(Terms):
 
     @property
     def config(self) -> str:
-        """Its config: task and language."""
+        """Config of the corpus: task and language."""
         return f"{self.task}-{self.language}"
 
     def files(self, part: str) -> dict[str, str]:
-        """Return the places of the files of a split, by the file of the snapshot for each."""
+        """Return the addresses of a split's files, by their names in the snapshot."""
         stem, address = f"{self.config}/{self.name}", self.parts[part]
         if self.format != "tweeteval":
             return {f"{stem}/{part}.{self.format}": address}
@@ -134,7 +134,7 @@ def _rows(
     where = f"{snapshot.folder}: {corpus.config}/{corpus.name}/{part}"
     facts: dict[str, object] = {"task": corpus.task, "language": corpus.language}
     facts["redistributable"] = corpus.redistribute
-    with reading(where, "fix it, or how it is declared under sources.targets, and fetch again"):
+    with reading(where, "fix it or its declaration under sources.targets, and fetch again"):
         for text in texts(corpus, part, *(snapshot.read(path) for path in corpus.files(part))):
             split, reason = text.split or part, ""
             key = f"{corpus.name}/{split}/{text.id}"

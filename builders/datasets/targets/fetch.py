@@ -17,13 +17,13 @@ from plumbline.builders.fetch.http import Politeness
 class Params(Section):
     """Which corpora."""
 
-    corpora: list[Corpus] = Field(min_length=1, description="one entry for each task and language")
+    corpora: list[Corpus] = Field(min_length=1, description="corpora for each task and language")
 
     @model_validator(mode="after")
     def _named_once(self) -> Params:
         names = [(corpus.config, corpus.name) for corpus in self.corpora]
         if len(set(names)) < len(names):
-            raise ValueError("every corpus of a task and language needs a name of its own")
+            raise ValueError("every corpus of a task and language needs a unique name")
         return self
 
 

@@ -30,19 +30,19 @@ COLUMNS = (
     Column(
         "form",
         "string",
-        "the word as it stands in running text, NFC; see Normalisation",
+        "the word form in running text, NFC; see Normalisation",
         prose="word",
     ),
-    Column("lemma", "string", "dictionary form, as the treebank has it, NFC", prose="word"),
+    Column("lemma", "string", "dictionary form in the treebank, NFC", prose="word"),
     Column("pos", "label", "universal part of speech", labels=POS),
-    Column("count", "int64", "tokens in all treebanks together", minimum=1),
-    Column("treebanks", "strings", "files that the word occurs in"),
-    Column("treebank_counts", "integers", "tokens in each of those files, in their order"),
+    Column("count", "int64", "number of tokens in all treebanks", minimum=1),
+    Column("treebanks", "strings", "files in which the word occurs"),
+    Column("treebank_counts", "integers", "tokens in each of these files, in the same order"),
     Column(
         "place",
         "label",
-        "where a word of this part of speech stands relative to a name, from the language's "
-        "word order (the paper's supplement S2, or the params for other languages)",
+        "position of this part of speech relative to a name, from the language's word order (the "
+        "paper's supplement S2, or the params for other languages)",
         labels=PLACES,
     ),
 )
@@ -57,7 +57,7 @@ class Order(Section):
     clause: Literal["SVO", "SOV", "VSO"] = Field(description="order of subject, verb and object")
 
     def place(self, pos: str) -> str:
-        """Return the position of a word of this part of speech: before or after the name."""
+        """Return the position of this part of speech: before or after the name."""
         first = self.adjective == "Adj-N" if pos == "ADJ" else self.clause == "VSO"
         return "before" if first else "after"
 
@@ -65,8 +65,8 @@ class Order(Section):
 class Params(SnapshotParams):
     """The snapshot, and the definition of a word."""
 
-    languages: list[str] = Field(min_length=1, description="one config for each")
-    word_order: dict[str, Order] = Field(description="for each language, S2 of the paper")
+    languages: list[str] = Field(min_length=1, description="languages, one config for each")
+    word_order: dict[str, Order] = Field(description="word order, from the paper's S2")
 
     @model_validator(mode="after")
     def _ordered(self) -> Params:
@@ -110,7 +110,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 def words(body: bytes) -> Iterator[tuple[str, str, str]]:
     """Yield form, lemma and part of speech of the syntactic words of a CoNLL-U treebank.
 
-    Ranges and empty nodes are left out. A ValueError says what is wrong and where.
+    Ranges and empty nodes are left out. Raises ValueError with position and problem.
     """
     text = text_of(body)
     if not text.endswith("\n\n"):
@@ -133,7 +133,7 @@ def normalise(form: str, lemma: str) -> tuple[str, str]:
     """Normalise a word for counting.
 
     NFC, without capitals due to the position in the sentence: a form is lower-cased unless its
-    lemma begins with a capital (as in German nouns or English "American"). A missing lemma is
+    lemma begins with a capital (as German nouns or English "American" do). A missing lemma is
     replaced by the form.
     """
     form = unicodedata.normalize("NFC", form)

@@ -24,8 +24,8 @@ class Treebank(Section):
 
     name: str = Field(description="repository of the treebank, e.g. UD_English-EWT")
     tag: str = Field(description="release tag, e.g. r2.17")
-    files: list[str] = Field(min_length=1, description="files of it, e.g. en_ewt-ud-train.conllu")
-    licence: str = Field(description="licence of the treebank, as its own page states it")
+    files: list[str] = Field(min_length=1, description="its files, e.g. en_ewt-ud-train.conllu")
+    licence: str = Field(description="licence of the treebank, as stated on its page")
 
 
 class Params(Section):
