@@ -189,7 +189,7 @@ def test_shards_of_a_world():
     ("changed", "told"),
     [
         ({"tasks": ["hate-none"]}, "hate-none not in downstream"),
-        ({"learning_rate": {"elsewhere": 1e-3}}, "none for m, nor for other"),
+        ({"learning_rate": {"elsewhere": 1e-3}}, "learning_rate: no entry for m"),
     ],
 )
 def test_probe_rejects(changed, told, tmp_path, monkeypatch, ready):

@@ -239,7 +239,7 @@ def test_pretrain_rejects(place, change):
     with pytest.raises(UserError, match=r"far is of kind remote.*`far: \[\]`"):
         pretrain("far")
     place(corpora={"masked": ["news-left"]})
-    with pytest.raises(UserError, match="nothing for causal"):
+    with pytest.raises(UserError, match="corpora: .* causal"):
         pretrain("causal")
     few = {"corpora": {"other": ["news-left"]}, "shares": [0.01]}
     for values, said in (
@@ -255,10 +255,10 @@ def test_pretrain_rejects(place, change):
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"seeds": [1, 1]}, "seeds: one stands twice"),
-        ({"corpora": {"other": ["news-left", "news-left"]}}, "corpora.other: one stands twice"),
+        ({"seeds": [1, 1]}, "seeds"),
+        ({"corpora": {"other": ["news-left", "news-left"]}}, "corpora.other"),
         ({"periods": ["since"]}, "periods.0"),
-        ({"batch_tokens": 512, "length": 512}, "batch_tokens: at least 1024"),
+        ({"batch_tokens": 512, "length": 512}, "batch_tokens: .*1024"),
     ],
 )
 def test_params_rejects(values, said):
