@@ -239,7 +239,7 @@ def test_pretrain_rejects(place, change):
     with pytest.raises(UserError, match=r"far is of kind remote.*`far: \[\]`"):
         pretrain("far")
     place(corpora={"masked": ["news-left"]})
-    with pytest.raises(UserError, match="corpora: .* causal"):
+    with pytest.raises(UserError, match=r"corpora: .* causal"):
         pretrain("causal")
     few = {"corpora": {"other": ["news-left"]}, "shares": [0.01]}
     for values, said in (
