@@ -118,9 +118,7 @@ def test_probe_unknown_corpus(change, ready):
     before = (ready / "params.yaml").read_bytes()
     try:
         change(lambda tree: tree["probes"]["after_training"]["corpora"].append("gazette"))
-        with pytest.raises(
-            UserError, match="gazette"
-        ):
+        with pytest.raises(UserError, match="gazette"):
             probe("after_training", "groups")
     finally:
         (ready / "params.yaml").write_bytes(before)
