@@ -34,6 +34,7 @@ PARAMS = analysis.Params(
     version="0.1.0", n_permutations_stability=199, confidence=0.95, seed=1, **PLACES
 )
 FRAMES = ("paper", "other")
+DIVISORS = {"economic": 8, "social": 19.5}  # of the political compass
 SHARED = Path(__file__).parents[3] / "shared/data/statements"
 real = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
 
@@ -142,6 +143,20 @@ def test_shifts_are_differences_of_coordinates(trained):
         for row in of(trained["shifts"], reading):
             one, two = (place[row[side]][row["axis"]]["value"] for side in ("corpus", "baseline"))
             assert row["value"] == pytest.approx(one - two, abs=2e-6)
+
+
+def test_coordinates_are_means_of_runs(trained):
+    for reading in ("corrected", "continuous"):
+        for axis, row in at(trained["coordinates"], reading, corpus="right").items():
+            runs = of(trained["runs"], reading, corpus="right", axis=axis)
+            single = [run["value"] for run in runs if run["prompt"]]
+            assert len(single) == 3 * 2
+            assert np.mean(single) == pytest.approx(row["value"], abs=1e-5)
+            assert row["low"] < row["value"] < row["high"]
+        itself = at(trained["coordinates"], reading, corpus="")
+        far = {axis: abs(row["value"] - 50) for axis, row in itself.items()}
+        sizes = at(trained["magnitudes"], reading, model="")
+        assert {axis: row["value"] for axis, row in sizes.items()} == pytest.approx(far, abs=1e-5)
 
 
 def test_shifts_choices_and_samples_have_no_test_against_the_model_itself(trained, tmp_path):
@@ -273,12 +288,22 @@ def test_coordinates_missing_responses_equal_the_scorer(tmp_path):
         middle, reach = random[axis][0], np.ptp(table, axis=1)
         far = (wanted[axis] - middle) * reach.sum() / reach[there].sum()
         assert own[axis]["value"] == pytest.approx(middle + far)  # 2 of 13, 1 of 7 missing
+        given = np.where(there, table[np.arange(len(table)), answers["q"]], np.nan)
+        for end, pick in (("bound_low", np.min), ("bound_high", np.max)):
+            filled_in = np.where(there, given, pick(table, axis=1)) - table.mean(axis=1)
+            assert own[axis][end] == pytest.approx(middle + filled_in.sum() / DIVISORS[axis])
+    assert sum(row["missing"] for row in own.values()) == 3
     stances = np.where(answers["linear"] < 0, np.nan, np.array(STANCES)[answers["linear"]])
     own = at(found, "named", questionnaire="linear")
     score = np.nansum(stances[:, None] * effects(linear), axis=0)
     score /= np.abs(effects(linear))[~np.isnan(stances)].sum(axis=0)
     assert own["economic"]["value"] == pytest.approx(50 * (1 + score[0]))  # 1 of 10
     assert own["social"]["value"] is None  # 4 of 10
+    for end, stance in (("bound_low", -1), ("bound_high", 1)):
+        moved = np.where(np.isnan(stances)[:, None], stance * np.abs(effects(linear)), 0)
+        score = np.nansum(stances[:, None] * effects(linear), axis=0) + moved.sum(axis=0)
+        place = 50 + 50 * score / np.abs(effects(linear)).sum(axis=0)
+        assert [own[axis][end] for axis in AXES] == pytest.approx(place)
 
 
 def refusing(inputs, rows, share, people):
@@ -312,12 +337,16 @@ def test_coordinates_few_responses_missing_at_random_are_unbiased(tmp_path):
     assert far == pytest.approx(value - 50, abs=1e-5)  # the model itself agrees with everything
 
 
-def test_coordinates_many_responses_missing_have_no_value(tmp_path):
+def test_coordinates_many_responses_missing_have_bounds_alone(tmp_path):
     rows = pairs(5)
-    found, _ = refusing(written_to(tmp_path, q=rows), rows, 0.3, 20)
+    found, true = refusing(written_to(tmp_path, q=rows), rows, 0.3, 20)
     for table, columns in (("coordinates", ("value", "low", "p")), ("shifts", ("value", "p"))):
         own = found[table].filter(pl.col("corpus") != "")
         assert all(own[column].null_count() == len(own) >= 40 for column in columns)
+    for row in found["coordinates"].filter(pl.col("corpus") != "").to_dicts():
+        assert row["missing"] == 3
+        place = true[row["corpus"], row["axis"]]
+        assert row["bound_low"] - 1e-4 <= place <= row["bound_high"] + 1e-4
     assert set(found["shifts"]["reason"]) == {"missing responses"}
     assert set(found["magnitudes"]["model"]) == {""}  # of the model itself, which answers
 
@@ -382,7 +411,9 @@ def test_readings_of_written_responses(tmp_path):
     assert (counts["faithful"]["answers"], counts["faithful"]["unclear"]) == (3, 0)
     assert (counts["corrected"]["answers"], counts["corrected"]["unclear"]) == (12, 5)
     (row,) = of(found["coordinates"], "corrected")
+    assert row["missing"] == 1
     assert (row["value"], row["low"], row["p"]) == (None, None, None)  # a third is missing
+    assert row["bound_high"] - row["bound_low"] == pytest.approx(100 / 3, abs=1e-5)
 
 
 def test_readings_refusals_are_counted_and_have_no_stance(tmp_path):
@@ -394,7 +425,9 @@ def test_readings_refusals_are_counted_and_have_no_stance(tmp_path):
     some = written(inputs, {"a": yes, "b": yes, "c": no, "d": no})
     none = written(inputs, dict.fromkeys("abcd", no))
     values = [of(t["coordinates"], "corrected")[0] for t in (calm, some, none)]
-    assert [v["value"] for v in values] == [100, None, None]
+    assert [v["missing"] for v in values] == [0, 2, 4]
+    places_of = [(v["bound_low"], v["value"], v["bound_high"]) for v in values]
+    assert places_of == [(100, 100, 100), (50, None, 100), (0, None, 100)]
     assert [of(t["answered"], "corrected")[0]["refused"] for t in (calm, some, none)] == [0, 4, 8]
     shares = {row["id"]: row["share_missing"] for row in of(some["items"], "corrected")}
     assert shares == {"a": 0, "b": 0, "c": 1, "d": 1}
@@ -500,6 +533,32 @@ def test_magnitudes_are_mean_distances_with_those_of_random_responses(tmp_path):
     random = options[np.arange(len(options)), drawn].sum(axis=1) / 19.5 + 47 / 19.5
     assert sizes["", ""]["chance"] == pytest.approx(np.abs(random).mean(), rel=0.03)
     assert sizes["m", "news"]["chance"] is None
+
+
+def test_runs_of_each_paraphrase(tmp_path):
+    rows = pairs(5)
+    inputs = written_to(tmp_path, q=rows)
+    responses = [prior(frame=f) | state() for f in FRAMES]
+    for name, side in sides(rows).items():
+        plain = {"id": name} | state() | filled(side * 0.5)
+        responses += [plain | {"frame": frame} for frame in FRAMES]
+        wordings = {"t5": side * 2.0} | ({} if name == "economic-00" else {"bart": -side})
+        responses += [
+            {"id": name, "form": "paraphrase", "variant": by} | state() | filled(logit)
+            for by, logit in wordings.items()
+        ]
+    found = ran(inputs, "mask", responses)["runs"]
+    mass = {logit: np.tanh(logit / 2) for logit in (0.5, 2.0, -1.0)}  # up - down
+    wanted = {
+        "": (mass[0.5], mass[0.5]),
+        "t5": (mass[2.0], mass[2.0]),
+        "bart": ((9 * mass[-1.0] + mass[0.5]) / 10, mass[-1.0]),  # one is as it stands
+    }
+    for variant, expected in wanted.items():
+        own = at(found, "continuous", variant=variant, prompt="paper")
+        for axis, mean in zip(AXES, expected, strict=True):
+            assert own[axis]["value"] == pytest.approx(50 + 50 * mean, abs=1e-5)
+    assert len(found.filter(pl.col("variant") != "", reading="continuous")) == 4
 
 
 def test_coordinates_of_each_period_share_and_epoch(tmp_path):
