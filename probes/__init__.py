@@ -22,7 +22,6 @@ EACH = {  # analyses of single models
     "supersenses": "classes of the words that go with each gender",
     "clusters": "words of a gender in the model's states, k-means",
     "subgroups": "gender and sentiment among parts of the people",
-    "robustness": "which numbers move with settings, names and templates",
 }
 POOLED = "pooled"  # folder of tables over groups of models, next to those of single models
 OF_GROUPS = {"pmi": "pooled_pmi"}  # analysis of EACH with pooled tables: its simulation

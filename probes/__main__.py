@@ -24,7 +24,7 @@ STAGE = "(a stage of dvc.yaml)"
 TRAINS = ("after_training", "finetuned_classifiers")  # their weights depend on the last bits
 IN_PARALLEL = {  # commands whose models run at once, one core each
     *("clusters", "finetuned_classifiers", "latent", "perplexity"),
-    *("pretrain", "robustness", "stances", "subgroups"),
+    *("pretrain", "stances", "subgroups"),
 }
 
 

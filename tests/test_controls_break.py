@@ -72,7 +72,7 @@ def sexes(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(pl.col("gender").replace({"male": "female", "female": "male"}))
 
 
-SIGNED_ALONE = "pmi latent sentiment supersenses subgroups robustness averages anova"
+SIGNED_ALONE = "pmi latent sentiment supersenses subgroups averages anova"
 SIGNED_ALONE += " lexicon_evaluation shift values nationality compass fairness"
 BREAKS = dict.fromkeys(SIGNED_ALONE.split(), signs)
 BREAKS |= {"clusters": sexes, "recall": lists, "emotions": groups, "rsa": worlds}

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -30,7 +30,6 @@ from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians.words.word_counts import FEMALE, MALE, NON_BINARY
 
 LANGUAGE = "en"
-FRAMES = ("bare", "neutral", "paraphrase")
 OLD = {MALE: 0.27, FEMALE: 0.14, NON_BINARY: 0.0}  # share born before 1946, as in the default run
 SITELINKS = {MALE: 77.0, FEMALE: 48.0, NON_BINARY: 32.0}  # mean number, as there
 SHORT = 15  # words in a shorter list
@@ -234,16 +233,13 @@ def write(
     shape: ListsShape,
     populations: Sequence[Population],
     rng: Generator,
-    **settings: Any,
+    lemmas: list[list[str]] | None = None,
 ) -> Inputs:
-    """Write people and the lists of one model about them, and return the inputs of an analysis.
-
-    ``settings``: of :func:`write_lists`.
-    """
+    """Write people and the lists of one model about them, and return the inputs of an analysis."""
     drawn = names(shape, populations[0], rng)
     inputs = write_people(folder, drawn, ("m",))
     each = [utilities(of, drawn.origin, drawn.side()) for of in populations]
-    write_lists(inputs, "m", drawn, each, shape.length, rng, **settings)
+    write_lists(inputs, "m", drawn, each, shape.length, rng, lemmas=lemmas)
     return inputs
 
 
@@ -273,31 +269,26 @@ def write_lists(
     rng: Generator,
     *,
     language: str = LANGUAGE,
-    frames: int = 1,
     lemmas: list[list[str]] | None = None,
 ) -> None:
     """Write the lists of a model.
 
     ``each``: utilities (names, words) for each part of speech.
-    ``frames``: templates: the same utilities, other noise.
     ``lemmas``: of the words of each part of speech; without them each word is its own.
     """
-    people = pl.DataFrame({"qid": [f"Q{n}" for n in range(len(of.bearer))]}).with_columns(
-        prompt_pieces=pl.Series(4 + of.origin[of.bearer], dtype=pl.Int32)
-    )
+    people = pl.DataFrame({"qid": [f"Q{n}" for n in range(len(of.bearer))]})
     ranks = np.tile(np.arange(1, length + 1), len(of.bearer))
     rows = people[np.repeat(np.arange(len(people)), length)].with_columns(
-        rank=pl.Series(ranks, dtype=pl.Int32), unknown_pieces=pl.lit(0, dtype=pl.Int32)
+        rank=pl.Series(ranks, dtype=pl.Int32)
     )
     parts = []
-    for frame in FRAMES[:frames]:
-        for pos, utility in enumerate(each):
-            places = best(utility, length, rng)[of.bearer].ravel()
-            words = words_of(pos, utility.shape[1])
-            kind = {"pos": pl.lit(POS[pos]), "frame": pl.lit(frame)}
-            of_word = {"word": words, "lemma": lemmas[pos] if lemmas else words}
-            texts = {name: pl.Series(every).gather(places) for name, every in of_word.items()}
-            parts.append(rows.with_columns(**texts, **kind))
+    for pos, utility in enumerate(each):
+        places = best(utility, length, rng)[of.bearer].ravel()
+        words = words_of(pos, utility.shape[1])
+        kind = {"pos": pl.lit(POS[pos]), "frame": pl.lit("bare")}
+        of_word = {"word": words, "lemma": lemmas[pos] if lemmas else words}
+        texts = {name: pl.Series(every).gather(places) for name, every in of_word.items()}
+        parts.append(rows.with_columns(**texts, **kind))
     if of.short is not None:
         longest = np.where(np.repeat(of.short[of.bearer], length), SHORT, length)
         parts = [part.filter(pl.col("rank") <= pl.Series(longest)) for part in parts]

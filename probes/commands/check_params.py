@@ -28,7 +28,6 @@ ABOVE = {  # key: a list; value: the list that must contain all its models
     "words": "associations",
     "representations": "words",
     "subgroups": "associations",
-    "robustness": "words",
     "after_training": "completions",
     "finetuned_classifiers": "stances",
 }

@@ -34,7 +34,6 @@ class Params(Section):
     perplexity: list[str] = Field([], description="masked models; used by nationality")
     agreement: list[str] = Field([], description="values follow")
     subgroups: list[str] = Field([], description="subset of associations with compared subgroups")
-    robustness: list[str] = Field([], description="subset of words with varied settings")
     stances: list[str] = Field([], description="before and after training; used by compass")
     finetuned_classifiers: list[str] = Field(
         [], description="masked models in stances, made classifiers; used by fairness and ensemble"

@@ -144,9 +144,9 @@ def _fitted(
 
     if not params.file(lexica, language).is_file():
         return
-    people = word_counts.read_people(path)
     codes = [GENDERS.index(gender) for gender in params.genders]
-    counts = word_counts.count(source, people.where(np.isin(people.genders, codes)))
+    people = word_counts.read_people(path, pl.col("gender").is_in(codes))
+    counts = word_counts.count(source, people)
     chosen = counts.common(params.min_count)
     lists = counts.lists[chosen].astype(np.float64)
     if not len(chosen) or len(counts.genders) < 2 or not lists.sum(axis=0).all():

@@ -130,7 +130,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             tables["people"].append(table)
         parts = {}
         for number, (name, qids) in enumerate(members.items()):
-            counts = word_counts.count(source, word_counts.read_people(path, qids))
+            chosen = pl.col("qid").is_in(qids.implode())
+            counts = word_counts.count(source, word_counts.read_people(path, chosen))
             if part := _part(counts, inputs.datasets["lexica"], language, number, params):
                 parts[name] = part
         cell = {"language": pl.lit(language), "pos": pl.lit(source.pos)}
@@ -159,8 +160,8 @@ def subgroups(people: pl.DataFrame, params: Params) -> dict[str, pl.Series]:
     unknown sitelinks or mentions are not popular. Ties of popularity are broken by the lower item
     number.
     """
-    number = pl.col("qid").str.slice(1).cast(pl.Int64)
-    ranked = people.sort([pl.col("popularity").fill_null(-1), number], descending=[True, False])
+    order = [pl.col("popularity").fill_null(-1), word_counts.ITEM]
+    ranked = people.sort(order, descending=[True, False])
     best = min(params.top_sitelinks, len(people) // 2)
     return {
         "native": people.filter(pl.col("native"))["qid"],

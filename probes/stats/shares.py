@@ -71,35 +71,20 @@ class NameShares(NamedTuple):
         result: Floats = self._shares(self._counts(self._members()[:, :, None]), self.smoothing)[0]
         return result
 
-    def permuted(
-        self,
-        n_permutations: int,
-        seed: int,
-        among: tuple[int, int] = (0, 1),
-        strata: Integers | None = None,
-    ) -> Floats:
+    def permuted(self, n_permutations: int, seed: int, among: tuple[int, int] = (0, 1)) -> Floats:
         """Return shares under permutations of two groups' labels over their names.
 
         The null hypothesis is that a name's list is independent of its group. Words are ranked and
         selected again for each permutation: (permutations, groups, number).
-
-        ``strata``, (names,): labels are permuted only within strata, as required for matched names:
-        the null hypothesis is independence of list and group within strata.
         """
         rng = np.random.default_rng(seed)
         pool = np.flatnonzero(np.isin(self.groups, among))
         codes = np.arange(int(self.groups.max()) + 1)[:, None, None]
-        if strata is not None:
-            pool = pool[np.argsort(strata[pool], kind="stable")]
 
         def block(size: int) -> Floats:
             labels = np.repeat(self.groups[:, None], size, axis=1)
             for column in range(size):
-                if strata is None:
-                    labels[pool, column] = rng.permutation(self.groups[pool])
-                else:
-                    order = np.lexsort((rng.random(len(pool)), strata[pool]))
-                    labels[pool, column] = self.groups[pool[order]]
+                labels[pool, column] = rng.permutation(self.groups[pool])
             return self._shares(self._counts((labels == codes).astype(np.float64)), self.smoothing)
 
         return self._in_blocks(n_permutations, block)

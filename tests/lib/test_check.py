@@ -66,7 +66,7 @@ def test_check_model_missing_in_list_above(project):
     def spoil(params):
         params["assignments"] |= {"words": ["world-planted"], "associations": ["world-null"]}
         params["assignments"] |= {"representations": ["world-null"]}
-        params["assignments"] |= {"subgroups": [], "robustness": []}
+        params["assignments"] |= {"subgroups": []}
 
     assert sorted(problems(project, spoil)) == [
         "  assignments.representations: world-null must be in assignments.words too",

@@ -27,7 +27,7 @@ from plumbline.builders.datasets.words import build as words
 TOP = Path(__file__).parents[2]
 SAMPLES = TOP / "data/samples/worlds"
 WORLDS = ("world-planted", "world-null")
-OF_ONE = {"clusters": ("tiny",), "robustness": ("tiny",), "subgroups": ("tiny", WORLDS[0])}  # long
+OF_ONE = {"clusters": ("tiny",), "subgroups": ("tiny", WORLDS[0])}  # long
 
 
 @pytest.fixture
@@ -72,8 +72,7 @@ def little(tree):
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}
     tree["probes"]["associations"]["top_k"] = lengths
     tree["analysis"]["pmi"] |= {"n_bootstrap": 200, "n_permutations": 999}
-    for analysis in ("sentiment", "robustness"):
-        tree["analysis"][analysis] |= {"n_bootstrap": 100, "n_permutations": 100}
+    tree["analysis"]["sentiment"] |= {"n_bootstrap": 100, "n_permutations": 100}
     tree["analysis"]["subgroups"] |= {"n_bootstrap": 100, "n_permutations": 99, "min_people": 5}
     tree["analysis"]["clusters"] |= {"n_bootstrap": 100, "n_simulations": 19, "clusters": [2, 3]}
     tree["analysis"]["clusters"] |= {"top_k": 12, "seeds": [1, 2]}

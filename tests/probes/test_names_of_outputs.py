@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from plumbline.probes.politicians.words.word_counts import Lists, by_name, frames
+from plumbline.probes.politicians.words.word_counts import Lists, by_name
 
 
 @pytest.fixture
@@ -28,15 +28,14 @@ def folders(tmp_path):
             "qid": ["Q1", "Q2", "Q3", "Q4", "Q5"],
             "name": ["Bo", "Bo", "Bo", "Ada", "Nobody asked"],
             "gender": [0, 0, 1, 1, 2],
-            "popularity": [3, 9, 1, None, 5],
         }
     )
     frame.write_parquet(people / "en.parquet")
     return outputs, people
 
 
-def lists(outputs, people, language, pos, least, unit="form", **how):
-    source = Lists((outputs / language,), pos, unit=unit, **how)
+def lists(outputs, people, language, pos, least, unit="form"):
+    source = Lists((outputs / language,), pos, unit)
     return by_name(source, people / f"{language}.parquet", least)
 
 
@@ -58,17 +57,11 @@ def test_a_name_is_there_once_for_each_gender_that_has_it(folders):
     }
     assert set(found.matrix.data) == {1}
     assert found.labels == (0, 1)
-    (row,) = found.names.filter(pl.col("gender") == 0).to_dicts()
-    assert (row["name"], row["people"], row["popularity"]) == ("Bo", 2, 9)
+    assert found.names.filter(pl.col("gender") == 0)["name"].to_list() == ["Bo"]
     of = [("kind", 3), ("calm", 2), ("grim", 1)]
     assert found.words.rows() == [(w, w, w.upper(), n) for w, n in of]
 
 
-def test_parts_of_speech_ranks_and_frames(folders):
+def test_parts_of_speech(folders):
     assert table(lists(*folders, "en", 1, 1)) == {"Bo 0": {"runs"}}
     assert table(lists(*folders, "en", 1, 1, unit="lemma")) == {"Bo 0": {"run"}}
-    first = lists(*folders, "en", 0, 1, most=(("rank", 1),))
-    assert set.union(*table(first).values()) == {"kind"}
-    assert frames(folders[0] / "en") == ["bare", "said"]
-    said = lists(*folders, "en", 0, 1, frame="said")
-    assert table(said) == {"Ada 1": {"loud", "grim"}, "Bo 0": {"loud", "calm"}}

@@ -76,20 +76,6 @@ def test_permuted_leaves_a_third_group():
     assert len(np.unique(found[:, 0], axis=0)) > 1
 
 
-def test_permuted_within_strata():
-    words = csr_array(np.eye(4))  # each name has a word of its own, and each word is a class
-    ranked = shares.NameShares(words, np.array([0, 1, 0, 1]), np.arange(4), 2, 4, 0.5)
-    of_first = [{0, 2}, {0, 3}, {1, 2}, {1, 3}]  # one of each pair
-
-    def found(strata):
-        drawn = ranked.permuted(200, SEED, strata=None if strata is None else np.array(strata))
-        return {frozenset(np.flatnonzero(row).tolist()) for row in drawn[:, 0]}
-
-    assert found([7, 7, 3, 3]) == {frozenset(own) for own in of_first}
-    assert len(found(None)) == 6
-    assert found([0, 1, 2, 3]) == {frozenset({0, 2})}  # nobody to change with
-
-
 def test_symmetric_worked_by_hand():
     drawn = np.linspace(0.5, 0.7, 101)  # all on one side of the estimate
     low, high = shares.symmetric(drawn, 0.75, 0.95, 0.0)

@@ -20,7 +20,6 @@ ONE_WORLD = {
     "supersenses": words.supersense_rows,
     "clusters": words.cluster_rows,
     "subgroups": shares.subgroup_rows,
-    "robustness": shares.robustness_rows,
 }
 SEVERAL_WORLDS = {
     "pmi": words.pooled_rows,

@@ -130,29 +130,6 @@ def subgroup_rows(rows: Comparison, world: World) -> None:
         rows.signs(ones, values, "part of speech and pair", item="agreement of subgroups")
 
 
-def robustness_rows(rows: Comparison, world: World) -> None:
-    """Compare the differences in all variations.
-
-    Planted differences depend only on list lengths, the number of words, and slightly on the
-    numbers of men and women.
-    """
-    table, pmi = world.read("robustness", "robustness"), world.read("pmi", "pmi")
-    if table.is_empty() or pmi.is_empty():
-        return
-    lengths = dict(pmi.select("pos", "list_length").unique().iter_rows())
-    keys = ["pos", "kind", "variation", "men", "women", "non_binary", "top_k", "candidates"]
-    gaps, parts = table.filter(number=DIFFERENCE).drop_nulls("value"), []
-    for values, part in gaps.group_by(keys, maintain_order=True):
-        pos, kind, variation, *people, size, candidates = values
-        length = int(variation) if kind == "list length" else lengths[pos]
-        counts = zip(("male", "female", "non-binary"), people, strict=True)
-        genders = {gender: number for gender, number in counts if number}
-        true = sampled_shares(world, str(pos), genders, size, candidates, length)
-        parts.append(part.with_columns(true=pl.col("sentiment").replace_strict(true)))
-    if parts:
-        _compare(rows, pl.concat(parts), "pmi")
-
-
 def sampled_by_cell(world: World) -> dict[tuple[str, str], float]:
     """Return the planted differences of the ranking by PMI, by part of speech and sentiment."""
     shares = world.read("sentiment", "shares", "")

@@ -123,10 +123,6 @@ class Ranking(NamedTuple):
         possible = self.replicates is not None and self.top_k < self.candidates
         return possible and sentiment in tested(self.base)
 
-    def sizes(self) -> dict[str, int]:
-        """Return the columns with the numbers of words."""
-        return {"top_k": self.top_k, "candidates": self.candidates}
-
 
 def bare(word: str) -> str:
     """Return a word normalised for spelling differences of treebanks and lexica.
@@ -163,15 +159,12 @@ def tested(base: NDArray[Any]) -> NDArray[np.intp]:
     return present[: max(len(present) - 1, 0)] if len(present) < NUMBER else present
 
 
-def by_pmi(
-    lists: Named, q: NDArray[np.float64], how: TopWords, strata: NDArray[np.int64] | None = None
-) -> Ranking | None:
+def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | None:
     """Rank words by smoothed PMI over distinct names, and count the argmax of q of each.
 
     Returns None if no word has a known sentiment, or only one gender occurs.
 
     ``q``: q(s | w), (words, sentiments); words with rows of nan are omitted.
-    ``strata``: strata of matched names, within which genders are permuted, (names,).
     """
     has_q = np.flatnonzero(~np.isnan(q).any(axis=1))
     if not len(has_q) or len(lists.labels) < 2:
@@ -182,7 +175,7 @@ def by_pmi(
     permuted = None
     if {MALE, FEMALE} <= set(lists.labels) and how.n_permutations:
         pair = lists.labels.index(MALE), lists.labels.index(FEMALE)
-        permuted = ranked.permuted(how.n_permutations, how.seed, pair, strata)
+        permuted = ranked.permuted(how.n_permutations, how.seed, pair)
     return Ranking(
         lists.labels,
         lists.of_gender(),
@@ -208,23 +201,17 @@ def by_latent(
     averaged over sentiments, so that the level of deviations in a sentiment and gender cancels.
     ``names``: numbers of distinct names by gender.
     """
-    axes = [table[name] for name in ("gender", "word", "sentiment")]
-    genders = [code for code, gender in enumerate(GENDERS) if gender in axes[0]]
+    genders = tuple(code for code, gender in enumerate(GENDERS) if gender in table["gender"])
     if len(genders) < 2:
         return None
-    orders: tuple[Any, ...] = (
-        [GENDERS[code] for code in genders],
-        axes[1].unique().sort(),
-        SENTIMENTS,
-    )
-    cells = tuple(
-        values.replace_strict(list(order), range(len(order))).to_numpy()
-        for values, order in zip(axes, orders, strict=True)
-    )
-    eta = np.full([len(order) for order in orders], np.nan)
-    eta[cells], q = table["value"].to_numpy(), np.full(eta.shape[1:], np.nan)
-    q[cells[1:]] = table["q"].cast(pl.Float64).to_numpy()
-    complete = ~np.isnan(q).any(axis=1) & ~np.isnan(eta).any(axis=(0, 2))
+    order = [
+        pl.col(name).replace_strict({x: i for i, x in enumerate(labels)})
+        for name, labels in (("gender", GENDERS), ("sentiment", SENTIMENTS))
+    ]
+    table = table.sort(order[0], "word", order[1])
+    eta = table["value"].to_numpy().reshape(len(genders), -1, NUMBER)
+    q = table["q"].cast(pl.Float64).to_numpy().reshape(eta.shape)[0]
+    complete = ~np.isnan(q).any(axis=1)
     if not complete.any():
         return None
     eta, q = eta[:, complete], q[complete]
@@ -240,7 +227,7 @@ def by_latent(
     size = how.size(len(classes))
     chosen = classes[shares.largest(deviations, size)]
     return Ranking(
-        tuple(genders),
+        genders,
         names,
         np.stack([(chosen == s).sum(axis=1) for s in range(NUMBER)], axis=1),
         size,
@@ -258,7 +245,8 @@ def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
             ends = shares.symmetric(ranking.replicates[:, g, s], share, confidence, 0.0)
             estimate = Estimate(share, *ends, ranking.names[gender])
         key: dict[str, Any] = {"gender": GENDERS[gender], "sentiment": SENTIMENTS[s]}
-        yield estimate.row(**key, base=finite(ranking.base[s]), **ranking.sizes())
+        key |= {"top_k": ranking.top_k, "candidates": ranking.candidates}
+        yield estimate.row(**key, base=finite(ranking.base[s]))
 
 
 def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:

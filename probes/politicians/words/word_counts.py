@@ -54,6 +54,7 @@ SENTIMENT = Column("sentiment", "category", "most probable sentiment of a word",
 TOP_K = Column("top_k", "int64", "words or pairs with the largest deviations", minimum=0)
 CANDIDATES = Column("candidates", "int64", "number of candidate words or pairs", minimum=0)
 COVERED = "coverage"  # not a language: vocabulary coverage of a model
+ITEM = pl.col("qid").str.slice(1).cast(pl.Int64)  # number of a Wikidata item
 PERSONS = 1024  # people whose weights are in memory together
 LABELS = 64  # permutations in memory together for all names
 
@@ -167,18 +168,12 @@ class People(NamedTuple):
     names: NDArray[np.uint64]  # key of the name, see :mod:`plumbline.probes.stats.bootstrap`
     first: NDArray[np.bool_]  # the first person with each name and gender
 
-    def where(self, mask: NDArray[np.bool_]) -> People:
-        """Return the people selected by a mask of shape (people,)."""
-        return People(self.items[mask], self.genders[mask], self.names[mask], self.first[mask])
-
 
 class Lists(NamedTuple):
     """Locations of lists for one part of speech, from one or more models."""
 
     folders: tuple[Path, ...]  # one per model, with the files of one language
     pos: str
-    frame: str | None = None  # template; None: the model's first, see :func:`frames`
-    most: tuple[tuple[str, int], ...] = ()  # columns and their largest values
     unit: Unit = "lemma"  # what is counted
 
 
@@ -238,13 +233,8 @@ class Named(NamedTuple):
     matrix: csr_array  # (names, words): 1 where the word is in the name's list
     genders: Integers  # (names,): gender codes, from 0 without gaps
     labels: tuple[int, ...]  # for each gender, its code in builders.politicians.GENDERS
-    names: pl.DataFrame  # name, gender, qid of one person, number of people, highest popularity
+    names: pl.DataFrame  # name, gender
     words: pl.DataFrame  # word, form, lemma, count of names; most frequent first
-
-    def only(self, names: NDArray[np.bool_], min_count: int) -> Named | None:
-        """Return the selected names and the words in at least ``min_count`` of their lists."""
-        rows = np.flatnonzero(names)
-        return _named(self.matrix[rows], self.names.filter(names), self.words, min_count)
 
     def of_gender(self) -> dict[int, int]:
         """Return the number of distinct names of each gender (code)."""
@@ -269,63 +259,40 @@ def sources(inputs: Inputs, *models: str) -> Iterator[tuple[str, Lists, Path]]:
             )
 
 
-def frames(folder: Path) -> list[str]:
-    """Return the prompt templates (frames) of a model, the paper's first.
-
-    Lists of the first template are counted. All files have the same templates, or none.
-    """
-    for path in sorted(folder.glob("*.parquet")):
-        rows = pl.scan_parquet(path)
-        if "frame" not in rows.collect_schema():
-            return []
-        names = rows.select(pl.col("frame").unique(maintain_order=True)).collect()["frame"]
-        if len(names):
-            return sorted(names.to_list(), key=lambda frame: frame != BARE)
-    return []
-
-
-def read_people(path: Path, items: pl.Series | None = None) -> People:
-    """Read the people of one language, all or those whose items are in ``items``."""
+def read_people(path: Path, chosen: pl.Expr | None = None) -> People:
+    """Read the people of one language, all or those chosen by a condition."""
     frame = pl.read_parquet(path, columns=["qid", "name", "gender"])
-    if items is not None:
-        frame = frame.filter(pl.col("qid").is_in(items.implode()))
-    frame = frame.with_columns(item=pl.col("qid").str.slice(1).cast(pl.Int64)).sort("item")
+    if chosen is not None:
+        frame = frame.filter(chosen)
+    frame = frame.sort(ITEM)
     return People(
-        frame["item"].to_numpy(),
+        frame.select(ITEM).to_series().to_numpy(),
         frame["gender"].cast(pl.Int64).to_numpy(),
         bootstrap.keys(frame["name"]),
         frame.select(pl.struct("name", "gender").is_first_distinct()).to_series().to_numpy(),
     )
 
 
-def scan(source: Lists, folder: Path) -> Iterator[pl.LazyFrame]:
-    """Yield the rows of lists in each file of a model.
+def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, int]:
+    """Return the matrix, the words and the number of rows of :class:`Counts`, for these people.
+
+    Of several templates (frames), the lists of the paper's are read, or else of the model's first.
 
     Raises UserError if there is no file.
     """
-    paths = sorted(folder.glob("*.parquet"))
-    if not paths:
-        raise UserError(f"{folder}: no outputs there; run `make repro STAGE=associations`")
-    frame = source.frame or next(iter(frames(folder)), None)
-    conditions = [pl.col(column) <= most for column, most in source.most]
-    conditions += [pl.col("frame") == frame] if frame is not None else []
-    for path in paths:
-        yield pl.scan_parquet(path).filter(pl.col("pos") == source.pos, *conditions)
-
-
-def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, int]:
-    """Return the matrix, the words and the number of rows of :class:`Counts`, for these people."""
-    item = pl.col("qid").str.slice(1).cast(pl.Int64).alias("item")
-    persons = pl.DataFrame({"item": people.items, "person": np.arange(len(people.items))})
-    words = pl.col("word", "lemma").cast(pl.Categorical)
-    read = [
-        rows.select(item, words, model=pl.lit(number))
-        .join(persons.lazy(), on="item")
-        .drop("item")
-        .collect()
-        for number, folder in enumerate(source.folders)
-        for rows in scan(source, folder)
-    ]
+    persons = pl.LazyFrame({"item": people.items, "person": np.arange(len(people.items))})
+    words, frame = pl.col("word", "lemma").cast(pl.Categorical), pl.col("frame")
+    read = []
+    for model, folder in enumerate(source.folders):
+        if not any(folder.glob("*.parquet")):
+            raise UserError(f"{folder}: no outputs there; run `make repro STAGE=associations`")
+        rows = pl.scan_parquet(folder / "*.parquet").filter(pl.col("pos") == source.pos)
+        if "frame" in rows.collect_schema():
+            first = pl.coalesce(frame.filter(frame == BARE).first(), frame.first())
+            rows = rows.filter(frame.eq_missing(first))
+        read.append(
+            rows.select(words, item=ITEM, model=pl.lit(model)).join(persons, on="item").collect()
+        )
     table = pl.concat(read).rename({"word": "form"})
     counted = pl.col("lemma" if source.unit == "lemma" else "form")
     texts = pl.col("form", "lemma").cast(pl.String)
@@ -493,33 +460,18 @@ def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
     Named or None
         None if no word is in enough lists.
     """
-    matrix, words, _ = read_lists(source, read_people(path))
-    persons = np.flatnonzero(np.diff(matrix.indptr))
-    if not len(persons):
-        return None
-    table = pl.read_parquet(path, columns=["qid", "name", "gender", "popularity"])
-    names = (
-        table.sort(pl.col("qid").str.slice(1).cast(pl.Int64))
-        .with_row_index("person")[persons]
-        .group_by("name", "gender")
-        .agg(
-            pl.col("person", "qid").first(), people=pl.len(), popularity=pl.col("popularity").max()
-        )
-        .sort("name", "gender")
-    )
-    return _named(matrix[names["person"].to_numpy()], names.drop("person"), words, min_count)
-
-
-def _named(
-    matrix: csr_array, names: pl.DataFrame, words: pl.DataFrame, min_count: int
-) -> Named | None:
-    number = np.asarray(matrix.sum(axis=0)).ravel().astype(np.int64)
-    words = words.with_columns(count=pl.Series(number)).with_row_index("column")
-    order = words.filter(pl.col("count") >= min_count).sort(
-        "count", "word", descending=[True, False]
-    )
-    if order.is_empty():
+    people = read_people(path)
+    matrix, words, _ = read_lists(source, people)
+    persons = np.flatnonzero(people.first & (np.diff(matrix.indptr) > 0))
+    table = pl.read_parquet(path, columns=["qid", "name", "gender"]).sort(ITEM)[persons]
+    names = table.with_columns(person=persons).sort("name", "gender")
+    matrix = matrix[names["person"].to_numpy()]
+    words = words.with_columns(count=matrix.sum(axis=0)).with_row_index("column")
+    order = ["count", "word"]
+    words = words.filter(pl.col("count") >= min_count).sort(order, descending=[True, False])
+    if words.is_empty():
         return None
     labels, genders = np.unique(names["gender"].to_numpy(), return_inverse=True)
-    chosen = matrix.tocsc()[:, order["column"].to_numpy()].tocsr().astype(np.float64)
-    return Named(chosen, genders, tuple(labels.tolist()), names, order.drop("column"))
+    chosen = matrix.tocsc()[:, words["column"].to_numpy()].tocsr().astype(np.float64)
+    names, words = names.select("name", "gender"), words.drop("column")
+    return Named(chosen, genders, tuple(labels.tolist()), names, words)
