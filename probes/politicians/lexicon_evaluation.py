@@ -7,7 +7,8 @@ with two thresholds chosen on other texts. No model is loaded.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -30,7 +31,7 @@ from plumbline.probes.stats.estimate import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -92,23 +93,10 @@ DIFFERENCES = Schema.keyed(
     ),
 )
 SCHEMAS = {"agreement": AGREEMENT, "differences": DIFFERENCES}
-INTERVALS = {"confidence", "n_bootstrap", "seed"}  # params for intervals
 
 
 class Params(Resampling):
     """Interval and test settings."""
-
-
-class Evaluation(NamedTuple):
-    """Performance of a lexicon, and its difference from the first one."""
-
-    lexicon: str
-    cuts: tuple[float, float]  # below the first negative, above the second positive
-    agreement: classification.Agreement
-    chance: classification.Chance
-    first_less_this: classification.Difference | None  # None for the first lexicon
-    less_majority: classification.Difference
-    dealt_p: float  # p of macro-F1 against permuted labels
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -194,17 +182,13 @@ def cuts(scores: Floats, labels: Labels, otherwise: int = NEUTRAL) -> tuple[floa
     finite_scores = scores[~np.isnan(scores)]
     if not len(finite_scores):
         raise ValueError("no text has a word of the lexicon")
-    places = np.unique(np.quantile(finite_scores, np.linspace(0, 1, PLACES)).round(6))
-    best = (-1.0, 0.0, 0.0)
-    for i, low in enumerate(places):
-        for high in places[i:]:
-            table = np.bincount(labels * 3 + classify(scores, low, high, otherwise), minlength=9)
-            table = table.reshape(3, 3)
-            total = table.sum(0) + table.sum(1)
-            f1 = float((2 * table.diagonal() / np.where(total > 0, total, 1)).mean())
-            if f1 > best[0] + 1e-12:
-                best = (f1, float(low), float(high))
-    return best[1], best[2]
+    places = np.unique(np.quantile(finite_scores, np.linspace(0, 1, PLACES)).round(6)).tolist()
+    pairs = list(combinations_with_replacement(places, 2))
+    cells = [labels * 3 + classify(scores, *pair, otherwise) for pair in pairs]
+    tables = np.stack([np.bincount(cell, minlength=9) for cell in cells]).reshape(-1, 3, 3)
+    total = np.maximum(tables.sum(axis=1) + tables.sum(axis=2), 1)
+    f1 = (2 * tables.diagonal(axis1=1, axis2=2) / total).mean(axis=1)
+    return pairs[int(np.argmax(f1 > f1.max() - 1e-12))]
 
 
 def majority(labels: Labels) -> int:
@@ -212,93 +196,78 @@ def majority(labels: Labels) -> int:
     return int(np.bincount(labels).argmax())
 
 
-def evaluate(
-    tuning: Texts, testing: Texts, lexica: Mapping[str, Mapping[str, float]], params: Params
-) -> Iterator[Evaluation]:
-    """Choose each lexicon's thresholds on the tuning texts, and classify the test texts.
+def predict(
+    tuning: Texts, texts: Sequence[Sequence[str]], lexicon: Mapping[str, float]
+) -> tuple[tuple[float, float], Labels]:
+    """Choose a lexicon's thresholds on the tuning texts, and classify other texts.
 
-    ``tuning``, ``testing``: words of each text, and labels (0 negative, 1 neutral, 2 positive).
-    Texts between the thresholds or without words of a lexicon are neutral, or, if no tuning text is
-    neutral, get the most frequent label of the tuning texts.
-    ``lexica``: word scores from -1 to 1, by lexicon name; the first is compared with all others
-    on the same texts.
+    Texts between the thresholds or without words of the lexicon are neutral, or, if no tuning text
+    is neutral, get the most frequent label of the tuning texts.
 
-    Results are in the order of ``lexica``. ``less_majority`` compares with the most frequent label
-    of the tuning texts, ``dealt`` with the same labels in random order.
+    ``tuning``: words of each text, and labels (0 negative, 1 neutral, 2 positive).
+    ``lexicon``: word scores from -1 to 1.
 
-    Raises ValueError if no tuning text has a word of a lexicon.
+    Raises ValueError if no tuning text has a word of the lexicon.
     """
-    settings = params.model_dump(include=INTERVALS)
-    paired = settings | {"n_permutations": params.n_permutations}
-    texts, true = testing
-    most = majority(tuning[1])
-    otherwise = NEUTRAL if (tuning[1] == NEUTRAL).any() else most
-    constant = np.full(len(true), most)
-    first: Labels | None = None
-    for name, lexicon in lexica.items():
-        ends = cuts(mean_scores(tuning[0], lexicon), tuning[1], otherwise)
-        guess = classify(mean_scores(texts, lexicon), *ends, otherwise)
-        yield Evaluation(
-            name,
-            ends,
-            classification.agreement(true, guess, **settings),
-            classification.chance(true, guess),
-            None if first is None else classification.difference(true, first, guess, **paired),
-            classification.difference(true, guess, constant, **paired),
-            classification.dealt_p(true, guess, params.n_permutations, params.seed),
-        )
-        first = guess if first is None else first
+    known, labels = tuning
+    otherwise = NEUTRAL if (labels == NEUTRAL).any() else majority(labels)
+    ends = cuts(mean_scores(known, lexicon), labels, otherwise)
+    return ends, classify(mean_scores(texts, lexicon), *ends, otherwise)
 
 
-def _texts(corpus: str, part: pl.DataFrame, split: str, vocabulary: Collection[str]) -> Texts:
-    """Return the known words of the texts of a split, and their labels, coded as in TweetEval."""
+def _texts(corpus: str, part: pl.DataFrame, split: str) -> Texts:
+    """Return the words of the texts of a split, and their labels, coded as in TweetEval."""
     rows = part.filter(pl.col("split") == SPLITS.index(split))
     if rows.is_empty():
         raise UserError(f"labelled_texts {corpus}: no {split} text is left; name another corpus")
     labels = np.array([CODES[label] for label in LABELS], dtype=np.int64)
     language = corpus.partition("/")[0]
-    return known_words(rows["text"], vocabulary, language), labels[rows["label"].to_numpy()]
+    return [words(text, language) for text in rows["text"]], labels[rows["label"].to_numpy()]
 
 
 def _rows(
     corpus: str, part: pl.DataFrame, compared: dict[str, Lexicon], params: Params
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield table names and rows for one corpus."""
-    vocabulary: set[str] = set().union(*compared.values())
-    tuning, testing = (_texts(corpus, part, split, vocabulary) for split in SPLITS)
-    usable = {
-        name: lexicon
-        for name, lexicon in compared.items()
-        if not np.isnan(mean_scores(tuning[0], lexicon)).all()
-    }
-    if COMBINATION not in usable:
-        raise UserError(
-            f"labelled_texts {corpus}: no tuning text has a word of lexica; correct one of them"
-        )
-    number = len(testing[0])
-    guess = np.full(number, majority(tuning[1]))  # baseline: one label for all texts
-    baseline = classification.agreement(testing[1], guess, **params.model_dump(include=INTERVALS))
+    tuning, (texts, true) = (_texts(corpus, part, split) for split in SPLITS)
+    intervals = params.model_dump(include={"confidence", "n_bootstrap", "seed"})
+    paired = intervals | {"n_permutations": params.n_permutations}
+    constant = np.full(len(true), majority(tuning[1]))  # baseline: one label for all texts
+    baseline = classification.agreement(true, constant, **intervals)
     chances = [finite(estimate.value) for estimate in baseline]  # the same for any order of texts
     yield from _measured("agreement", BASELINE, baseline, params, chance=chances)
-    for result in evaluate(tuning, testing, usable, params):
-        low, high = map(finite, result.cuts)
+    first: Labels | None = None
+    for name, lexicon in compared.items():
+        if np.isnan(mean_scores(tuning[0], lexicon)).all():
+            if name == COMBINATION:
+                raise UserError(
+                    f"labelled_texts {corpus}: no tuning text has a word of lexica; correct one of "
+                    "them"
+                )
+            nothing = [Estimate(np.nan, np.nan, np.nan, len(true))] * len(MEASURES)
+            yield from _measured("agreement", name, nothing, params)
+            continue
+        ends, guess = predict(tuning, texts, lexicon)
+        low, high = map(finite, ends)
+        above = classification.difference(true, guess, constant, **paired)
+        dealt_p = classification.dealt_p(true, guess, params.n_permutations, params.seed)
         yield from _measured(
             "agreement",
-            result.lexicon,
-            result.agreement,
+            name,
+            classification.agreement(true, guess, **intervals),
             params,
             negative_below=(low, low),
             positive_above=(high, high),
-            chance=[finite(value) for value in result.chance],
-            p=(result.less_majority.p, result.dealt_p),
-            **{TESTED_ERROR: (result.less_majority[0].standard_error(params.confidence), None)},
+            chance=[finite(value) for value in classification.chance(true, guess)],
+            p=(above.p, dealt_p),
+            **{TESTED_ERROR: (above.accuracy.standard_error(params.confidence), None)},
         )
-        if less := result.first_less_this:
+        if first is None:
+            first = guess
+        else:
+            less = classification.difference(true, first, guess, **paired)
             p = less.p, less.p_macro_f1
-            yield from _measured("differences", result.lexicon, less[:2], params, p=p)
-    nothing = [Estimate(np.nan, np.nan, np.nan, number)] * len(MEASURES)
-    for name in [name for name in compared if name not in usable]:
-        yield from _measured("agreement", name, nothing, params)
+            yield from _measured("differences", name, less[:2], params, p=p)
 
 
 def _measured(
@@ -345,10 +314,3 @@ def words(text: str, language: str) -> list[str]:
             "not installed; run `pip install 'plumbline[segmentation]'`"
         ) from error
     return [word for word in WordBreaker(lower, language) if word[0].isalnum()]
-
-
-def known_words(
-    texts: Collection[str], vocabulary: Collection[str], language: str
-) -> list[list[str]]:
-    """Return the words of each text that are in the vocabulary, in order."""
-    return [[word for word in words(text, language) if word in vocabulary] for text in texts]

@@ -18,9 +18,8 @@ from plumbline.probes.politicians.lexicon_evaluation import (
     MEASURES,
     classify,
     cuts,
-    evaluate,
-    known_words,
     mean_scores,
+    predict,
     scores,
     words,
 )
@@ -205,12 +204,11 @@ def test_run_sample_sentences_beat_the_majority(built):
 
 
 LEXICON = {"good": 1.0, "fine": 0.5, "bad": -1.0, "well-made": 1.0, "table": 0.0}
-SOME = lexicon_evaluation.Params(version="1.0.0", n_bootstrap=200, n_permutations=1999)
 
 
 def test_mean_scores_any_case_and_punctuation():
     texts = ["GOOD food, fine table!", "A well-made bad one", "nothing here", ""]
-    found = mean_scores(known_words(texts, LEXICON, "en"), LEXICON)
+    found = mean_scores([words(text, "en") for text in texts], LEXICON)
     assert found[:2].tolist() == [0.5, 0.0]
     assert np.isnan(found[2:]).all()
 
@@ -222,15 +220,13 @@ def test_cuts_part_what_can_be_parted():
     assert classify(np.array([np.nan, -0.5, 0.5, 0.0]), -0.1, 0.1).tolist() == [1, 0, 2, 1]
 
 
-def test_evaluate_corpus_without_neutral_texts():
+def test_predict_corpus_without_neutral_texts():
     known, others = [["good"], ["good"], ["bad"]], [["table"], [], ["good"], ["bad"]]
     labels = np.array([2, 2, 0])
-    (found,) = evaluate((known, labels), (others, np.array([2, 2, 2, 0])), {"all": LEXICON}, SOME)
     # both texts without praise or blame get the more frequent label
-    assert found.agreement.accuracy.value == 1
+    assert predict((known, labels), others, LEXICON)[1].tolist() == [2, 2, 2, 0]
     mixed = ([*known, ["table"]], np.array([2, 2, 0, 1]))
-    (found,) = evaluate(mixed, (others, np.array([1, 1, 2, 0])), {"all": LEXICON}, SOME)
-    assert found.agreement.accuracy.value == 1
+    assert predict(mixed, others, LEXICON)[1].tolist() == [1, 1, 2, 0]
 
 
 CHINESE = "今天天气很好，他好像不太高兴。"
@@ -256,7 +252,6 @@ def test_words_of_languages_with_spaces(language, text, wanted):
 def test_words_of_chinese_are_those_of_a_dictionary():
     # 好 (good) is in 好像 (seem), and is no word there
     assert words(CHINESE, "zh") == ["今天", "天气", "很好", "他", "好像", "不太", "高兴"]
-    assert known_words([CHINESE], {"好", "高兴"}, "zh") == [["高兴"]]
     # what is cut already stays cut
     assert words("AP 好 任性", "zh") == ["ap", "好", "任性"]
 
