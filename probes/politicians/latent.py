@@ -126,12 +126,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"{params.min_count} lists with a word for each gender; add it to "
             "datasets.lexica.languages, or lower analysis.latent.min_count"
         )
-    families: dict[str, tuple[str, ...]] = {"latent": ()}  # one family
-    how, least = params.confidence, least_p(params.n_permutations)
+    how = params.confidence, (), least_p(params.n_permutations)  # tests are one family
     return {
-        name: word_counts.table_of(
-            SCHEMAS[name], parts, how, families.get(name), least, model=model
-        )
+        name: word_counts.table_of(SCHEMAS[name], parts, *how, model=model)
         for name, parts in tables.items()
     }
 

@@ -76,7 +76,6 @@ SCHEMAS = {
     "differences": schema((CONTRAST, word_counts.SENTIMENT), *TESTED),
     "agreement": schema((CONTRAST,), *TESTED),
 }
-FAMILIES: dict[str, tuple[str, ...]] = {"differences": (), "agreement": ()}  # one family per table
 
 
 class Params(TopWords):
@@ -143,11 +142,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"women and a word in {params.min_count} lists; lower analysis.subgroups.min_people or "
             "min_count"
         )
-    how, least = params.confidence, least_p(params.n_permutations)
+    how = params.confidence, (), least_p(params.n_permutations)  # one family per table
     return {
-        name: word_counts.table_of(
-            SCHEMAS[name], parts, how, FAMILIES.get(name), least, model=model
-        )
+        name: word_counts.table_of(SCHEMAS[name], parts, *how, model=model)
         for name, parts in tables.items()
         if parts
     }
@@ -202,15 +199,13 @@ def _part(
     pair, size = (MALE, FEMALE), params.n_permutations
     null = word_counts.permute_counts(counts, chosen, pair, size, params.seed)
 
-    def kept(table: NDArray[np.int64]) -> NDArray[np.int64]:
-        others = np.delete(table, chosen, axis=0).sum(axis=0, keepdims=True)
-        return np.concatenate([table[chosen], others[: draws.merged]])[:, :, None]
-
     def deviations(cells: NDArray[Any], smoothing: float = params.smoothing) -> NDArray[np.float64]:
         values = pmi(np.moveaxis(cells, -1, 0), smoothing, draws.merged)
         return np.swapaxes(values[:, : len(chosen)], 1, 2)
 
-    seen, distinct = (deviations(kept(table)) for table in (counts.lists, counts.distinct))
+    seen, distinct = (
+        pmi(table, params.smoothing)[chosen].T[None] for table in (counts.lists, counts.distinct)
+    )
     four = [seen, deviations(replicates, 0.0), distinct, deviations(null)]
     words = counts.words["word"][chosen].to_list()
     return Part(counts, words, classes, params.size(len(chosen)), four)

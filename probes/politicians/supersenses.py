@@ -33,7 +33,7 @@ from plumbline.probes.stats.pmi import pmi, smoothed
 from plumbline.probes.stats.shares import compare, leading, leading_shares, symmetric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -200,13 +200,37 @@ def by_class(
     -------
     The columns of ``SUPERSENSES`` without the model, the language and p_bh.
     """
-    rows = [
-        {"pos": pos, "deviation": source, "sentiment": sentiment} | row
-        for pos in POS
-        for row in _rows(
-            *classified(deviations, classes, pos), pos, params, source, (replicates or {}).get(pos)
-        )
-    ]
+    rows = []
+    for pos in POS:
+        words, values, parts = classified(deviations, classes, pos)
+        leaders = {g: parts[leading(values[:, i], params.top_k)] for i, g in enumerate(GENDERS)}
+        drawn, shares = (replicates or {}).get(pos), {}
+        if drawn:  # each replicate ranks words again
+            places = [drawn.words.index(word) for word in words]
+            for g, gender in enumerate(GENDERS):
+                drawn_values = drawn.values[:, places, g]
+                shares[gender] = leading_shares(drawn_values, parts, params.top_k)
+        for first, second in PAIRS:
+            sizes = len(leaders[first]), len(leaders[second])
+            if not all(sizes):
+                continue
+            how = params.n_permutations, params.seed, params.confidence
+            compared = compare(leaders[first], leaders[second], *how)
+            for c, (supersense, result) in enumerate(zip(_classes_of(pos), compared, strict=True)):
+                shown, p = result.difference, None if source == "latent" else result.p
+                if drawn:
+                    n = sum(drawn.names[GENDERS.index(gender)] for gender in (first, second))
+                    differences = (shares[first] - shares[second])[:, c]
+                    ends = symmetric(differences, shown.value, params.confidence, -1.0)
+                    shown = Estimate(shown.value, *ends, n)
+                key = {"pos": pos, "deviation": source, "sentiment": sentiment}
+                key |= {"supersense": supersense, "first": first, "second": second}
+                bonferroni = None if p is None else significant(min(1.0, p * len(compared)))
+                row = shown.row(p=p, p_bonferroni=bonferroni, least=result.least_p, **key)
+                row |= dict(zip(("words_first", "words_second"), sizes, strict=True))
+                # both intervals have the test over words
+                error = result.difference.standard_error(params.confidence)
+                rows.append(row | {TESTED_ERROR: error})
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -271,48 +295,3 @@ def classified(
 def _classes_of(pos: str) -> list[str]:
     """Return the classes of a part of speech."""
     return [name for name in CLASSES if name.startswith(PREFIXES[pos])]
-
-
-def _rows(
-    words: list[str],
-    values: NDArray[np.float64],
-    parts: NDArray[np.float64],
-    pos: str,
-    params: Params,
-    source: str,
-    replicates: Drawn | None,
-) -> Iterator[dict[str, Any]]:
-    """Yield a row for each class and pair of genders; parameters are from :func:`classified`."""
-    leaders = {g: leading(values[:, i], params.top_k) for i, g in enumerate(GENDERS)}
-    shares = {}
-    if replicates:  # each replicate ranks words again
-        position = {word: i for i, word in enumerate(replicates.words)}
-        drawn_values = replicates.values[:, [position[word] for word in words]]
-        for g, gender in enumerate(GENDERS):
-            shares[gender] = leading_shares(drawn_values[:, :, g], parts, params.top_k)
-    for first, second in PAIRS:
-        first_parts, second_parts = (parts[leaders[gender]] for gender in (first, second))
-        if not (len(first_parts) and len(second_parts)):
-            continue
-        how = params.n_permutations, params.seed, params.confidence
-        compared = compare(first_parts, second_parts, *how)
-        for c, (supersense, comparison) in enumerate(zip(_classes_of(pos), compared, strict=True)):
-            shown = comparison.difference
-            if replicates:
-                n = sum(replicates.names[GENDERS.index(gender)] for gender in (first, second))
-                drawn_shares = (shares[first] - shares[second])[:, c]
-                ends = symmetric(drawn_shares, shown.value, params.confidence, -1.0)
-                shown = Estimate(shown.value, *ends, n)
-            p = None if source == "latent" else comparison.p
-            row = shown.row(
-                p=p,
-                p_bonferroni=None if p is None else significant(min(1.0, p * len(compared))),
-                least=comparison.least_p,
-                supersense=supersense,
-                first=first,
-                second=second,
-                words_first=len(first_parts),
-                words_second=len(second_parts),
-            )
-            # both intervals have the test over words
-            yield row | {TESTED_ERROR: comparison.difference.standard_error(params.confidence)}

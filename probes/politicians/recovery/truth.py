@@ -12,6 +12,7 @@ independently of the analyses.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
 
     Array = NDArray[np.float64]
-    Forms = tuple[tuple[float, float, int], ...]  # frequency, log-ratio, number of the lemma
 
 SIDES = {"male": -1.0, "female": 1.0, "non-binary": 0.0}
 EFFECTS = ("word_effect", "sentiment_effect", "supersense_effect")
@@ -114,7 +114,8 @@ def expected_counts(
     return np.array(counts).T * [share / (blocks * block) for share in shares.values()]
 
 
-class World(NamedTuple):
+@dataclass(frozen=True, eq=False)  # hashed by identity, as a key of caches
+class World:
     """A control model with effects planted by name: true values and tables."""
 
     inputs: Inputs
@@ -228,10 +229,9 @@ def true_cells(world: World, pos: str, people: dict[str, int], length: int) -> p
 
     ``people``: number of people of each gender; ``length``: number of forms in a list.
     """
-    forms, lemmas = _forms(world, pos)
+    lemmas = world.words.filter(pos=pos)
     genders = tuple(gender for gender in GENDERS if gender in people)
-    size, settings = min(length, len(forms)), world.settings
-    chance = _chances(forms, genders, settings.name_noise, size, settings.seed)
+    chance = _chances(world, pos, genders, length)
     return pl.concat(
         lemmas.select("word", "sentiment").with_columns(
             gender=pl.lit(gender), expected=pl.Series(chance[:, i]) * people[gender]
@@ -240,26 +240,25 @@ def true_cells(world: World, pos: str, people: dict[str, int], length: int) -> p
     )
 
 
-def _forms(world: World, pos: str) -> tuple[Forms, pl.DataFrame]:
-    """Return the forms and lemmas of a part of speech; forms contain row numbers of lemmas."""
+def _forms(world: World, pos: str) -> tuple[Planted, NDArray[np.int64], pl.DataFrame]:
+    """Return the forms of a part of speech, the row number of each form's lemma, and the lemmas."""
     lemmas = world.words.filter(pos=pos)
-    number = {word: i for i, word in enumerate(lemmas["word"])}
-    forms = world.forms.filter(pos=pos).select("frequency_nats", "log_ratio_nats", "lemma")
-    return tuple((f, r, number[lemma]) for f, r, lemma in forms.iter_rows()), lemmas
-
-
-def _planted(forms: Forms) -> tuple[Planted, NDArray[np.int64]]:
-    """Return words with arbitrary sentiments, and their lemma numbers."""
-    frequency, log_ratio, lemmas = np.array(forms).T
-    return Planted((), frequency, log_ratio, np.zeros(0, np.int64), ()), lemmas.astype(np.int64)
+    numbers = lemmas.select(lemma="word", number=pl.int_range(pl.len()))
+    forms = world.forms.filter(pos=pos).join(numbers, on="lemma", maintain_order="left")
+    effects = (forms[f"{name}_nats"].to_numpy() for name in ("frequency", "log_ratio"))
+    planted = Planted((), *effects, np.zeros(0, np.int64), ())
+    return planted, forms["number"].to_numpy(), lemmas
 
 
 @lru_cache(maxsize=64)  # independent of the shares of genders
-def _chances(forms: Forms, genders: tuple[str, ...], noise: float, length: int, seed: int) -> Array:
+def _chances(world: World, pos: str, genders: tuple[str, ...], length: int) -> Array:
     """Return the probability of each lemma in a list, by gender, (lemmas, genders)."""
-    planted, lemmas = _planted(forms)
-    shares = dict.fromkeys(genders, 1.0)
-    return expected_counts(planted, shares, noise, length, seed, lemmas.tolist())
+    planted, lemmas, _ = _forms(world, pos)
+    shares, settings = dict.fromkeys(genders, 1.0), world.settings
+    size = min(length, len(lemmas))
+    return expected_counts(
+        planted, shares, settings.name_noise, size, settings.seed, lemmas.tolist()
+    )
 
 
 def class_differences(
@@ -298,12 +297,10 @@ def sampled_shares(
     """
     if world.settings.null:
         return dict.fromkeys(SENTIMENTS, 0.0)
-    forms, lemmas = _forms(world, pos)
-    kinds = lemmas["sentiment"].replace_strict({s: i for i, s in enumerate(SENTIMENTS)}).to_numpy()
-    settings = world.settings
-    seed = (settings.seed, POS.index(pos), *people.values())
+    kinds = world.words.filter(pos=pos)["sentiment"]
+    kinds = kinds.replace_strict({s: i for i, s in enumerate(SENTIMENTS)}).to_numpy()
     differences = np.zeros(len(SENTIMENTS))
-    for counts in _counts(forms, settings.name_noise, tuple(people.items()), length, seed):
+    for counts in _counts(world, pos, tuple(people.items()), length):
         frequent = np.argsort(-counts.sum(axis=0), kind="stable")[:candidates]
         cells = counts + HALF
         lift = np.log(cells / cells.sum(axis=0) / cells.sum(axis=1, keepdims=True))[:, frequent]
@@ -314,15 +311,11 @@ def sampled_shares(
 
 
 @lru_cache(maxsize=64)  # analyses differ only in the number of words
-def _counts(
-    forms: Forms,
-    noise: float,
-    people: tuple[tuple[str, int], ...],
-    length: int,
-    seed: tuple[int, ...],
-) -> Array:
+def _counts(world: World, pos: str, people: tuple[tuple[str, int], ...], length: int) -> Array:
     """Draw names and count the lists with each lemma, (draws, genders, lemmas)."""
-    (planted, lemmas), rng = _planted(forms), np.random.default_rng(seed)
+    planted, lemmas, _ = _forms(world, pos)
+    noise, sizes = world.settings.name_noise, dict(people).values()
+    rng = np.random.default_rng((world.settings.seed, POS.index(pos), *sizes))
     counts = [
         [_counted(tastes(planted, [g] * n, noise, rng), lemmas, length) for g, n in people]
         for _ in range(SAMPLES)

@@ -87,7 +87,7 @@ def table_of(
     schema: Schema,
     parts: Iterable[pl.DataFrame],
     confidence: float | None,
-    over: Sequence[str] | None = None,
+    over: Sequence[str] = (),
     least: float | str = 0.0,
     **same: Any,
 ) -> pl.DataFrame:
@@ -98,8 +98,8 @@ def table_of(
     confidence
         Level of the intervals, see :func:`typed`.
     over, least
-        Columns that define a family of tests, and the smallest p, see :func:`adjusted`; None for
-        no adjustment.
+        Columns that define a family of tests, and the smallest p, see :func:`adjusted`; unused
+        for tables without the column p.
     same
         Columns with one value in all rows.
     """
@@ -108,7 +108,7 @@ def table_of(
         return Table(schema, confidence).frame()
     table = pl.concat(filled, how="diagonal_relaxed")
     table = table.with_columns(pl.lit(value).alias(name) for name, value in same.items())
-    if over is not None:
+    if "p" in table.columns:
         table = adjusted(table, over=over, least=least)
     return typed(table, schema, confidence)
 
