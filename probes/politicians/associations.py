@@ -186,11 +186,6 @@ class Candidates(NamedTuple):
     place: str  # position of the word relative to the name: before or after
     lemmas: dict[str, str]  # by form
 
-    @property
-    def forms(self) -> list[str]:
-        """Return the forms."""
-        return list(self.lemmas)
-
 
 def candidates_of(folder: Path, language: str) -> dict[str, Candidates]:
     """Return the candidates of every part of speech in a language."""
@@ -212,11 +207,9 @@ def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, lis
     The shard depends only on the name: identical names share one prompt, and the shard size
     bounds memory.
     """
-    items: dict[str, list[str]] = {}
-    for row in store.stream(folder / f"{language}.parquet", ["qid", "name"]):
-        if zlib.crc32(row["name"].encode()) % shards == shard:
-            items.setdefault(row["name"], []).append(row["qid"])
-    return dict(sorted(items.items()))
+    people = pl.read_parquet(folder / f"{language}.parquet", columns=["qid", "name"])
+    items = people.group_by("name", maintain_order=True).all().sort("name").iter_rows()
+    return {name: qids for name, qids in items if zlib.crc32(name.encode()) % shards == shard}
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
@@ -263,9 +256,11 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     words = candidates_of(folders["words"], language)
     places = {pos: candidates.place for pos, candidates in words.items()}
     frames = params.frames_in(task.model, language, places)
-    numbers = {pos: len(scorer.vocabulary(w.forms, language).ids) for pos, w in words.items()}
+    numbers = {
+        pos: len(scorer.vocabulary(list(w.lemmas), language).ids) for pos, w in words.items()
+    }
     if not any(numbers.values()):
-        number = sum(len(candidates.forms) for candidates in words.values())
+        number = sum(len(candidates.lemmas) for candidates in words.values())
         where = f"models.{scorer.name}"
         raise UserError(
             f"{where}: its vocabulary has none of the {number:,} words of {language} as one token; "
@@ -300,21 +295,18 @@ def run(
     ``frames``: prompt templates by part of speech and name.
     """
     for pos, words in candidates.items():
+        forms = list(words.lemmas)
         for name, frame in frames[pos].items():
             prior = None
             if frame.without is not None:  # priors of all candidates
-                alone = scorer.fill(
-                    [frame.without], words.forms, len(words.forms), language=language
-                )
+                alone = scorer.fill([frame.without], forms, len(forms), language=language)
                 ((scores, _),) = (fill for block in alone for fill in block.by_prompt())
                 prior = {word: nats for word, (nats, _) in scores.items()}
             prompts = (frame.about(person) for person in people)
             remaining = iter(people.items())
-            for block in scorer.fill(prompts, words.forms, lengths[pos], language=language):
-                columns = _columns(
-                    block, islice(remaining, len(block.prompts)), words.lemmas, prior
-                )
-                columns |= {"pos": pos, "frame": name}
+            for block in scorer.fill(prompts, forms, lengths[pos], language=language):
+                listed = islice(remaining, len(block.prompts))
+                columns = _columns(block, listed, words.lemmas, prior) | {"pos": pos, "frame": name}
                 yield rows(SCHEMA, scorer, len(columns["qid"]), columns)
 
 
@@ -363,14 +355,14 @@ def coverage(
 ) -> Iterator[dict[str, Any]]:
     """Yield the coverage of candidate words and the precision of a model, by part of speech."""
     for pos, words in candidates.items():
-        frame = next(iter(frames[pos].values()))
+        frame, forms = next(iter(frames[pos].values())), list(words.lemmas)
         prompts = [frame.about(name) for name in list(people)[:CHECKED]]
-        precision, overlap = agreement(scorer, double, prompts, words.forms, language)
+        precision, overlap = agreement(scorer, double, prompts, forms, language)
         yield {
             "language": language,
             "pos": pos,
-            "words": len(words.forms),
-            "covered": len(scorer.vocabulary(words.forms, language).ids),
+            "words": len(forms),
+            "covered": len(scorer.vocabulary(forms, language).ids),
             "list_length": lengths[pos],
             "precision_nats": precision,
             "precision_overlap": overlap,

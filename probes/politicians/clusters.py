@@ -8,6 +8,7 @@ associated with each gender are clustered, with stability, tests and adjustment 
 from __future__ import annotations
 
 import zlib
+from itertools import islice
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-    Shares = list[list[tuple[Estimate, float, float]]]  # by part and group, overall share, p
+    Shares = Iterator[tuple[Estimate, float, float]]  # by part and group, overall share, p
 
 DATASETS = ("politicians",)
 OUTPUTS = ("representations", "associations")
@@ -292,17 +293,16 @@ def _share_rows(
         shares = overlaps(members, parts, *size, params.confidence)
     else:
         shares = _partitioned(members, parts, params.confidence)
-    for number, genders in enumerate(shares):
-        words = int((parts == number).sum())
+    for number, words in enumerate(np.bincount(parts).tolist()):
         outside = 1 - words / len(parts)  # finite population correction
-        for g, (estimate, expected, p) in enumerate(genders):
+        for g, (estimate, expected, p) in enumerate(islice(shares, members.shape[1])):
             error = estimate.standard_error(params.confidence) * outside**0.5
             key = {"cluster_id": number, "words": words, TESTED_ERROR: error}
             yield g, estimate.row(p=p, expected=finite(expected), **key)
 
 
 def _partitioned(members: NDArray[np.bool_], parts: NDArray[np.int64], confidence: float) -> Shares:
-    """Return the shares of groups in each part, as :func:`overlaps`, for items in one group.
+    """Yield the shares of groups in each part, as :func:`overlaps`, for items in one group.
 
     Clustering does not use genders, so every count is exactly hypergeometric under permuted
     gender labels.
@@ -310,14 +310,10 @@ def _partitioned(members: NDArray[np.bool_], parts: NDArray[np.int64], confidenc
     counts = np.zeros((parts.max() + 1, members.shape[1]), np.int64)
     np.add.at(counts, parts, members)
     sizes = counts.sum(axis=0)
-    p = fisher_p(counts, sizes)
-    return [
-        [
-            (wilson(int(hits), int(row.sum()), confidence), sizes[g] / sizes.sum(), p[number, g])
-            for g, hits in enumerate(row)
-        ]
-        for number, row in enumerate(counts)
-    ]
+    for row, p in zip(counts, fisher_p(counts, sizes), strict=True):
+        for hits, size, p_of_group in zip(row, sizes, p, strict=True):
+            estimate = wilson(int(hits), int(row.sum()), confidence)
+            yield estimate, float(size / sizes.sum()), float(p_of_group)
 
 
 def overlaps(
@@ -328,7 +324,7 @@ def overlaps(
     seed: int,
     confidence: float,
 ) -> Shares:
-    """Return the shares of groups in each part; items in several groups count in each.
+    """Yield the shares of groups in each part; items in several groups count in each.
 
     The shares of a part sum to 1. Interval: counts of the patterns of groups in a part are
     multinomial; percentiles of the shares under the Dirichlet posterior with Jeffreys' prior, 1/2
@@ -345,8 +341,8 @@ def overlaps(
     draws, permutations, seed
         Number of draws, number of permutations, and seed.
 
-    Returns
-    -------
+    Yields
+    ------
     For each part and group: the share, the share in all parts, and p; p is nan if no other
     outcome is possible.
 
@@ -355,9 +351,9 @@ def overlaps(
     The items of one part are in both groups, those of the other only in the first:
 
     >>> members = np.array([[1, 1]] * 20 + [[1, 0]] * 20).astype(bool)
-    >>> found = overlaps(members, np.repeat([0, 1], 20), 99, 999, 1, 0.95)
-    >>> [[share.value for share, *_ in part] for part in found], found[1][0][2]
-    ([[0.5, 0.5], [1.0, 0.0]], 0.001)
+    >>> found = list(overlaps(members, np.repeat([0, 1], 20), 99, 999, 1, 0.95))
+    >>> [share.value for share, *_ in found], found[2][2]
+    ([0.5, 0.5, 1.0, 0.0], 0.001)
     """
     groups = members.shape[1]
     patterns = (np.arange(1, 2**groups)[:, None] >> np.arange(groups) & 1).astype(np.float64)
@@ -365,29 +361,22 @@ def overlaps(
     if (code < 0).any():
         raise ValueError("an item has no group")
 
-    def shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    def shares(counts: NDArray[Any]) -> NDArray[np.float64]:
         sums = counts @ patterns
         return np.asarray(sums / sums.sum(axis=-1, keepdims=True))
 
     totals = np.bincount(code, minlength=len(patterns))
-    expected = shares(totals.astype(np.float64))
+    expected = shares(totals)
     rng = np.random.default_rng(seed)
-    result = []
     for part in range(int(parts.max()) + 1):
         seen = np.bincount(code[parts == part], minlength=len(patterns))
         size = int(seen.sum())
-        value = shares(seen.astype(np.float64))
+        value = shares(seen)
         low, high = percentiles(shares(rng.dirichlet(seen + PRIOR, draws)).T, confidence)
         ends = np.minimum(low, value), np.maximum(high, value)  # include the value at 0 and 1
-        null = shares(
-            rng.multivariate_hypergeometric(totals, size, permutations).astype(np.float64)
-        )
+        null = shares(rng.multivariate_hypergeometric(totals, size, permutations))
         p = np.full(groups, np.nan)
         if (totals > 0).sum() > 1 and size < len(code):
             p = permutation_p(value - null.mean(axis=0), (null - null.mean(axis=0)).T)
-        estimates = [
-            Estimate(float(x), float(low), float(high), size)
-            for x, low, high in zip(value, *ends, strict=True)
-        ]
-        result.append(list(zip(estimates, expected.tolist(), p.tolist(), strict=True)))
-    return result
+        for *numbers, in_all, p_of_group in zip(value, *ends, expected, p, strict=True):
+            yield Estimate(*map(float, numbers), size), float(in_all), float(p_of_group)

@@ -56,9 +56,9 @@ def test_candidates_order_and_lemmas(tmp_path):
     folder = lexicon(tmp_path / "words", rows)
     words = associations.candidates_of(folder, "en")
     verbs = words["VERB"]
-    assert verbs.forms == ["runs", "asks", "left"]
+    assert list(verbs.lemmas) == ["runs", "asks", "left"]
     assert verbs.lemmas == {"runs": "run", "asks": "ask", "left": "left"}
-    assert words["ADJ"].forms == ["left"]
+    assert list(words["ADJ"].lemmas) == ["left"]
 
 
 def crowd(folder, names):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes import POOLED
 from plumbline.probes.controls.compare import Comparison, read_table
 from plumbline.probes.politicians.recovery.truth import (
@@ -23,8 +22,6 @@ from plumbline.probes.stats.estimate import LEVEL, Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
 
@@ -49,7 +46,7 @@ def pmi_rows(rows: Comparison, world: World) -> None:
     if world.settings.null:
         rows.share("any_discovery", [any(smoothed["p_bh"] <= LEVEL)], "world")
     else:
-        _compare_contrasts(rows, contrast(smoothed).join(world.words, on="word"), "")
+        _compare_contrasts(rows, contrast(smoothed, "word").join(world.words, on="word"), "")
     true = pl.concat(true_pmi(world, part) for part in smoothed.partition_by("pos"))
     binary = smoothed.filter(pl.col("gender").is_in(BINARY))
     keys = ["pos", "word", "gender"]
@@ -57,10 +54,10 @@ def pmi_rows(rows: Comparison, world: World) -> None:
     _discoveries(rows, smoothed, "word and gender")
 
 
-def contrast(table: pl.DataFrame) -> pl.DataFrame:
-    """Return columns word and contrast, the value for women minus the value for men."""
+def contrast(table: pl.DataFrame, *keys: str) -> pl.DataFrame:
+    """Return the value for women minus the value for men by key, in column contrast."""
     female, male = (pl.col("value").filter(gender=g).first() for g in ("female", "male"))
-    return table.group_by("word").agg(contrast=female - male).drop_nulls().sort("word")
+    return table.group_by(keys).agg(contrast=female - male).drop_nulls().sort(keys)
 
 
 def _compare_contrasts(rows: Comparison, compared: pl.DataFrame, item: str) -> None:
@@ -92,7 +89,9 @@ def pooled_rows(rows: Comparison, worlds: Sequence[World]) -> None:
             true = pl.concat(pooled_truth(planted, part))
             binary = part.filter(pl.col("gender").is_in(BINARY))
             rows.coverage(binary.join(true, on=["pos", "word", "gender"]), "word and gender")
-            ratio = contrast(true.rename({"true": "value"})).rename({"contrast": "log_ratio_nats"})
+            ratio = contrast(true.rename({"true": "value"}), "word").rename(
+                {"contrast": "log_ratio_nats"}
+            )
             measured = differences.filter(group=group, reading="smoothed").join(ratio, on="word")
             measured = measured.with_columns(contrast="value", true="log_ratio_nats")
             _compare_contrasts(rows, measured, "female minus male")
@@ -121,28 +120,22 @@ def latent_rows(rows: Comparison, world: World) -> None:
     latent, shares = world.read("latent", "latent"), world.read("latent", "shares")
     if latent.is_empty():
         return
-    places = latent["pos"].unique(maintain_order=True).to_list()
     for row in world.read("latent", "tilt").to_dicts():
         effect = world.settings.sentiment_effect
         rows.copy("estimate", row, "name", item=f"{row['pos']}: tilt", expected=effect)
-    parts = [(shares.filter(pos=pos), world.words.filter(pos=pos)) for pos in places]
-    agreed = [
-        _likeliest_agrees(latent.filter(pos=pos), *part)
-        for pos, part in zip(places, parts, strict=True)
-    ]
-    rows.share("label_agreement", np.concatenate(agreed).tolist(), "word")
+    likeliest = _likeliest(latent, shares).join(world.words, on=["pos", "word"])
+    agreed = likeliest["likeliest"] == likeliest["sentiment"]
+    rows.share("label_agreement", agreed, "word")
     if not world.settings.null:
-        words = world.read("latent", "words")
-        contrasts = [
-            contrast(words.filter(pos=pos)).join(planted, on="word")
-            for pos, (_, planted) in zip(places, parts, strict=True)
-        ]
-        _compare_contrasts(rows, pl.concat(contrasts), "")
-        sums = [_sentiment_differences(*part) for part in parts]
-        true, measured = np.concatenate(sums, axis=1)
-        large = np.abs(true) >= LARGE
+        words = contrast(world.read("latent", "words"), "pos", "word")
+        _compare_contrasts(rows, words.join(world.words, on=["pos", "word"]), "")
+        differences = contrast(shares, "pos", "sentiment").join(
+            _sentiment_differences(world.words), on=["pos", "sentiment"]
+        )
+        large = differences.filter(pl.col("true").abs() >= LARGE)
+        true, measured = (large[column].to_numpy() for column in ("true", "contrast"))
         unit = "part of speech and sentiment"
-        rows.signs(true[large], measured[large], unit, item="share of a sentiment")
+        rows.signs(true, measured, unit, item="share of a sentiment")
     fits = world.read("latent", "fits").drop_nulls("kl_word")
     fits = fits.filter(pl.col("posterior") >= HEAVY, pl.col("l1") <= LIGHT)
     if len(fits):
@@ -151,41 +144,30 @@ def latent_rows(rows: Comparison, world: World) -> None:
     _discoveries(rows, latent, "word, sentiment and gender")
 
 
-def _likeliest_agrees(
-    table: pl.DataFrame, shares: pl.DataFrame, words: pl.DataFrame
-) -> NDArray[np.bool_]:
-    """Return a mask of words whose most probable sentiment is the planted one, (words,).
+def _likeliest(table: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
+    """Return the most probable sentiment of each word, in columns pos, word and likeliest.
 
     p(w, s) is the sum over genders of p(g) p(s | g) p(w | s, g), from the deviations in the table.
     """
-    table = table.sort("word", "sentiment", "gender")
-    names, sentiments, genders = (
-        table[c].unique().sort().to_list() for c in ("word", "sentiment", "gender")
+    cell, odds, count = ["pos", "sentiment", "gender"], pl.col("odds"), pl.col("count")
+    joint = (
+        table.join(shares.select(*cell, share="value"), on=cell)
+        .with_columns(odds=pl.col("value").exp() * count.sum().over("pos", "word", "sentiment"))
+        .with_columns(p=odds / odds.sum().over(cell) * pl.col("share") * count.sum().over(cell))
+        .group_by("pos", "word", "sentiment")
+        .agg(pl.col("p").sum())
+        .sort("pos", "word", "sentiment")
     )
-    cells = (len(names), len(sentiments), len(genders))
-    eta, counts = (table[c].to_numpy().reshape(cells) for c in ("value", "count"))
-    counts = counts[:, 0].astype(np.float64)
-    by_gender = shares.sort("sentiment", "gender")["value"].to_numpy()
-    joint = np.exp(eta) * counts.sum(axis=1)[:, None, None]
-    joint *= by_gender.reshape(len(sentiments), len(genders)) / joint.sum(axis=0)
-    likeliest = (joint * counts.sum(axis=0)).sum(axis=2).argmax(axis=1)
-    planted = dict(words.select("word", "sentiment").iter_rows())
-    pairs = zip(names, likeliest, strict=True)
-    return np.array([planted[word] == sentiments[i] for word, i in pairs if word in planted])
+    likeliest = pl.col("sentiment").get(pl.col("p").arg_max()).alias("likeliest")
+    return joint.group_by("pos", "word", maintain_order=True).agg(likeliest)
 
 
-def _sentiment_differences(shares: pl.DataFrame, words: pl.DataFrame) -> NDArray[np.float64]:
-    """Return differences of p(s | g), female minus male, planted and measured, (2, sentiments)."""
-    ratio, frequency = (words[f"{name}_nats"].to_numpy() for name in ("log_ratio", "frequency"))
-    kinds = words["sentiment"].to_numpy()
-    differences = np.zeros((2, len(SENTIMENTS)))
-    for gender, sign in (("female", 1), ("male", -1)):
-        odds = np.exp(frequency + sign * ratio / 2)
-        measured = dict(shares.filter(gender=gender).select("sentiment", "value").iter_rows())
-        for i, sentiment in enumerate(SENTIMENTS):
-            differences[0, i] += sign * odds[kinds == sentiment].sum() / odds.sum()
-            differences[1, i] += sign * measured[sentiment]
-    return differences
+def _sentiment_differences(words: pl.DataFrame) -> pl.DataFrame:
+    """Return the planted p(s | female) - p(s | male), in columns pos, sentiment and true."""
+    frequency, ratio = pl.col("frequency_nats"), pl.col("log_ratio_nats")
+    sides = [(frequency + sign * ratio / 2).exp() for sign in (1, -1)]
+    female, male = (odds / odds.sum().over("pos") for odds in sides)
+    return words.with_columns(true=female - male).group_by("pos", "sentiment").agg(pl.sum("true"))
 
 
 def supersense_rows(rows: Comparison, world: World) -> None:
