@@ -32,21 +32,6 @@ CELL = "part of speech and sentiment"
 DIFFERENCE = "male minus female"
 
 
-def planted_shares(world: World, pmi: pl.DataFrame, size: int) -> Shares:
-    """Return the planted differences of shares, male minus female, for infinitely many names.
-
-    ``pmi``: rows of the table ``pmi`` of one part of speech: the candidate words.
-    ``size``: number of words selected for each gender.
-    """
-    none: dict[str, float] = dict.fromkeys(SENTIMENTS, 0.0)
-    if world.settings.null:
-        return none
-    true = true_pmi(world, pmi)
-    true = true.filter(pl.col("word").is_in(pmi["word"].implode()))
-    classes = true.select("word", share=1.0, **{"class": pl.col("sentiment")}).unique()
-    return none | class_differences(true, classes, size, "male", "female")
-
-
 def sentiment_rows(rows: Comparison, world: World) -> None:
     """Compare differences of shares by deviation and counting rule, using the last test."""
     table, pmi = world.read("sentiment", "differences", ""), world.read("pmi", "pmi")
@@ -60,9 +45,14 @@ def sentiment_rows(rows: Comparison, world: World) -> None:
         taken = shares.filter(deviation=deviation, reading=reading)
         true: dict[tuple[str, str], float] = {}
         for pos, size in taken.select("pos", "top_k").unique().iter_rows():
-            words = size // (len(SENTIMENTS) if pairs else 1)
-            planted = planted_shares(world, smoothed.filter(pos=pos), words)
-            true |= {(pos, sentiment): share for sentiment, share in planted.items()}
+            number = size // (len(SENTIMENTS) if pairs else 1)  # for infinitely many names
+            true |= {(pos, sentiment): 0.0 for sentiment in SENTIMENTS}
+            if not world.settings.null:
+                words = true_pmi(world, smoothed.filter(pos=pos))
+                words = words.join(smoothed.filter(pos=pos), on="word", how="semi")
+                classes = words.select("word", share=1.0, **{"class": pl.col("sentiment")}).unique()
+                planted = class_differences(words, classes, number, "male", "female")
+                true |= {(pos, sentiment): share for sentiment, share in planted.items()}
         compared = with_true(part.filter(test=tests[-1]), true)
         for row in compared.to_dicts():
             item = f"{name}: {row['pos']}, {row['sentiment']}"

@@ -204,11 +204,8 @@ def by_latent(
     genders = tuple(code for code, gender in enumerate(GENDERS) if gender in table["gender"])
     if len(genders) < 2:
         return None
-    order = [
-        pl.col(name).replace_strict({x: i for i, x in enumerate(labels)})
-        for name, labels in (("gender", GENDERS), ("sentiment", SENTIMENTS))
-    ]
-    table = table.sort(order[0], "word", order[1])
+    gender, sentiment = pl.col("gender").cast(pl.Enum(GENDERS)), pl.Enum(SENTIMENTS)
+    table = table.sort(gender, "word", pl.col("sentiment").cast(sentiment))
     eta = table["value"].to_numpy().reshape(len(genders), -1, NUMBER)
     q = table["q"].cast(pl.Float64).to_numpy().reshape(eta.shape)[0]
     complete = ~np.isnan(q).any(axis=1)

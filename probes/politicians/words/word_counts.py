@@ -444,21 +444,12 @@ def permute_names(
 
 
 def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
-    """Return the lists of one model as a matrix with a row for each distinct name.
+    """Return the lists of one model by name and gender; None if no word is in enough lists.
 
     Lists depend only on the name: one person's list represents all people with that name.
 
-    Parameters
-    ----------
-    path
-        File of the dataset ``politicians`` in the language of the lists.
-    min_count
-        Smallest number of names whose lists have a retained word.
-
-    Returns
-    -------
-    Named or None
-        None if no word is in enough lists.
+    ``path``: file of the dataset ``politicians`` in the language of the lists.
+    ``min_count``: smallest number of names whose lists have a retained word.
     """
     people = read_people(path)
     matrix, words, _ = read_lists(source, people)
