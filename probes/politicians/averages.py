@@ -80,19 +80,15 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     kinds = {name: CONTROLS[params_of(name, inputs.data).control] for name in inputs.models}
     table = table.with_columns(models=pl.col("model").replace_strict(kinds)).drop_nulls("value")
     cells = ["models", *keys[:-2], "sentiment"]
-    table = _mean(with_difference(table, ["model", *cells], ["value"]), cells, params)
-    return {"averages": typed(table, AVERAGES, params.confidence)}
-
-
-def _mean(table: pl.DataFrame, cells: list[str], params: Params) -> pl.DataFrame:
-    """Return the mean over models with its t interval, nan for a single model."""
-    value, by = pl.col("value"), [*cells, "response"]
-    means = table.group_by(by).agg(n=pl.len(), spread=value.std(), value=value.mean())
-    n = means["n"].to_numpy()
+    table = with_difference(table, ["model", *cells], ["value"])
+    value = pl.col("value")
+    table = table.group_by(*cells, "response").agg(n=pl.len(), sd=value.std(), value=value.mean())
+    n = table["n"].to_numpy()
     t = np.where(n > 1, stdtrit(np.maximum(n - 1, 1), (1 + params.confidence) / 2), np.nan)
-    half = pl.Series(t / np.sqrt(n)) * means["spread"]
+    half = pl.Series(t / np.sqrt(n)) * table["sd"]  # null for one model
     least = pl.when(pl.col("response") == DIFFERENCE).then(-1.0).otherwise(0.0)
-    means = means.with_columns(
+    table = table.with_columns(
         low=pl.max_horizontal(value - half, least), high=pl.min_horizontal(value + half, 1.0)
     ).with_columns(pl.when(pl.col("n") > 1).then(pl.col("low", "high")))
-    return rounded(word_counts.sort_by_key(means, AVERAGES), ["value", "low", "high"], ())
+    table = rounded(word_counts.sort_by_key(table, AVERAGES), ["value", "low", "high"], ())
+    return {"averages": typed(table, AVERAGES, params.confidence)}

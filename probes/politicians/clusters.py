@@ -188,10 +188,9 @@ def _generated(inputs: Inputs, genders: list[str]) -> Iterator[tuple[dict[str, A
         if source.pos != "ADJ":
             continue
         counts = word_counts.count(source, word_counts.read_people(path))
-        listed: dict[str, Any] = dict.fromkeys(genders, pl.lit(False))
-        for code, lists in zip(counts.genders, counts.lists.T, strict=True):
-            if GENDERS[code] in listed:
-                listed[GENDERS[code]] = pl.Series(lists > 0)
+        lists = {GENDERS[g]: own > 0 for g, own in zip(counts.genders, counts.lists.T, strict=True)}
+        none = np.zeros(len(counts.words), dtype=np.bool_)
+        listed = {gender: pl.Series(lists.get(gender, none)) for gender in genders}
         number = pl.sum_horizontal(genders)
         single = pl.coalesce(pl.when(pl.col(g)).then(pl.lit(g)) for g in genders)
         words = counts.words.with_columns(**listed).filter(number > 0)

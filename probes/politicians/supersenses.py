@@ -271,25 +271,19 @@ def classified(
     (words, classes) array
         Equal shares of a word in its best classes.
     """
-    best = classes.filter(pl.col("best"), pos=pos)
-    names = _classes_of(pos)
-    lemmas = best["lemma"].unique().sort().to_list()
-    rows = {lemma: row for row, lemma in enumerate(lemmas)}
-    parts = np.zeros((len(lemmas), len(names)))
-    for lemma, supersense in best.select("lemma", "supersense").iter_rows():
-        parts[rows[lemma], names.index(supersense)] = 1
-    parts /= parts.sum(axis=1, keepdims=True)
-    wide = (
-        deviations.filter(pl.col("pos") == pos)
-        .drop_nulls("value")
-        .group_by("word")
-        .agg(pl.col("value").filter(gender=gender).max().alias(gender) for gender in GENDERS)
-        .sort("word")
+    names, word = _classes_of(pos), pl.col("word")
+    best = classes.filter(pl.col("best"), pos=pos).group_by("lemma")
+    parts = best.agg((pl.col("supersense") == name).mean().alias(name) for name in names)
+    of_pos = deviations.filter(pl.col("pos") == pos).drop_nulls("value")
+    value = pl.col("value")
+    wide = of_pos.group_by("word").agg(
+        value.filter(gender=gender).max().alias(gender) for gender in GENDERS
     )
-    row = [rows.get(word, rows.get(word.lower())) for word in wide["word"]]
-    matched = wide.with_columns(row=pl.Series(row, dtype=pl.Int64)).drop_nulls("row")
-    values = matched.select(GENDERS).cast(pl.Float64).to_numpy()
-    return matched["word"].to_list(), values, parts[matched["row"].to_numpy()]
+    as_written = word.is_in(parts["lemma"].implode())
+    lemma = pl.when(as_written).then(word).otherwise(word.str.to_lowercase())
+    matched = wide.with_columns(lemma=lemma).join(parts, on="lemma").sort("word")
+    values = matched.select(GENDERS).cast(pl.Float64)
+    return matched["word"].to_list(), values.to_numpy(), matched.select(names).to_numpy()
 
 
 def _classes_of(pos: str) -> list[str]:

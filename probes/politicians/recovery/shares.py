@@ -47,7 +47,7 @@ def sentiment_rows(rows: Comparison, world: World) -> None:
         for pos, size in taken.select("pos", "top_k").unique().iter_rows():
             number = size // (len(SENTIMENTS) if pairs else 1)  # for infinitely many names
             true |= {(pos, sentiment): 0.0 for sentiment in SENTIMENTS}
-            if not world.settings.null:
+            if not world.null:
                 words = true_pmi(world, smoothed.filter(pos=pos))
                 words = words.join(smoothed.filter(pos=pos), on="word", how="semi")
                 classes = words.select("word", share=1.0, **{"class": pl.col("sentiment")}).unique()
@@ -115,7 +115,7 @@ def subgroup_rows(rows: Comparison, world: World) -> None:
     _compare(rows, table.filter(~between), "in a subgroup")
     _compare(rows, table.filter(between), "between subgroups", signs=False)
     agreement = world.read("subgroups", "agreement")
-    if not world.settings.null and len(agreement):  # all have the same planted effects
+    if not world.null and len(agreement):  # all have the same planted effects
         ones, values = np.ones(len(agreement)), agreement["value"].to_numpy()
         rows.signs(ones, values, "part of speech and pair", item="agreement of subgroups")
 
@@ -140,7 +140,7 @@ def sampled_by_cell(world: World) -> dict[tuple[str, str], float]:
 
 def average_rows(rows: Comparison, worlds: Sequence[World]) -> None:
     """Compare mean differences of shares over the control models of a language."""
-    for group in by_language([world for world in worlds if not world.settings.null]):
+    for group in by_language([world for world in worlds if not world.null]):
         table = group[0].read("averages", "averages", "")
         shares = [by_cell for world in group if (by_cell := sampled_by_cell(world))]
         if table.is_empty() or not shares:
@@ -155,7 +155,7 @@ def average_rows(rows: Comparison, worlds: Sequence[World]) -> None:
 
 def anova_rows(rows: Comparison, worlds: Sequence[World]) -> None:
     """Compare coefficients with those fitted to the planted differences, in percent."""
-    shares = {w.model: sampled_by_cell(w) for w in worlds if not w.settings.null}
+    shares = {w.model: sampled_by_cell(w) for w in worlds if not w.null}
     if not shares:
         return
     table = read_table(worlds[0].inputs.tables("anova") / "coefficients.parquet")
@@ -184,7 +184,7 @@ def anova_rows(rows: Comparison, worlds: Sequence[World]) -> None:
 def fitted(worlds: Sequence[World], response: Sequence[float], part: pl.DataFrame) -> pl.Series:
     """Return the coefficient of each row of a design, by least squares on planted differences."""
     facts = [
-        dict(params_of(world.model, world.inputs.data)) | {"language": world.settings.language}
+        dict(params_of(world.model, world.inputs.data)) | {"language": world.language}
         for world in worlds
     ]
     columns: dict[int, list[float]] = {}

@@ -26,7 +26,6 @@ from plumbline.probes.controls.compare import PLANTED, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -35,27 +34,11 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 SIDES = {"male": -1.0, "female": 1.0, "non-binary": 0.0}
+SETTINGS = ("language", "name_noise", "seed", "sentiment_effect")
 EFFECTS = ("word_effect", "sentiment_effect", "supersense_effect")
 OWN = {"word", "pos", "frequency_nats", "log_ratio_nats", "sentiment"}
 SAMPLES = 30  # draws of names
 HALF = 0.5  # added to every count before ranking, the default of the analyses
-
-
-class Settings(NamedTuple):
-    """World settings that determine its true values."""
-
-    language: str
-    name_noise: float
-    seed: int
-    sentiment_effect: float  # planted in the words, nats
-    null: bool  # True if no gender difference was planted
-
-
-def read_settings(weights: Path) -> Settings:
-    """Return the settings stored with the model of a world."""
-    settings = json.loads((weights / "world.json").read_text(encoding="utf-8"))
-    null = not any(settings[effect] for effect in EFFECTS)
-    return Settings(**{key: settings[key] for key in Settings._fields if key != "null"}, null=null)
 
 
 class Planted(NamedTuple):
@@ -120,15 +103,19 @@ class World:
 
     inputs: Inputs
     model: str
-    settings: Settings
+    language: str
+    name_noise: float
+    seed: int
+    sentiment_effect: float  # planted in the words, nats
+    null: bool  # True if no gender difference was planted
     words: pl.DataFrame  # one row per lemma, in `word`: columns as in OWN
     forms: pl.DataFrame  # one row per planted form: columns as in OWN, and lemma
 
     @property
     def key(self) -> dict[str, str]:
         """Return model, language and kind of the world, as in the tables of recovery."""
-        world = "null" if self.settings.null else "planted"
-        return {"model": self.model, "language": self.settings.language, "world": world}
+        world = "null" if self.null else "planted"
+        return {"model": self.model, "language": self.language, "world": world}
 
     def read(self, analysis: str, name: str, model: str | None = None) -> pl.DataFrame:
         """Return a table of the model by lemma, in the language of the world.
@@ -137,7 +124,7 @@ class World:
         """
         folder = self.inputs.tables(analysis, self.model if model is None else model)
         table = read_table(folder / f"{name}.parquet")
-        values = {"language": self.settings.language, "unit": "lemma"}
+        values = {"language": self.language, "unit": "lemma"}
         values |= {"model": self.model} if model == "" else {}
         return table.filter(**{name: values[name] for name in values if name in table.columns})
 
@@ -152,18 +139,21 @@ def truth(inputs: Inputs, model: str) -> World | None:
     path = weights / PLANTED
     if not path.is_file() or not set(pl.read_parquet_schema(path)) >= OWN:
         return None
-    settings, forms = read_settings(weights), pl.read_parquet(path)
+    settings = json.loads((weights / "world.json").read_text(encoding="utf-8"))
+    forms = pl.read_parquet(path)
     lemmas = pl.DataFrame(schema={"pos": pl.String, "word": pl.String, "lemma": pl.String})
     words = inputs.datasets.get("words")
-    if words and (words / f"{settings.language}.parquet").is_file():
-        table = pl.read_parquet(words / f"{settings.language}.parquet")
+    if words and (words / f"{settings['language']}.parquet").is_file():
+        table = pl.read_parquet(words / f"{settings['language']}.parquet")
         table = table.sort("count", "lemma", descending=[True, False])
         pos = pl.col("pos").cast(pl.Int64).replace_strict(dict(enumerate(POS)))
         lemmas = table.select(pos, "lemma", word="form")
         lemmas = lemmas.unique(["pos", "word"], keep="first", maintain_order=True)
     forms = forms.join(lemmas, on=["pos", "word"], how="left", maintain_order="left")
     forms = forms.with_columns(pl.col("lemma").fill_null(pl.col("word")))
-    return World(inputs, model, settings, _add_forms(forms), forms)
+    planted = {name: settings[name] for name in SETTINGS}
+    null = not any(settings[effect] for effect in EFFECTS)
+    return World(inputs, model, **planted, null=null, words=_add_forms(forms), forms=forms)
 
 
 def _add_forms(forms: pl.DataFrame) -> pl.DataFrame:
@@ -213,8 +203,8 @@ def with_true(
 
 def by_language(worlds: Sequence[World]) -> list[list[World]]:
     """Return the worlds of each language, languages sorted."""
-    languages = sorted({world.settings.language for world in worlds})
-    return [[w for w in worlds if w.settings.language == language] for language in languages]
+    languages = sorted({world.language for world in worlds})
+    return [[w for w in worlds if w.language == language] for language in languages]
 
 
 def pmi_of(cells: pl.DataFrame) -> pl.Series:
@@ -254,11 +244,9 @@ def _forms(world: World, pos: str) -> tuple[Planted, NDArray[np.int64], pl.DataF
 def _chances(world: World, pos: str, genders: tuple[str, ...], length: int) -> Array:
     """Return the probability of each lemma in a list, by gender, (lemmas, genders)."""
     planted, lemmas, _ = _forms(world, pos)
-    shares, settings = dict.fromkeys(genders, 1.0), world.settings
+    shares = dict.fromkeys(genders, 1.0)
     size = min(length, len(lemmas))
-    return expected_counts(
-        planted, shares, settings.name_noise, size, settings.seed, lemmas.tolist()
-    )
+    return expected_counts(planted, shares, world.name_noise, size, world.seed, lemmas.tolist())
 
 
 def class_differences(
@@ -295,7 +283,7 @@ def sampled_shares(
     ``size``: number of lemmas selected for each gender.
     ``candidates``: number of candidates, the most frequent lemmas.
     """
-    if world.settings.null:
+    if world.null:
         return dict.fromkeys(SENTIMENTS, 0.0)
     kinds = world.words.filter(pos=pos)["sentiment"]
     kinds = kinds.replace_strict({s: i for i, s in enumerate(SENTIMENTS)}).to_numpy()
@@ -314,8 +302,8 @@ def sampled_shares(
 def _counts(world: World, pos: str, people: tuple[tuple[str, int], ...], length: int) -> Array:
     """Draw names and count the lists with each lemma, (draws, genders, lemmas)."""
     planted, lemmas, _ = _forms(world, pos)
-    noise, sizes = world.settings.name_noise, dict(people).values()
-    rng = np.random.default_rng((world.settings.seed, POS.index(pos), *sizes))
+    noise, sizes = world.name_noise, dict(people).values()
+    rng = np.random.default_rng((world.seed, POS.index(pos), *sizes))
     counts = [
         [_counted(tastes(planted, [g] * n, noise, rng), lemmas, length) for g, n in people]
         for _ in range(SAMPLES)

@@ -43,7 +43,7 @@ def pmi_rows(rows: Comparison, world: World) -> None:
     if pmi.is_empty():
         return
     smoothed = pmi.filter(reading="smoothed")
-    if world.settings.null:
+    if world.null:
         rows.share("any_discovery", [any(smoothed["p_bh"] <= LEVEL)], "world")
     else:
         _compare_contrasts(rows, contrast(smoothed, "word").join(world.words, on="word"), "")
@@ -83,7 +83,7 @@ def pooled_rows(rows: Comparison, worlds: Sequence[World]) -> None:
         for part in groups:
             group, names = part["group"][0], part["members"][0].split(", ")
             planted = [by_name[name] for name in names if name in by_name]
-            if len(planted) < len(names) or all(w.settings.null for w in planted):
+            if len(planted) < len(names) or all(w.null for w in planted):
                 continue
             rows.at = {**group_worlds[0].key, "model": group, "world": "planted"}
             true = pl.concat(pooled_truth(planted, part))
@@ -121,12 +121,12 @@ def latent_rows(rows: Comparison, world: World) -> None:
     if latent.is_empty():
         return
     for row in world.read("latent", "tilt").to_dicts():
-        effect = world.settings.sentiment_effect
+        effect = world.sentiment_effect
         rows.copy("estimate", row, "name", item=f"{row['pos']}: tilt", expected=effect)
     likeliest = _likeliest(latent, shares).join(world.words, on=["pos", "word"])
     agreed = likeliest["likeliest"] == likeliest["sentiment"]
     rows.share("label_agreement", agreed, "word")
-    if not world.settings.null:
+    if not world.null:
         words = contrast(world.read("latent", "words"), "pos", "word")
         _compare_contrasts(rows, words.join(world.words, on=["pos", "word"]), "")
         differences = contrast(shares, "pos", "sentiment").join(
@@ -175,7 +175,7 @@ def supersense_rows(rows: Comparison, world: World) -> None:
     table, pmi = world.read("supersenses", "supersenses"), world.read("pmi", "pmi")
     if table.is_empty() or pmi.is_empty():
         return
-    null, smoothed = world.settings.null, pmi.filter(reading="smoothed")
+    null, smoothed = world.null, pmi.filter(reading="smoothed")
     classes = world.read("supersenses", "words").rename({"supersense": "class"})
     table = table.filter(pl.col("supersense").is_in(classes["class"].unique().implode()))
     table = table.filter(first="female", second="male")
@@ -237,7 +237,7 @@ def cluster_rows(rows: Comparison, world: World) -> None:
     for (reading,), part in women.group_by("reading", maintain_order=True):
         key = {"reading": str(reading)}
         of_reading = compared.filter(reading=reading)
-        if not world.settings.null and len(of_reading) >= 4:
+        if not world.null and len(of_reading) >= 4:
             gendered = of_reading.filter(pl.col("gender").is_in(BINARY))
             side = (gendered["gender"] == "female").cast(pl.Float64) * 2 - 1
             rows.signs(gendered["log_ratio_nats"].to_numpy(), side.to_numpy(), "word", **key)
