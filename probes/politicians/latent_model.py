@@ -59,10 +59,6 @@ class Fits(NamedTuple):
     divergence: Array  # (fits,): sum of KL(q || p) over words with a q, nats
     objective: Array  # (fits,): minimised objective, nats
 
-    def take(self, index: NDArray[np.int64]) -> Fits:
-        """Return the selected fits."""
-        return Fits(*(part[index] for part in self))
-
 
 def grid(l1: Sequence[float], posterior: Sequence[float]) -> tuple[Array, Array]:
     """Return all pairs of weights as two arrays of shape (fits,); section 5 of the paper has 40."""
@@ -168,14 +164,14 @@ def fit(
     counts = np.asarray(counts, dtype=np.float64)
     if not (np.isfinite(counts).all() and (counts > 0).all()):
         raise ValueError("counts must be finite and above 0; add a constant to every cell")
-    start = begin(counts, q, tilted)
+    counts = np.broadcast_to(counts, (len(l1), *counts.shape[1:]))
     parts, places = [], []
     with one_thread():
         for steps, chosen in ((0, l1 == 0), (schedule.steps, l1 > 0)):
             if chosen.any():
                 fits = np.flatnonzero(chosen)
-                table = np.minimum(fits, len(counts) - 1)
-                program = Program(counts[table], q, l1[fits], posterior[fits], start.take(table))
+                start = begin(counts[fits], q, tilted)
+                program = Program(counts[fits], q, l1[fits], posterior[fits], start)
                 parts.append(program.run(schedule._replace(steps=steps)))
                 places.append(fits)
     order = np.argsort(np.concatenate(places))

@@ -195,26 +195,24 @@ def supersense_rows(rows: Comparison, world: World) -> None:
             size = ("female", "male")
             planted = class_differences(words.filter(counted), parts, max(sizes), *size)
             true |= {(pos, sentiment, name): 0.0 if null else x for name, x in planted.items()}
-        if len(rows_of_deviation):
-            compared = with_true(rows_of_deviation, true, ("pos", "sentiment", "supersense"))
-            _compare_classes(rows, compared, deviation, null=null)
-
-
-def _compare_classes(rows: Comparison, table: pl.DataFrame, deviation: str, *, null: bool) -> None:
-    """Compare classes by one deviation with the column ``true``."""
-    true, measured = (table[column].to_numpy() for column in ("true", "value"))
-    decided = (true != 0) & (measured != 0)
-    if not null:
-        rows.order(true, measured, "class", item=deviation)
-        rows.signs(true[decided], measured[decided], "class", item=deviation)
-    if deviation == "pmi":  # the contrast has no intervals over names
-        rows.coverage(table, "class", item=deviation)
-    rows.discoveries(table["p"], "discoveries", "class", item=deviation)
-    if null:  # planted effects make only one class in thirty significant
-        any_significant = any(table["p_bonferroni"] <= LEVEL)
-        rows.share("any_discovery", [any_significant], "world", item=deviation)
-    else:
-        rows.discoveries(table["p_bonferroni"], "discoveries_bonferroni", "class", item=deviation)
+        if not len(rows_of_deviation):
+            continue
+        compared = with_true(rows_of_deviation, true, ("pos", "sentiment", "supersense"))
+        expected, measured = (compared[column].to_numpy() for column in ("true", "value"))
+        decided = (expected != 0) & (measured != 0)
+        key = {"cluster": "class", "item": deviation}
+        if not null:
+            rows.order(expected, measured, **key)
+            rows.signs(expected[decided], measured[decided], **key)
+        if deviation == "pmi":  # the contrast has no intervals over names
+            rows.coverage(compared, **key)
+        rows.discoveries(compared["p"], "discoveries", **key)
+        bonferroni = compared["p_bonferroni"]
+        if null:  # planted effects make only one class in thirty significant
+            any_significant = any(bonferroni <= LEVEL)
+            rows.share("any_discovery", [any_significant], "world", item=deviation)
+        else:
+            rows.discoveries(bonferroni, "discoveries_bonferroni", **key)
 
 
 def cluster_rows(rows: Comparison, world: World) -> None:

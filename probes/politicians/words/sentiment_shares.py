@@ -118,11 +118,6 @@ class Ranking(NamedTuple):
     replicates: NDArray[np.float64] | None = None  # (replicates, genders, sentiments): over names
     permuted: NDArray[np.float64] | None = None  # the same, male and female permuted over names
 
-    def has_test(self, sentiment: int) -> bool:
-        """Return True if a sentiment has a test that no other test repeats."""
-        possible = self.replicates is not None and self.top_k < self.candidates
-        return possible and sentiment in tested(self.base)
-
 
 def bare(word: str) -> str:
     """Return a word normalised for spelling differences of treebanks and lexica.
@@ -258,8 +253,10 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
         return
     m, f = ranking.genders.index(MALE), ranking.genders.index(FEMALE)
     size, (replicates, permuted) = ranking.top_k, ranking[-2:]
+    selective = replicates is not None and size < ranking.candidates
+    with_test = tested(ranking.base) if selective else ()
     for s in map(int, np.flatnonzero(ranking.base)):
-        hits, has_test = ranking.hits[[m, f], s], ranking.has_test(s)
+        hits, has_test = ranking.hits[[m, f], s], s in with_test
         by_words = newcombe((hits[0], hits[1]), (size, size), confidence)
         value = by_words.value
         if replicates is None:
