@@ -250,56 +250,42 @@ def _coefficients(design: Design, y: Floats, confidence: float) -> Iterator[dict
         "least squares": (least_squares(y, design.matrix, confidence), len(y)),
         "jackknife": (jackknife(y, design.matrix, design.models, confidence), number),
     }
-    single = [  # factors with one level have no column
-        (factor, levels[0], levels[0])
-        for factor, levels in design.levels.items()
-        if len(levels) == 1
-    ]
     for interval, (fit, n) in fits.items():
-        key: dict[str, Any] = {"interval": interval}
         for c, (factor, level, reference) in enumerate(design.columns):
             value, low, high, p = (float(x[c]) for x in fit[:4])
-            reason = None
-            if not is_estimable[c]:
-                reason = "confounded"
-            elif rank == len(y):
-                reason = "saturated"
-            elif np.isnan(low):
-                reason = "one model"
-            elif interval == "least squares" and number < len(y):
-                p, reason = math.nan, "repeated"
-            key |= {"factor": factor, "level": level, "reference": reference, "reason": reason}
-            freedom = finite(fit.freedom[c]) or 0.0
-            yield Estimate(value, low, high, n).row(p=p, df=freedom, **key)
-        for factor, level, reference in single:
-            key |= {"factor": factor, "level": level, "reference": reference}
-            key |= {"reason": "one level", "df": 0.0}
-            yield Estimate(math.nan, math.nan, math.nan, n).row(**key)
+            reasons = {
+                "confounded": not is_estimable[c],
+                "saturated": rank == len(y),
+                "one model": np.isnan(low),
+                "repeated": interval == "least squares" and number < len(y),
+            }
+            reason = next((name for name, holds in reasons.items() if holds), None)
+            key: dict[str, Any] = {"interval": interval, "factor": factor, "level": level}
+            key |= {"reference": reference, "reason": reason}
+            key["df"] = finite(fit.freedom[c]) or 0.0
+            yield Estimate(value, low, high, n).row(p=None if reason == "repeated" else p, **key)
+        for factor, levels in design.levels.items():
+            if len(levels) == 1:  # without a column
+                key = {"interval": interval, "factor": factor, "level": levels[0]}
+                key |= {"reference": levels[0], "reason": "one level", "df": 0.0}
+                yield Estimate(math.nan, math.nan, math.nan, n).row(**key)
 
 
 def _tests(design: Design, y: Floats) -> Iterator[dict[str, Any]]:
     """Yield F tests of each factor and of all factors together."""
-    factors = [(name, len(levels)) for name, levels in design.levels.items()]
-    factors.append(("all", 1 + sum(levels - 1 for _, levels in factors)))
-    for factor, levels in factors:
+    factors = {name: len(levels) for name, levels in design.levels.items()}
+    factors["all"] = 1 + sum(levels - 1 for levels in factors.values())
+    for factor, levels in factors.items():
         tested = [i > 0 and factor in (name, "all") for i, (name, *_) in enumerate(design.columns)]
         test = drop(y, design.matrix, np.flatnonzero(tested))
-        reason = None
-        if levels < 2:
-            reason = "one level"
-        elif not test.freedom:
-            reason = "confounded"
-        elif test.residual < 1:
-            reason = "saturated"
-        elif np.isnan(test.f):
-            reason = "no residuals"
-        elif len(set(design.models)) < len(y):
-            reason = "repeated"
-        yield {
-            "factor": factor,
-            "df": test.freedom,
-            "residual_df": test.residual,
-            "f": finite(test.f),
-            "p": None if reason else significant(test.p),
-            "reason": reason,
+        reasons = {
+            "one level": levels < 2,
+            "confounded": not test.freedom,
+            "saturated": test.residual < 1,
+            "no residuals": np.isnan(test.f),
+            "repeated": len(set(design.models)) < len(y),
         }
+        reason = next((name for name, holds in reasons.items() if holds), None)
+        row = {"factor": factor, "df": test.freedom, "residual_df": test.residual}
+        p = None if reason else significant(test.p)
+        yield row | {"f": finite(test.f), "p": p, "reason": reason}

@@ -218,9 +218,9 @@ def _compared(parts: dict[str, Part], params: Params) -> Iterator[tuple[str, pl.
     for name, (seen, replicates, *_) in shares_of.items():
         part = parts[name]
         axes = {"gender": [GENDERS[g] for g in part.counts.genders], "sentiment": SENTIMENTS}
-        table = _rows(axes, seen, replicates, [part], params, 0.0, subgroup=name)
-        sizes = {"top_k": pl.lit(part.size), "candidates": pl.lit(len(part.words))}
-        yield "shares", _with_sentiment(table.with_columns(**sizes), classes[name])
+        key = {"subgroup": name, "top_k": part.size, "candidates": len(part.words)}
+        table = _rows(axes, seen, replicates, [part], params, 0.0, **key)
+        yield "shares", _with_sentiment(table, classes[name])
     gaps = {name: parts[name].apart(four) for name, four in shares_of.items()}
     for contrast in CONTRASTS:
         names = contrast.split(AGAINST)
