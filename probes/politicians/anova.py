@@ -1,8 +1,9 @@
 """Analysis ``anova``: shares of ``sentiment`` by architecture, size and language.
 
-Stańczak et al. (2023), Tables 5 and 8: linear models with treatment coding, two-way for monolingual
-and three-way for multilingual models, which are never in one design. Only main effects are fitted:
-with one model per architecture and size, interactions would leave no residual degrees of freedom.
+Stańczak et al. (2023), Tables 5 and 8, fit linear models with treatment coding: two-way designs for
+monolingual and three-way designs for multilingual models, which never share a design. Only main
+effects are fitted, since interactions would leave no residual degrees of freedom with one model per
+architecture and size.
 """
 
 from __future__ import annotations
@@ -56,14 +57,14 @@ DESIGNS: dict[Kind, tuple[str, ...]] = {
 GROUPS = ("monolingual", "multilingual")
 FACTORS = ("intercept", "family", "size", "language", "all")
 REASONS = {
-    "confounded": "the models do not separate it from other factors",
-    "saturated": "as many coefficients as rows",
+    "confounded": "these models do not separate the factor from others",
+    "saturated": "there are as many coefficients as rows",
     "one level": "the factor has one level",
     "one model": "the estimate is based on one model",
     "no residuals": "the residuals are all 0",
     "repeated": "rows of one model are not independent",
-    "latent": "latent-corrected differs between genders without an effect, see `sentiment`",
-    "twice": "with two sentiments, it repeats the test of the first",
+    "latent": "latent-corrected differs between genders even without an effect; see `sentiment`",
+    "twice": "only two sentiments occur, and the test repeats that of the first",
 }
 REASON = category(
     "reason",
@@ -72,17 +73,17 @@ REASON = category(
     nullable=True,
 )
 PLACE = (
-    category("models", MODELS, "real models, worlds, null worlds: never pooled"),
-    category("design", tuple(DESIGNS), "factors: family, size, and language"),
-    category("group", GROUPS, "models of one language, or of several"),
-    Column("language", "string", "language of a two-way design, else `all`"),
+    category("models", MODELS, "models, worlds (control models) or null worlds; never pooled"),
+    category("design", tuple(DESIGNS), "factors family and size (two-way), or also language"),
+    category("group", GROUPS, "models of one language, or of several languages"),
+    Column("language", "string", "language of a two-way design; `all` in a three-way design"),
     word_counts.PART,
     category("deviation", DEVIATIONS, "as in `sentiment`"),
     category("reading", READINGS, "as in `sentiment`"),
     category("response", RESPONSES, "gender of the share (percent), or the difference"),
     category("sentiment", SENTIMENTS, "sentiment of the share"),
     category(
-        "factor", FACTORS, "intercept: all at reference; all: all factors together; else the factor"
+        "factor", FACTORS, "factor; intercept: all factors at reference; all: all factors together"
     ),
 )
 COEFFICIENTS = Schema.keyed(
@@ -92,53 +93,53 @@ COEFFICIENTS = Schema.keyed(
         category(
             "interval",
             ("least squares", "jackknife"),
-            "least squares: as in the paper; jackknife: over models, for unequal, clustered errors",
+            "least squares, as in the paper; or jackknife over models, valid for clustered errors",
         ),
     ),
     Column("reference", "string", "reference level"),
-    Column("df", "float64", "degrees of freedom of t", minimum=0),
+    Column("df", "float64", "degrees of freedom of the t distribution", minimum=0),
     *estimates(
         cluster="least squares: share; jackknife: model",
         method="95% t",
-        null="0: equal to the reference",
+        null="0: equal to the reference level",
     ),
     REASON,
 )
 TESTS = Schema.keyed(
     PLACE,
-    Column("df", "int64", "degrees of freedom of the factor, given the others", minimum=0),
+    Column("df", "int64", "degrees of freedom of the factor, given the other factors", minimum=0),
     Column("residual_df", "int64", "residual degrees of freedom", minimum=0),
     Column("f", "float64", "F statistic; null if undefined", nullable=True, minimum=0),
-    word_counts.share("p", "p of F, for normal errors of equal variance", nullable=True),
-    word_counts.share("p_bh", "Benjamini-Hochberg", nullable=True),
+    word_counts.share("p", "p of the F test, for normal errors of equal variance", nullable=True),
+    word_counts.share("p_bh", "p, Benjamini-Hochberg", nullable=True),
     REASON,
 )
 SCHEMAS = {"coefficients": COEFFICIENTS, "tests": TESTS}
 
 
 class Params(Section):
-    """Reference levels, and interval settings."""
+    """Reference levels and confidence level."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     references: dict[Kind, dict[Literal["family", "size", "language"], str]] = Field(
-        description="reference levels by design; default: alphabetically first level"
+        description="reference levels by design; by default, the alphabetically first level"
     )
     confidence: float = Field(gt=0.5, lt=1, description="confidence level of the intervals")
 
 
 class Design(NamedTuple):
-    """Rows and design matrix of one linear model."""
+    """Design of one linear model."""
 
-    models: list[str]  # model of each row
+    models: list[str]  # name of the model of each row
     matrix: Floats
     columns: tuple[tuple[str, str, str], ...]  # factor, level, reference
-    levels: dict[str, tuple[str, ...]]  # levels by factor, reference first
+    levels: dict[str, tuple[str, ...]]  # levels by factor, with the reference level first
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Fit all designs, returned as ``coefficients`` and ``tests``, see :data:`SCHEMAS`.
+    """Fit all designs, and return ``coefficients`` and ``tests`` as in :data:`SCHEMAS`.
 
-    Raises UserError if no model has a family and a size.
+    Raises UserError if no model declares a family and a size.
     """
     shares = pl.read_parquet(inputs.tables("sentiment") / "shares.parquet")
     facts = {name: params_of(name, inputs.data) for name in inputs.models}
@@ -149,7 +150,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     ]
     if not described:
         raise UserError(
-            "models: none has family and size; add them to the models that analysis.anova compares"
+            "models: no model declares family and size; add both to those that anova should compare"
         )
     columns = ["model", "family", "size", "models", "declared"]
     table = wide(shares).join(pl.DataFrame(described, columns, orient="row"), on="model")
@@ -166,7 +167,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             key_of = cell | {"design": kind, "group": models, "language": language}
             design = build(data, DESIGNS[kind], params.references.get(kind, {}))
             nulls = {s: data[s].null_count() for s in SENTIMENTS}
-            # sentiments possible in all rows
+            # sentiments with a share in every row
             sentiments = [s for s in SENTIMENTS if not nulls[s]]
             twice = len(sentiments) == 2 and max(nulls.values()) == len(data)
             for sentiment in sentiments:
@@ -181,7 +182,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                         rows[name].append(key | row | no_p)
     tables: dict[str, pl.DataFrame] = {}
     for name, by in (("coefficients", ["interval"]), ("tests", [])):
-        # tests of a deviation and reading are a family; intercepts are not tested
+        # all tests of one deviation and reading form a family; intercepts are not tested
         tests = pl.DataFrame(rows[name], infer_schema_length=None)
         tests = tests.with_columns(test=pl.when(pl.col("factor") != "intercept").then("p"))
         tests = adjusted(tests, "test", over=["models", "deviation", "reading", *by])
@@ -191,13 +192,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def wide(shares: pl.DataFrame) -> pl.DataFrame:
-    """Return a row per triple of shares, the percentage of each sentiment, for each response.
+    """Return a row per response and ranking, with the percentage of each sentiment.
 
-    ``shares``: the table ``shares`` of ``sentiment``.
+    ``shares``: table ``shares`` of the analysis ``sentiment``.
     """
     keys = ["model", "language", "pos", "deviation", "reading"]
     percent = [
-        # hits are integers; the shares in the table are rounded
+        # shares in the table are rounded, but the number of hits is an integer
         (100 * (pl.col("value") * pl.col("top_k")).round() / pl.col("top_k"))
         .filter(sentiment=name)
         .first()
@@ -209,11 +210,11 @@ def wide(shares: pl.DataFrame) -> pl.DataFrame:
 
 
 def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[Kind, str, str, pl.DataFrame]]:
-    """Yield design, group of models, language and rows.
+    """Yield the kind of design, group of models, language and rows.
 
-    Designs are two-way in each language, separately for monolingual and multilingual models, and
-    three-way over multilingual models. A world (control model) has one language, so the three-way
-    design of worlds is over all of them.
+    There is a two-way design per language, separately for monolingual and multilingual models, and
+    a three-way design over multilingual models. Since a world (control model) has one language, the
+    three-way design of worlds includes all of them.
     """
     keys = ["language", "group"]
     for rows in part.sort(keys, maintain_order=True).partition_by(keys):
@@ -225,7 +226,7 @@ def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[Kind, str, s
 
 
 def build(rows: pl.DataFrame, factors: tuple[str, ...], references: dict[Any, str]) -> Design:
-    """Return the design of rows: an intercept, and treatment coding of each factor.
+    """Build a design with an intercept and treatment coding of each factor.
 
     A factor with one level has no column.
     """
@@ -265,14 +266,14 @@ def _coefficients(design: Design, y: Floats, confidence: float) -> Iterator[dict
             key["df"] = finite(fit.freedom[c]) or 0.0
             yield Estimate(value, low, high, n).row(p=None if reason == "repeated" else p, **key)
         for factor, levels in design.levels.items():
-            if len(levels) == 1:  # without a column
+            if len(levels) == 1:  # such a factor has no column
                 key = {"interval": interval, "factor": factor, "level": levels[0]}
                 key |= {"reference": levels[0], "reason": "one level", "df": 0.0}
                 yield Estimate(math.nan, math.nan, math.nan, n).row(**key)
 
 
 def _tests(design: Design, y: Floats) -> Iterator[dict[str, Any]]:
-    """Yield F tests of each factor and of all factors together."""
+    """Yield the F test of each factor, and of all factors together."""
     factors = {name: len(levels) for name, levels in design.levels.items()}
     factors["all"] = 1 + sum(levels - 1 for levels in factors.values())
     for factor, levels in factors.items():

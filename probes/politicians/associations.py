@@ -1,8 +1,8 @@
 """Probe ``associations``: the adjectives and verbs that a model ranks highest next to a name.
 
 The paper's template (frame) is the name with one mask before or after it, depending on the
-language's word order; others are sentences (``prompts.politicians``). Candidates are the words of
-the dataset ``words`` that are one token in the model's vocabulary.
+language's word order; other templates are sentences (``prompts.politicians``). Candidates are the
+words in the dataset ``words`` that are one token in the model's vocabulary.
 Stańczak et al. (2023), section 3 and, for the word order, supplement S2.
 """
 
@@ -36,21 +36,21 @@ if TYPE_CHECKING:
 
 INPUTS = ("politicians", "words")
 VERB = "fill"
-PROMPT = "prompt"  # the column of prompts
-SHARD = 20_000  # names in a shard, which determines the layout of outputs
+PROMPT = "prompt"  # column of the prompts
+SHARD = 20_000  # names per shard, which determine the layout of the outputs
 COVERED = "coverage"
-FEW = 2000  # names among which they are
+FEW = 2000  # approximate number of names from which checked prompts are taken
 CHECKED = 32  # prompts per part of speech that are also run in double precision
 POS = words_dataset.POS
 
 SCHEMA = Schema(
     columns=(
         Column("qid", "string", "Wikidata item of the person"),
-        Column("name", "string", "the name as in the prompt"),
+        Column("name", "string", "name of the person, as in the prompt"),
         Column("word", "string", "form of the word"),
-        Column("lemma", "string", "its lemma, the most frequent if the form has several"),
+        Column("lemma", "string", "lemma of the form; the most frequent one if there are several"),
         Column("pos", "category", "universal part of speech", labels=POS),
-        Column("frame", "string", "name of the template: bare, or a sentence in the params"),
+        Column("frame", "string", "name of the template: bare, or the name of a sentence"),
         Column("rank", "int32", "rank among the candidates of this part of speech", minimum=1),
         Column(
             "logprob_nats",
@@ -61,8 +61,8 @@ SCHEMA = Schema(
         Column(
             "prior_nats",
             "float64",
-            "log-probability of the same word in the same template without the name; null if the "
-            "template has no such sentence, as for bare",
+            "log-probability of the same word in the same template without the name; null if no "
+            "such sentence is defined, as for bare",
             nullable=True,
             maximum=0,
         ),
@@ -70,15 +70,15 @@ SCHEMA = Schema(
         Column(
             "prompt_pieces",
             "int32",
-            "tokens of the prompt, special ones and the mask included; within a template, prompts "
-            "differ only in the tokens of the name",
+            "number of tokens of the prompt, including special tokens and the mask; within a "
+            "template, prompts differ only in the tokens of the name",
             minimum=1,
         ),
         Column(
             "unknown_pieces",
             "int32",
-            "unknown tokens of the prompt; above 0 the model did not see the complete name, and "
-            "several names may have equal responses",
+            "number of unknown tokens of the prompt; if above 0, the model does not see the whole "
+            "name, and several names may have equal responses",
             minimum=0,
         ),
         *MODEL,
@@ -87,23 +87,24 @@ SCHEMA = Schema(
 )
 COVERAGE = Schema(
     columns=(
-        Column("language", "string", "config of `words`"),
+        Column("language", "string", "language, a config of `words`"),
         Column("pos", "category", "universal part of speech", labels=POS),
-        Column("words", "int64", "candidate forms"),
-        Column("covered", "int64", "forms that are one word-initial token"),
-        Column("list_length", "int32", "length of the lists"),
+        Column("words", "int64", "number of candidate forms"),
+        Column("covered", "int64", "number of forms that are one word-initial token"),
+        Column("list_length", "int32", "number of words in each list"),
         Column("vocabulary", "int64", "size of the model's vocabulary"),
         Column(
             "precision_nats",
             "float64",
-            "largest difference of a log-probability from double precision, over the first prompts "
-            "in the model's first template",
+            "largest difference between a log-probability and its value in double precision, for "
+            "the first prompts of the model's first template",
             minimum=0,
         ),
         Column(
             "precision_overlap",
             "float64",
-            "share of the 20 best words that are so in double precision too, mean over prompts",
+            "share of the 20 best words that are also the 20 best in double precision, mean over "
+            "prompts",
             minimum=0,
             maximum=1,
         ),
@@ -115,27 +116,27 @@ SCHEMAS = {"one a language": SCHEMA, COVERED: COVERAGE}
 
 
 class Params(Section):
-    """Languages, and lengths of the lists."""
+    """Languages, list lengths and templates."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     languages: list[str] = Field(min_length=1, description="configs of politicians and words")
     top_k: dict[str, dict[Literal["ADJ", "VERB"], Annotated[int, Field(ge=1)]]] = Field(
-        description="list length for ADJ and VERB, for a language or for `other`"
+        description="list lengths of ADJ and VERB, by language; `other`: all other languages"
     )
     top_share: float = Field(
         1.0,
         gt=0,
         le=1,
-        description="largest share of a model's candidates in a list; 1: lists always have full "
-        "length, as in the paper",
+        description="largest share of a model's candidates in a list; with 1, lists always have "
+        "full length, as in the paper",
     )
     frames_of: dict[Kind, list[str]] = Field(
         FAITHFUL,
-        description="template names by kind of model; analyses use the first",
+        description="names of templates by kind of model; analyses read only the first",
     )
     frames: Frames = Field(
         default_factory=dict,
-        description="by template, language, and ADJ or VERB: sentence with and without the name",
+        description="sentences with and without the name, by template, language and ADJ or VERB",
     )
 
     @model_validator(mode="after")
@@ -147,9 +148,9 @@ class Params(Section):
         return self
 
     def lengths(self, language: str, numbers: Mapping[str, int] | None = None) -> dict[str, int]:
-        """Return the list length for each part of speech in a language.
+        """Return the list length of each part of speech in a language.
 
-        ``known``: number of candidates of the model; a list has at most the share ``top_share``.
+        ``numbers``: number of the model's candidates; ``top_share`` limits lists to a share of it.
         """
         chosen = self.top_k.get(language) or self.top_k["other"]
         lengths = {str(pos): number for pos, number in chosen.items()}
@@ -160,40 +161,40 @@ class Params(Section):
     def frames_in(
         self, model: Model, language: str, places: Mapping[str, str]
     ) -> dict[str, dict[str, Frame]]:
-        """Return a model's prompt templates, by part of speech and name.
+        """Return a model's prompt templates by part of speech and name.
 
-        Raises UserError if its kind has none, or one is missing in the language.
+        Raises UserError if its kind has no template, or if one is missing in the language.
         """
         return sentences.chosen(self.frames, self.frame_names(model), language, places)
 
     def frame_names(self, model: Model) -> list[str]:
         """Return the names of a model's prompt templates.
 
-        Raises UserError if its kind has none.
+        Raises UserError if its kind has no template.
         """
         names = [n for kind, listed in self.frames_of.items() if kind == model.kind for n in listed]
         if names:
             return names
         raise UserError(
-            f"probes.associations.frames_of: no frame for models of kind {model.kind}; name "
-            "some, or take those models out of assignments.associations"
+            f"probes.associations.frames_of: no template for models of kind {model.kind}; name "
+            "one, or remove those models from assignments.associations"
         )
 
 
 class Candidates(NamedTuple):
-    """The candidate words of one language and part of speech, most frequent first."""
+    """The candidate words of one language and part of speech, the most frequent first."""
 
     place: str  # position of the word relative to the name: before or after
-    lemmas: dict[str, str]  # by form
+    lemmas: dict[str, str]  # by form, the most frequent first
 
 
 def candidates_of(folder: Path, language: str) -> dict[str, Candidates]:
-    """Return the candidates of every part of speech in a language."""
+    """Return the candidates of a language by part of speech."""
     words, candidates = pl.read_parquet(folder / f"{language}.parquet"), {}
     for code, pos in enumerate(POS):
         frame = words.filter(pl.col("pos") == code)
         if frame.is_empty():
-            raise UserError(f"{folder}: no {pos} in {language!r}; the treebanks must have some")
+            raise UserError(f"{folder}: no {pos} in {language!r}; use treebanks that contain some")
         frame = frame.sort(["count", "form", "lemma"], descending=[True, False, False])
         forms = frame.unique("form", keep="first", maintain_order=True)
         side = words_dataset.PLACES[frame["place"][0]]
@@ -202,10 +203,9 @@ def candidates_of(folder: Path, language: str) -> dict[str, Candidates]:
 
 
 def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, list[str]]:
-    """Return the distinct names of one shard, sorted, with their items.
+    """Return the Wikidata items of people by name, for the distinct names of one shard, sorted.
 
-    The shard depends only on the name: identical names share one prompt, and the shard size
-    bounds memory.
+    The shard depends only on the name, so that all people with the same name share one prompt.
     """
     people = pl.read_parquet(folder / f"{language}.parquet", columns=["qid", "name"])
     items = people.group_by("name", maintain_order=True).all().sort("name").iter_rows()
@@ -213,9 +213,9 @@ def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, lis
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the shards of a model's outputs: names and vocabulary coverage, by language.
+    """Return the shards of a model's outputs: names and vocabulary coverage of each language.
 
-    Raises UserError if a language is not in the datasets, or a template is missing in a language.
+    Raises UserError if the datasets lack a language, or a template is missing in a language.
     """
     languages = model.among(params.languages)
     for language in languages:
@@ -223,8 +223,8 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     available = set(store.configs(folders["politicians"])) & set(store.configs(folders["words"]))
     if missing := sorted(set(languages) - available):
         raise UserError(
-            f"probes.associations.languages: {', '.join(missing)} not in politicians and words; "
-            "add them under datasets, or take them out"
+            f"probes.associations.languages: {', '.join(missing)} must be in politicians and in "
+            "words; add them under datasets, or remove them here"
         )
     parts = [
         shard
@@ -248,7 +248,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Yield the output tables of one shard, without statistics."""
+    """Yield the output tables of one shard."""
     assert isinstance(scorer, Fills)
     params: Params = task.params
     folders, covered = task.folders, shard.config == COVERED
@@ -263,9 +263,8 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
         number = sum(len(candidates.lemmas) for candidates in words.values())
         where = f"models.{scorer.name}"
         raise UserError(
-            f"{where}: its vocabulary has none of the {number:,} words of {language} as one token; "
-            f"leave {language} out of {where}.languages, or the model out of "
-            "assignments.associations"
+            f"{where}: none of the {number:,} words of {language} is one token; remove {language} "
+            f"from {where}.languages, or the model from assignments.associations"
         )
     lengths = params.lengths(language, numbers)
     part = (shard.number, shard.of)
@@ -288,17 +287,17 @@ def run(
     language: str,
     frames: Mapping[str, Mapping[str, Frame]],
 ) -> Iterator[pa.Table]:
-    """Yield output rows for names, in tables with the schema of the outputs.
+    """Yield output rows for names, in tables with schema :data:`SCHEMA`.
 
-    ``people``: distinct names with their items, from :func:`names`.
-    ``lengths``: list length for each part of speech, from :meth:`Params.lengths`.
+    ``people``: items by distinct name, from :func:`names`.
+    ``lengths``: list length of each part of speech, from :meth:`Params.lengths`.
     ``frames``: prompt templates by part of speech and name.
     """
     for pos, words in candidates.items():
         forms = list(words.lemmas)
         for name, frame in frames[pos].items():
             prior = None
-            if frame.without is not None:  # priors of all candidates
+            if frame.without is not None:  # then each candidate has a prior
                 alone = scorer.fill([frame.without], forms, len(forms), language=language)
                 ((scores, _),) = (fill for block in alone for fill in block.by_prompt())
                 prior = {word: nats for word, (nats, _) in scores.items()}
@@ -316,16 +315,17 @@ def _columns(
     lemmas: Mapping[str, str],
     prior: Mapping[str, float] | None,
 ) -> dict[str, Any]:
-    """Return the columns of a block of prompts, with a list for each person.
+    """Return the output columns for a block of prompts, with one list per person.
 
+    ``people``: name and items for each prompt of the block.
     ``prior``: log-probability of each candidate without the name.
     """
     length = block.best.shape[1]
     persons = [(i, qid, name) for i, (name, qids) in enumerate(people) for qid in qids]
     prompt, qids, named = zip(*persons, strict=True)
     best = block.best[list(prompt)].ravel()
-    person = np.repeat(np.arange(len(persons)), length)  # person of each row
-    row = np.array(prompt)[person]  # prompt of each row
+    person = np.repeat(np.arange(len(persons)), length)  # index of the person of each row
+    row = np.array(prompt)[person]  # index of the prompt of each row
 
     def taken(values: Sequence[Any], index: np.ndarray) -> pa.Array:
         return pa.array(values).take(pa.array(index))
@@ -353,7 +353,7 @@ def coverage(
     lengths: dict[str, int],
     frames: Mapping[str, Mapping[str, Frame]],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the coverage of candidate words and the precision of a model, by part of speech."""
+    """Yield vocabulary coverage and numerical precision of a model, by part of speech."""
     for pos, words in candidates.items():
         frame, forms = next(iter(frames[pos].values())), list(words.lemmas)
         prompts = [frame.about(name) for name in list(people)[:CHECKED]]

@@ -1,8 +1,8 @@
 """Analysis ``averages``: shares of sentiments averaged over models, by language.
 
-Stańczak et al. (2023), Figures 6 to 9: for each language, mean shares over models among the words
-most associated with each gender, for all politicians and subgroups. Intervals over models are not
-in the paper.
+Stańczak et al. (2023), Figures 6 to 9, show for each language the mean over models of the shares
+among the words most associated with each gender, for all politicians and for subgroups. The paper
+has no intervals over models.
 """
 
 from __future__ import annotations
@@ -40,37 +40,37 @@ EVERYBODY = "everybody"
 PEOPLE = (EVERYBODY, *SUBGROUPS)
 AVERAGES = Schema.keyed(
     (
-        category("models", MODELS, "real models, worlds, null worlds: never pooled"),
+        category("models", MODELS, "models, worlds (control models) or null worlds; never pooled"),
         word_counts.LANGUAGE,
         word_counts.PART,
-        category("deviation", DEVIATIONS, "as in `sentiment`; subgroups: PMI"),
-        category("reading", READINGS, "as in `sentiment`"),
+        category("deviation", DEVIATIONS, "deviation that ranks words; PMI for subgroups"),
+        category("reading", READINGS, "ranked units, as in `sentiment`"),
         category("people", PEOPLE, "all people or a subgroup"),
-        category("response", RESPONSES, "gender of the share, or the difference"),
+        category("response", RESPONSES, "gender of the share, or the difference of two genders"),
         category("sentiment", SENTIMENTS, "sentiment of the share"),
     ),
-    *estimates(cluster="model", method="95% t over models, given the names; none for one model"),
+    *estimates(cluster="model", method="95% t over models, given the names; null for one model"),
 )
 SCHEMAS = {"averages": AVERAGES}
 
 
 class Params(Section):
-    """Interval settings."""
+    """Confidence level."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="confidence level of the intervals")
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Average the shares of all models; columns as in :data:`SCHEMAS`.
+    """Average the shares over models, in a table as in :data:`SCHEMAS`.
 
-    Raises UserError if there are no shares.
+    Raises UserError if no model has shares.
     """
     shares = pl.read_parquet(inputs.tables("sentiment") / "shares.parquet")
     parts = [shares.with_columns(people=pl.lit(EVERYBODY))]
     for model in inputs.models:
         path = inputs.tables("subgroups", model) / "shares.parquet"
-        if path.is_file():  # some models have no subgroups
+        if path.is_file():  # subgroups are analysed for some models only
             plain = {"deviation": pl.lit("pmi"), "reading": pl.lit("argmax")}
             parts.append(pl.read_parquet(path).rename({"subgroup": "people"}).with_columns(**plain))
     keys = ["language", "pos", "deviation", "reading", "people", "gender", "sentiment"]
@@ -85,7 +85,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     table = table.group_by(*cells, "response").agg(n=pl.len(), sd=value.std(), value=value.mean())
     n = table["n"].to_numpy()
     t = np.where(n > 1, stdtrit(np.maximum(n - 1, 1), (1 + params.confidence) / 2), np.nan)
-    half = pl.Series(t / np.sqrt(n)) * table["sd"]  # null for one model
+    half = pl.Series(t / np.sqrt(n)) * table["sd"]  # null if there is one model
     least = pl.when(pl.col("response") == DIFFERENCE).then(-1.0).otherwise(0.0)
     table = table.with_columns(
         low=pl.max_horizontal(value - half, least), high=pl.min_horizontal(value + half, 1.0)

@@ -1,7 +1,7 @@
 """Analysis ``latent``: words by gender and sentiment, from the outputs of ``associations``.
 
-The latent-variable model is that of Stańczak et al. (2023), equations 10 to 13 and Tables 4 and 6;
-intervals and a permutation test are added.
+The latent-variable model is that of Stańczak et al. (2023), equations 10 to 13 and Tables 4 and 6.
+Intervals and a permutation test are added.
 """
 
 from __future__ import annotations
@@ -30,39 +30,39 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.politicians import latent_model as model  # torch: where it works
+    from plumbline.probes.politicians import latent_model as model  # imports torch
 
     Array = NDArray[np.float64]
 
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
-JITTER = 1.0  # SD in nats of the interaction of sentiment and gender in other starts
+JITTER = 1.0  # SD, in nats, of the interaction of sentiment and gender in other starts
 L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-LONGER, SLOWER = 16, 4  # factors of steps and learning rate of the reference fit
+LONGER, SLOWER = 16, 4  # the reference fit has more steps and a lower rate, by these factors
 METHOD = (
-    "95% Bayesian bootstrap over names, refitted: normal, root mean square distance of replicates "
-    "from the value"
+    "95% Bayesian bootstrap over names, refitted: normal, with the root mean square distance of "
+    "replicates from the value"
 )
 SENTIMENT = category("sentiment", SENTIMENTS, "value of the latent variable")
 DESCRIBED = estimates(cluster="name", method=METHOD)
 TESTED = estimates(
     cluster="name",
     method=METHOD,
-    null="gender labels permuted over names, refitted; deviation of the gender minus the others'",
+    null="gender labels permuted over names, refitted; statistic: the gender minus the others",
 )
 SCHEMAS = {
     "latent": schema(
         (word_counts.LEMMA, SENTIMENT, word_counts.GENDER),
-        share("q", "q(s | w), share of the sentiment; null if in no lexicon", nullable=True),
-        Column("count", "int64", "people of this gender whose list has the word", minimum=0),
+        share("q", "q(s | w), share of the sentiment by the lexicon; null if none", nullable=True),
+        Column("count", "int64", "people of this gender whose list contains the word", minimum=0),
         Column(
             "seed_sd",
             "float64",
-            "SD of the grid's average over the starts of `seeds`, nats",
+            "SD over other starts of the mean over weights, nats",
             minimum=0,
         ),
-        *TESTED[:-1],  # too few permutations for a detectable effect
+        *TESTED[:-1],  # with so few permutations, no effect is detectable
     ),
     "words": schema((word_counts.LEMMA, word_counts.GENDER), *DESCRIBED),
     "fits": schema(
@@ -73,15 +73,15 @@ SCHEMAS = {
         Column(
             "kl_word",
             "float64",
-            "unweighted posterior regulariser, nats per word with a q; null without such words",
+            "posterior regulariser without its weight, nats per word with q; null if no word has q",
             nullable=True,
         ),
         Column(
             "gap",
             "float64",
-            "largest excess of the objective, over this start and those of `seeds`, above the "
-            f"lowest of all, including a fit with {LONGER} times the steps, nats; a fit with at "
-            "most .01 has converged",
+            "difference in nats between the highest and the lowest objective of all starts; the "
+            f"lowest may be that of a fit with {LONGER} times the steps; up to .01, all fits have "
+            "converged",
             minimum=0,
         ),
     ),
@@ -91,18 +91,18 @@ SCHEMAS = {
 
 
 class Params(Lexicon, Resampling):
-    """Fit, interval and test settings."""
+    """Settings of fits, intervals and tests."""
 
     genders: list[Literal["male", "female", "non-binary"]] = Field(
         ["male", "female"], min_length=2, description="genders in the model; default: the paper's"
     )
-    min_count: int = Field(ge=1, description="least number of people with the word")
-    smoothing: float = Field(gt=0, description="constant added to every cell")
+    min_count: int = Field(ge=1, description="least number of people whose lists contain a word")
+    smoothing: float = Field(gt=0, description="constant added to every count")
     l1: list[float] = Field(list(L1), min_length=1, description="weights of the L1 penalty")
     posterior: list[float] = Field(
         list(POSTERIOR), min_length=1, description="weights of the posterior regulariser"
     )
-    steps: int = Field(ge=1, description="steps of Adam if l1 is above 0")
+    steps: int = Field(ge=1, description="number of steps of Adam, if l1 is above 0")
     learning_rate: float = Field(gt=0, description="initial rate of Adam, with cosine decay")
     seeds: list[int] = Field(min_length=1, description="seeds of other starts, for seed_sd and gap")
 
@@ -110,7 +110,7 @@ class Params(Lexicon, Resampling):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of one model; columns as in :data:`SCHEMAS`.
 
-    ``tilt`` is empty without both men and women.
+    ``tilt`` is empty unless both men and women are in the model.
 
     Raises UserError if no language has a lexicon and enough words.
     """
@@ -122,11 +122,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             tables[name].append(table.with_columns(**cell))
     if not tables["latent"]:
         raise UserError(
-            f"{inputs.outputs('associations', model)}: no language has both a lexicon and "
-            f"{params.min_count} lists with a word for each gender; add it to "
+            f"{inputs.outputs('associations', model)}: no language has a lexicon and words in "
+            f"{params.min_count} lists of two genders; add a language to "
             "datasets.lexica.languages, or lower analysis.latent.min_count"
         )
-    how = params.confidence, (), least_p(params.n_permutations)  # tests are one family
+    how = params.confidence, (), least_p(params.n_permutations)  # all tests form one family
     return {
         name: word_counts.table_of(SCHEMAS[name], parts, *how, model=model)
         for name, parts in tables.items()
@@ -136,7 +136,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _fitted(
     source: word_counts.Lists, path: Path, lexica: Path, language: str, params: Params
 ) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Fit one language and part of speech, and yield its tables, if it can be fitted."""
+    """Yield the tables of one language and part of speech, if the model can be fitted."""
     from plumbline.probes.politicians import latent_model as model
 
     if not params.file(lexica, language).is_file():
@@ -176,9 +176,9 @@ def _fitted(
     def rows(axes: str, seen: Array, replicates: Array, **more: Any) -> pl.DataFrame:
         """Return a row with its interval for each cell of an array.
 
-        L1 selects deviations enlarged by chance: replicates are biased relative to the value as the
-        value is relative to the truth, and their quantiles miss the truth. Root mean square
-        distances from the value include this bias.
+        L1 selects deviations that are large by chance. Replicates are therefore biased relative to
+        the value, as the value is relative to the truth, and their quantiles miss the truth. Their
+        root mean square distance from the value includes this bias.
         """
         half = reach * np.sqrt(((replicates - seen) ** 2).mean(axis=0))
         limits = [seen - half, seen + half]
@@ -188,7 +188,7 @@ def _fitted(
         return word_counts.rows_of(axis, (seen, *limits), n=counts.clusters, **more)
 
     contrast, null = model.contrast(value.eta[0]), model.contrast(permuted)
-    # the test is valid without convergence, since all fits have equal steps
+    # valid even without convergence, since all fits have the same number of steps
     p = permutation_p(contrast, np.moveaxis(null, 0, -1), relative=True)
     seed_sd = np.stack([restart.eta.mean(axis=0) for restart in others]).std(axis=0)
     yield (
@@ -215,7 +215,7 @@ def _fitted(
 
 
 def _fits(all_fits: list[model.Fits], q: Array, params: Params) -> pl.DataFrame:
-    """Return diagnostics of fits from several starts, the last of which is longer."""
+    """Return diagnostics of fits from several starts, of which the last has more steps."""
     reached = np.array([fits.objective for fits in all_fits])
     gap = reached[:-1].max(axis=0) - reached.min(axis=0)
     kl_word = all_fits[0].divergence / ((~np.isnan(q).any(axis=1)).sum() or np.nan)

@@ -1,4 +1,4 @@
-"""Latent-variable model of words, sentiments and genders, fitted over a grid of weights.
+"""Latent-variable model of words, sentiments and genders, fitted for a grid of weights.
 
 With p(w, g) = sum over s of p(w | s, g) p(s | g) p(g) and
 
@@ -11,11 +11,11 @@ sum over words of KL(q(s | w) || p(s | w)), plus ``l1`` times the sum of all |et
 |phi|. Stańczak et al. (2023), PLoS ONE 18(11): e0277640, equations 10 to 13, after Hoyle et al.
 (2019), ACL, section 3.
 
-Without ``l1`` both other terms are minimised together in closed form, for any ``posterior``: p(w,
-g) as observed and p(s | w) = q. Every fit starts there (:func:`begin`).
+Without ``l1``, the other two terms have a joint minimum in closed form, for any ``posterior``: p(w,
+g) is as observed and p(s | w) = q. Every fit starts there (:func:`begin`).
 
-Words are the last axis of all arrays. Arrays are float64, so rounded results do not depend on the
-processor. All fits are one batched program in torch; results do not depend on the batch.
+Words are the last axis of all arrays. Arrays are float64, so that rounded results do not depend on
+the processor. Fits run in batches in torch; results do not depend on the batch.
 """
 
 from __future__ import annotations
@@ -35,42 +35,42 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-BLOCK = 200_000  # deviations in a batch: they fit into the cache
-BETAS = (0.9, 0.9)  # equal, as gradients shrink by orders of magnitude near the posterior
-EPSILON = 1e-12  # below the usual 1e-8, as gradients of rare words are small
-ROUNDS = 100  # rounds of fitting a start's margins, for errors below 1e-9
+BLOCK = 200_000  # deviations in a batch, which fit into the cache
+BETAS = (0.9, 0.9)  # equal, since gradients shrink by orders of magnitude near the posterior
+EPSILON = 1e-12  # below the usual 1e-8, since gradients of rare words are small
+ROUNDS = 100  # rounds of fitting the margins of a start; errors are then below 1e-9
 
 
 class Schedule(NamedTuple):
-    """Settings for the fits."""
+    """Settings of the fits."""
 
-    steps: int  # steps of Adam if ``l1`` is above 0; else the start is the minimum
-    learning_rate: float  # initial, with cosine decay to 0
+    steps: int  # of Adam if ``l1`` is above 0; otherwise the start is the minimum
+    learning_rate: float  # initial rate, with cosine decay to 0
 
 
 class Fits(NamedTuple):
-    """Fitted models, one along each first axis."""
+    """Fitted models, along the first axis of each array."""
 
     eta: Array  # (fits, sentiments, genders, words): deviations
     sigma: Array  # (fits, sentiments, genders)
     phi: Array  # (fits, genders)
-    background: Array  # (fits, words): m
+    background: Array  # (fits, words): m, the logarithm of the word's share
     cross_entropy: Array  # (fits,): nats
-    divergence: Array  # (fits,): sum of KL(q || p) over words with a q, nats
+    divergence: Array  # (fits,): sum of KL(q || p) over words with q, nats
     objective: Array  # (fits,): minimised objective, nats
 
 
 def grid(l1: Sequence[float], posterior: Sequence[float]) -> tuple[Array, Array]:
-    """Return all pairs of weights as two arrays of shape (fits,); section 5 of the paper has 40."""
+    """Return all pairs of weights as two arrays of shape (fits,); the paper uses 40 pairs."""
     first, second = np.meshgrid(l1, posterior, indexing="ij")
     return first.ravel(), second.ravel()
 
 
 def tilt(seed: int, scale: float, shape: tuple[int, int, int]) -> Array:
-    """Draw interactions of sentiment and gender by word for a start, normal with SD ``scale``.
+    """Draw normal interactions of sentiment and gender by word, with SD ``scale``, for a start.
 
-    Only L1 determines the interaction: a word's counts by gender and its q determine 4 of its 6
-    deviations for three sentiments and two genders.
+    Only L1 determines the interaction: with three sentiments and two genders, a word's counts and
+    its q determine 4 of its 6 deviations.
 
     ``shape``: numbers of sentiments, genders and words.
     """
@@ -78,13 +78,13 @@ def tilt(seed: int, scale: float, shape: tuple[int, int, int]) -> Array:
 
 
 def begin(counts: Array, q: Array, tilted: Array | None = None) -> Fits:
-    """Return the minima without ``l1``, one model for each table of counts.
+    """Return the minimum without ``l1`` for each table of counts.
 
-    p(w, g) is as observed and p(s | w) is q, or the mean q for words in no lexicon. Among such
-    models, the one with sentiment and gender independent given the word is returned, or the one
-    nearest to ``tilted`` by iterative proportional fitting. The level of eta within a sentiment and
-    gender, which these terms do not determine, minimises the sum of |eta|: its median over words is
-    0.
+    p(w, g) is as observed, and p(s | w) is q, or the mean q for words without one. Several models
+    have this property: the one in which sentiment and gender are independent given the word is
+    returned, or the one nearest to ``tilted``, by iterative proportional fitting. These terms do
+    not determine the level of eta within a sentiment and gender. It is set so that the sum of |eta|
+    is smallest: the median over words is 0.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def begin(counts: Array, q: Array, tilted: Array | None = None) -> Fits:
 
 
 def _log(values: Array) -> Array:
-    """Return logarithms by torch: NumPy's differ in last digits with and without AVX-512.
+    """Return logarithms computed by torch, since NumPy's last digits depend on AVX-512.
 
     If fits do not converge under L1, the steps of Adam enlarge such differences to 1e-4 nats.
     """
@@ -140,21 +140,21 @@ def fit(
     schedule: Schedule,
     tilted: Array | None = None,
 ) -> Fits:
-    """Fit models to counts by full-batch Adam, from :func:`begin`.
+    """Fit models to counts by full-batch Adam, starting from :func:`begin`.
 
-    L1 is soft-thresholding after each step in Adam's metric, so that deviations can be exactly 0.
-    The metric includes the square of ``l1``, since the gradient of the other terms is 0 at the
-    start. Fits without ``l1`` take no steps.
+    The L1 penalty is applied by soft-thresholding in Adam's metric after each step, so that
+    deviations can be exactly 0. The metric includes the square of ``l1``, since the gradient of the
+    other terms is 0 at the start. Fits without ``l1`` take no steps.
 
     Parameters
     ----------
     counts : (fits or 1, words, genders) array
-        Number of times that a word was generated for a gender; above 0.
+        Number of times that a word was generated for a gender; all above 0.
     q : (words, sentiments) array
-        q(s | w); nan for a word in no lexicon, which has no posterior term.
+        q(s | w); nan for words that no lexicon contains, which have no posterior term.
     l1, posterior : (fits,) arrays
     tilted : (sentiments, genders, words) array
-        Another start, from :func:`tilt`.
+        Interactions for another start, from :func:`tilt`.
 
     References
     ----------
@@ -179,15 +179,15 @@ def fit(
 
 
 class Averages(NamedTuple):
-    """Averages of fits over the weights, for each table of counts."""
+    """Means of fits over the weights, for each table of counts."""
 
     eta: Array  # (tables, sentiments, genders, words)
-    words: Array  # (tables, genders, words): log p(w | g) - m_w, all sentiments together, nats
+    words: Array  # (tables, genders, words): log p(w | g) - m_w over all sentiments, nats
     sentiments: Array  # (tables, sentiments, genders): p(s | g)
 
 
 def average(fits: Fits, weights: int) -> Averages:
-    """Average each ``weights`` consecutive fits, which belong to one table of counts."""
+    """Average fits in groups of ``weights``, which belong to one table of counts."""
     sentiments = torch.log_softmax(torch.from_numpy(fits.sigma), dim=1)
     m = torch.from_numpy(fits.background)[:, None, None, :]
     joint = torch.log_softmax(m + torch.from_numpy(fits.eta), dim=3) + sentiments[..., None]
@@ -197,10 +197,10 @@ def average(fits: Fits, weights: int) -> Averages:
 
 
 def refit(counts: Array, q: Array, l1: Array, posterior: Array, schedule: Schedule) -> Averages:
-    """Fit all weights to each table of counts, such as bootstrap replicates or permutations.
+    """Fit models with all weights to each bootstrap replicate or permutation of the counts.
 
-    Each fit starts at its minimum without ``l1``, like the fit to the data; replicates started
-    at that fit would stay near it.
+    Like the fit to the data, each fit starts at its minimum without ``l1``. If it started at the
+    fit to the data, it would stay near it.
 
     Parameters
     ----------
@@ -219,9 +219,9 @@ def refit(counts: Array, q: Array, l1: Array, posterior: Array, schedule: Schedu
 
 
 def contrast(eta: Array) -> Array:
-    """Return a gender's deviation minus the mean of the others; genders are on axis -2.
+    """Return each gender's deviation minus the mean of the others; genders are on axis -2.
 
-    For two genders, the contrasts are exactly opposite.
+    The contrasts of two genders are exactly opposite.
     """
     number = eta.shape[-2]
     if number == 2:
@@ -233,7 +233,7 @@ def contrast(eta: Array) -> Array:
 
 
 class Program:
-    """A batch of fits, with parameters in one buffer, (fits, parameters), for fast steps."""
+    """A batch of fits; one buffer, (fits, parameters), makes steps fast."""
 
     def __init__(self, counts: Array, q: Array, l1: Array, posterior: Array, start: Fits) -> None:
         number = len(start.eta)
@@ -251,7 +251,7 @@ class Program:
         self.q = torch.from_numpy(np.where(has_q[:, None], q, 0.0).T.copy())
         self.posterior = torch.from_numpy(posterior)
         self.push = self.posterior[:, None, None] * torch.from_numpy(has_q)
-        self.joint = torch.empty_like(self.eta)  # allocation costs more than the arithmetic
+        self.joint = torch.empty_like(self.eta)  # allocating it in each step would be slow
 
     def forward(self) -> tuple[torch.Tensor, ...]:
         """Store p(w, s, g) in ``joint``; return p(s | g), p(g) and p(s, g)."""
@@ -266,9 +266,10 @@ class Program:
     def gradient(self) -> torch.Tensor:
         """Return the gradient of the objective without the L1 term, (fits, parameters).
 
-        With D the derivative by log p(w, s, g), which is -p(w, s, g) times (observed share over
-        p(w, g), plus ``posterior`` times (q(s | w) / p(w, s) - 1 / p(w))), the rest follows from
-        the softmaxes: by eta, D - p(w | s, g) times the sum of D over words.
+        Let D be the derivative with respect to log p(w, s, g): -p(w, s, g) times (the observed
+        share over p(w, g), plus ``posterior`` times (q(s | w) / p(w, s) - 1 / p(w))). The rest
+        follows from the softmaxes: with respect to eta, D - p(w | s, g) times the sum of D over
+        words.
         """
         sentiment, gender, product = self.forward()
         by_sentiment = _sum(self.joint, 2)
@@ -284,7 +285,7 @@ class Program:
         return torch.cat([slope.flatten(1), sigma.flatten(1), phi], dim=1)
 
     def run(self, schedule: Schedule) -> Fits:
-        """Run Adam, and return the result, or the start if it is better."""
+        """Run Adam, and return the result, or the start if its objective is lower."""
         first, second = BETAS
         values, before = self.theta, self.theta.clone()
         least = self._objective()[-1]
@@ -306,7 +307,7 @@ class Program:
         return Fits(*(part.double().contiguous().numpy() for part in fits))
 
     def _objective(self) -> tuple[torch.Tensor, ...]:
-        """Return cross-entropy, divergence, and objective."""
+        """Return cross-entropy, divergence and objective, (fits,) each."""
         self.forward()
         cross = -(self.shares * torch.log(self.joint.sum(dim=1))).sum(dim=(1, 2))
         inside = self.joint.sum(dim=2)
@@ -317,13 +318,13 @@ class Program:
 
 
 def _sum(values: torch.Tensor, axis: int) -> torch.Tensor:
-    """Sum over a short axis, several times faster than torch's sum."""
+    """Sum over a short axis, which is several times faster than torch's sum."""
     return reduce(torch.add, values.unbind(axis))
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit torch to one thread: splitting sums would change their last digits."""
+    """Limit torch to one thread, since splitting sums would change their last digits."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,8 +1,8 @@
 """Analysis ``lexicon_evaluation``: sentiment classification of labelled texts by lexica.
 
 As in Stańczak et al. (2023), Table 12, the combined lexicon, each lexicon and their plain mean are
-compared. The classification rule differs from the paper: the mean lexicon score of a text's words,
-with two thresholds chosen on other texts. No model is loaded.
+compared. Unlike in the paper, texts are classified by the mean lexicon score of their words, with
+two thresholds chosen on other texts. No model is loaded.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ if TYPE_CHECKING:
 DATASETS = ("lexica", "labelled_texts")
 MEASURES = ("accuracy", "macro-F1")
 COMBINATION, BASELINE = "combination", "majority class"
-NEGATIVE, NEUTRAL, POSITIVE = range(3)  # the labels, in TweetEval's order
-PLACES = 40  # candidate thresholds on either side
-DEALT = "-null"  # suffix of corpora with permuted labels, a negative control
+NEGATIVE, NEUTRAL, POSITIVE = range(3)  # labels in the order of TweetEval
+PLACES = 40  # number of candidate thresholds
+DEALT = "-null"  # suffix of corpora with permuted labels, which are negative controls
 CODES = {"positive": POSITIVE, "negative": NEGATIVE, "neutral": NEUTRAL}
-# words have the default boundaries of Unicode; hyphenated compounds are one word
+# word boundaries are the defaults of Unicode, but hyphenated compounds are one word
 WORD = regex.compile(r"(?ws)\b\w.*?\b(?:-\w.*?\b)*")
 ELIDED = regex.compile(r"^([cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’](?=\w)")
 UNSPACED = ("ja", "km", "lo", "my", "th", "zh")  # languages written without spaces
 PLACE = (
-    Column("language", "string", "config of `lexica` and `labelled_texts`"),
+    Column("language", "string", "language, a config of `lexica` and `labelled_texts`"),
     Column("source", "string", "corpus of labelled texts"),
     Column(
         "lexicon",
@@ -63,7 +63,7 @@ PLACE = (
         "source of the scores: combination, plain mean, majority class, published, or the name of "
         "a view",
     ),
-    Column("measure", "category", "measure of the predicted labels", labels=MEASURES),
+    Column("measure", "category", "measure of agreement with the labels", labels=MEASURES),
 )
 METHOD = "95% percentile bootstrap over texts"
 AGREEMENT = Schema.keyed(
@@ -72,14 +72,14 @@ AGREEMENT = Schema.keyed(
     Column("positive_above", "float64", "texts with a higher mean are positive", nullable=True),
     word_counts.share(
         "chance",
-        "expected value with predicted labels permuted over texts; null if no tuning text has a "
-        "word of the lexicon",
+        "expected value if predicted labels are permuted over texts; null if no tuning text "
+        "contains a word of the lexicon",
         nullable=True,
     ),
     *estimates(
         cluster="text",
         method=METHOD,
-        # uninformative labels of several classes have a better macro-F1 than the majority class
+        # uninformative labels of several classes can have a higher macro-F1 than the majority class
         null="accuracy: equal to the majority class (McNemar's exact test); macro-F1: chance "
         "(randomisation)",
     ),
@@ -96,7 +96,7 @@ SCHEMAS = {"agreement": AGREEMENT, "differences": DIFFERENCES}
 
 
 class Params(Resampling):
-    """Interval and test settings."""
+    """Settings of intervals and tests."""
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -104,7 +104,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     The tables are ``agreement`` and ``differences``; columns as in :data:`SCHEMAS`.
 
-    Raises UserError if a language has texts but no lexica, or a corpus is missing a split.
+    Raises UserError if a language has texts but no lexicon, or a corpus has no texts in a split.
     """
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
     folder = inputs.datasets["labelled_texts"]
@@ -115,7 +115,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             key = {"language": language, "source": source, "dealt": str(source).endswith(DEALT)}
             for name, row in _rows(f"{language}/{source}", part, compared, params):
                 rows[name].append(key | row)
-    # tests of negative controls are a separate family
+    # tests of negative controls form a separate family
     how = params.confidence, ["dealt"], "least"
     return {
         name: word_counts.table_of(
@@ -126,18 +126,18 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def scores(lexica: Path, language: str) -> dict[str, Lexicon]:
-    """Return the scores of words, -1 to 1, by name of the lexicon.
+    """Return the scores of words, from -1 to 1, by name of the lexicon.
 
-    The combination's score is q(positive) - q(negative); plain mean and views are as in the
-    dataset. English also has the published combination, if it is in the dataset.
+    The score of a combination is q(positive) - q(negative); plain mean and views are as in the
+    dataset. For English, the published combination is included if the dataset contains it.
 
     ``lexica``: folder of the dataset ``lexica``.
     """
     path = lexica / f"{language}.parquet"
     if not path.is_file():
         raise UserError(
-            f"{path}: no lexica for the labelled texts in {language!r}; add the language to "
-            "datasets.lexica.languages, or take it out of datasets.labelled_texts.languages"
+            f"{path}: missing, but there are labelled texts in {language!r}; add the language to "
+            "datasets.lexica.languages, or remove it from datasets.labelled_texts.languages"
         )
     read = ["word", "q_positive", "q_negative", "score", "view_names", "view_scores"]
     frame = pl.read_parquet(path, columns=read)
@@ -156,7 +156,7 @@ def scores(lexica: Path, language: str) -> dict[str, Lexicon]:
 
 
 def mean_scores(texts: Iterable[Sequence[str]], lexicon: Mapping[str, float]) -> Floats:
-    """Return the mean score of each text's words, (texts,); NaN without words in the lexicon.
+    """Return the mean score of the words of each text, (texts,); nan if the lexicon has none.
 
     Examples
     --------
@@ -170,14 +170,14 @@ def mean_scores(texts: Iterable[Sequence[str]], lexicon: Mapping[str, float]) ->
 
 
 def classify(scores: Floats, low: float, high: float, otherwise: int = NEUTRAL) -> Labels:
-    """Return negative below ``low``, positive above ``high``, else ``otherwise``, also for NaN."""
+    """Label scores negative below ``low``, positive above ``high``, others ``otherwise``."""
     return np.where(scores > high, POSITIVE, np.where(scores < low, NEGATIVE, otherwise))
 
 
 def cuts(scores: Floats, labels: Labels, otherwise: int = NEUTRAL) -> tuple[float, float]:
-    """Return the two thresholds, at quantiles of the scores, with the best macro-F1.
+    """Choose the two thresholds, among quantiles of the scores, with the highest macro-F1.
 
-    Ties are broken by the lowest. Scores between the thresholds are ``otherwise``.
+    Ties are broken by the lowest thresholds. Scores between them are labelled ``otherwise``.
     """
     finite_scores = scores[~np.isnan(scores)]
     if not len(finite_scores):
@@ -192,7 +192,7 @@ def cuts(scores: Floats, labels: Labels, otherwise: int = NEUTRAL) -> tuple[floa
 
 
 def majority(labels: Labels) -> int:
-    """Return the most frequent label; the first if tied."""
+    """Return the most frequent label; the first one in case of a tie."""
     return int(np.bincount(labels).argmax())
 
 
@@ -201,8 +201,8 @@ def predict(
 ) -> tuple[tuple[float, float], Labels]:
     """Choose a lexicon's thresholds on the tuning texts, and classify other texts.
 
-    Texts between the thresholds or without words of the lexicon are neutral, or, if no tuning text
-    is neutral, get the most frequent label of the tuning texts.
+    Texts between the thresholds, or without words of the lexicon, are labelled neutral, or, if no
+    tuning text is neutral, with the most frequent label of the tuning texts.
 
     ``tuning``: words of each text, and labels (0 negative, 1 neutral, 2 positive).
     ``lexicon``: word scores from -1 to 1.
@@ -216,10 +216,10 @@ def predict(
 
 
 def _texts(corpus: str, part: pl.DataFrame, split: str) -> Texts:
-    """Return the words of the texts of a split, and their labels, coded as in TweetEval."""
+    """Return the words of each text in a split, and the labels, coded as in TweetEval."""
     rows = part.filter(pl.col("split") == SPLITS.index(split))
     if rows.is_empty():
-        raise UserError(f"labelled_texts {corpus}: no {split} text is left; name another corpus")
+        raise UserError(f"labelled_texts {corpus}: split {split} is empty; name another corpus")
     labels = np.array([CODES[label] for label in LABELS], dtype=np.int64)
     language = corpus.partition("/")[0]
     return [words(text, language) for text in rows["text"]], labels[rows["label"].to_numpy()]
@@ -232,7 +232,7 @@ def _rows(
     tuning, (texts, true) = (_texts(corpus, part, split) for split in SPLITS)
     intervals = params.model_dump(include={"confidence", "n_bootstrap", "seed"})
     paired = intervals | {"n_permutations": params.n_permutations}
-    constant = np.full(len(true), majority(tuning[1]))  # baseline: one label for all texts
+    constant = np.full(len(true), majority(tuning[1]))  # the baseline: one label for all texts
     baseline = classification.agreement(true, constant, **intervals)
     chances = [finite(estimate.value) for estimate in baseline]  # the same for any order of texts
     yield from _measured("agreement", BASELINE, baseline, params, chance=chances)
@@ -241,8 +241,8 @@ def _rows(
         if np.isnan(mean_scores(tuning[0], lexicon)).all():
             if name == COMBINATION:
                 raise UserError(
-                    f"labelled_texts {corpus}: no tuning text has a word of lexica; correct one of "
-                    "them"
+                    f"labelled_texts {corpus}: no tuning text contains a word of lexica; name "
+                    "another corpus, or add lexica"
                 )
             nothing = [Estimate(np.nan, np.nan, np.nan, len(true))] * len(MEASURES)
             yield from _measured("agreement", name, nothing, params)
@@ -273,7 +273,7 @@ def _rows(
 def _measured(
     table: str, lexicon: str, numbers: Iterable[Estimate], params: Params, **more: Sequence[Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield a table row for each measure; ``more``: values by column and measure."""
+    """Yield table name and row for each measure; ``more``: by column, a value per measure."""
     least = (0.0, least_p(params.n_permutations))
     for i, (measure, estimate) in enumerate(zip(MEASURES, numbers, strict=True)):
         key: dict[str, Any] = {"lexicon": lexicon, "measure": measure, "least": least[i]}
@@ -310,7 +310,7 @@ def words(text: str, language: str) -> list[str]:
         from icu4py.breakers import WordBreaker
     except ModuleNotFoundError as error:
         raise UserError(
-            f"texts in {language!r} have no spaces between words, and icu4py, which cuts them, is "
-            "not installed; run `pip install 'plumbline[segmentation]'`"
+            f"texts in {language!r} have no spaces between words, and icu4py, which segments them, "
+            "is not installed; run `pip install 'plumbline[segmentation]'`"
         ) from error
     return [word for word in WordBreaker(lower, language) if word[0].isalnum()]

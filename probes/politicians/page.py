@@ -1,4 +1,4 @@
-"""Figures of the study ``politicians``: words in the plane of the model's states (Figure 5)."""
+"""Figures of the study ``politicians``: words in the plane of hidden states (Figure 5)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHADES = ("#440154", "#31688e", "#35b779", "#fde725", "#777777", "#ffffff")  # f
 
 
 def draw_clusters(words: pl.DataFrame, title: str, _: Tables) -> str:
-    """Draw words by the first two components of their states, with one shade per cluster."""
+    """Draw words by the first two components of their hidden states, in one shade per cluster."""
     numbers = words["cluster_id"].unique().sort().to_list()
     points = []
     for (cluster, gender), members in parts(words.sort("word"), "cluster_id", "gender"):
@@ -28,7 +28,7 @@ def draw_clusters(words: pl.DataFrame, title: str, _: Tables) -> str:
         points.append(
             figures.Points(f"cluster {cluster}, {gender} ({len(members)})", points_xy, mark)
         )
-    labels = ("first principal component of the states", "second principal component")
+    labels = ("first principal component of the hidden states", "second principal component")
     return figures.scatter({"": points}, labels=labels, title=title)
 
 

@@ -1,9 +1,9 @@
 """Analysis ``pmi``: association of words and genders, from the outputs of ``associations``.
 
-Stańczak et al. (2023): equation 1 for one model; section 4 and Table 3 for the pooled lists of
-several models. Intervals are over names, since responses of several models to one name are
-dependent. Only the smoothed estimator counts names instead of people, and has a test. Units are
-lemmas, as in the paper, and forms, some of which agree with a person's gender.
+Stańczak et al. (2023) define PMI for one model in equation 1, and for the pooled lists of several
+models in section 4 and Table 3. Intervals are over names, since responses of several models to one
+name are dependent. Only the smoothed estimator, which counts names instead of people, has a test.
+Counted units are lemmas, as in the paper, and forms, some of which agree with a person's gender.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
 METHOD = "95% bootstrap percentile over names: Poisson weights, or Bayesian if smoothed"
 ITEM = (
-    category("unit", UNITS, "unit counted in `word`: lemma or form"),
-    Column("word", "string", "lemma, or form if `unit` is form"),
+    category("unit", UNITS, "whether lemmas or forms are counted"),
+    Column("word", "string", "the counted lemma or form"),
 )
 READING = category(
     "reading",
     OF_PMI,
-    "plug-in: over people, as in the paper, without p, since people with one name share a list; "
-    "smoothed: additive, over distinct names",
+    "plug-in: counts people, as in the paper, and has no p, since people with the same name share "
+    "a list; smoothed: counts distinct names, with additive smoothing",
 )
 CELL = (
-    Column("count", "int64", "lists with the word, for people or names of this gender", minimum=0),
-    Column("people", "int64", "people of this gender, or distinct names", minimum=1),
+    Column("count", "int64", "number of lists of this gender that contain the word", minimum=0),
+    Column("people", "int64", "number of people of this gender, or of distinct names", minimum=1),
     *estimates(
         cluster="name",
         method=METHOD,
         null="gender labels permuted over distinct names with lists of equal length; exact for one "
-        "model, sampled for several",
+        "model, sampled for several models",
     ),
 )
 GROUP = Column("group", "string", "name of the group of models in params.yaml")
@@ -66,30 +66,30 @@ POOLED = (GROUP, word_counts.LANGUAGE, word_counts.PART, *ITEM)
 SCHEMAS = {
     "pmi": schema(
         (*ITEM, word_counts.GENDER, READING),
-        Column("form", "string", "its form in most lists; equal to `word` if forms are counted"),
-        Column("list_length", "int64", "forms in each list", minimum=1),
+        Column("form", "string", "most frequent form; equal to `word` if forms are counted"),
+        Column("list_length", "int64", "number of forms in each list", minimum=1),
         *CELL,
     ),
     "pooled": Schema.keyed(
         (*POOLED, word_counts.GENDER, READING),
-        Column("members", "string", "models of the group with outputs in the language"),
-        *CELL[:-1],  # too few permutations for a detectable effect
+        Column("members", "string", "names of its models that have outputs in the language"),
+        *CELL[:-1],  # with so few permutations, no effect is detectable
     ),
     "differences": Schema.keyed((*POOLED, READING), *estimates(cluster="name", method=METHOD)),
 }
 
 
 class Params(Bootstrap):
-    """Settings for estimates, intervals and tests, and pooled models."""
+    """Settings of estimates, intervals and tests, and groups of models."""
 
-    smoothing: float = Field(gt=0, description="constant added to cells of the smoothed reading")
-    min_count: int = Field(ge=1, description="least number of lists with the word")
+    smoothing: float = Field(gt=0, description="constant added by the smoothed estimator")
+    min_count: int = Field(ge=1, description="least number of lists that contain a word")
     groups: dict[str, list[str] | Literal["all"]] = Field(
         {"all": "all"},
         min_length=1,
-        description="models by group name; `all`: all assigned models except worlds",
+        description="models by name of the group; `all`: all assigned models except worlds",
     )
-    n_permutations: int = Field(9999, ge=999, description="permutations for pooled models")
+    n_permutations: int = Field(9999, ge=999, description="permutations for groups of models")
 
 
 class Sample(NamedTuple):
@@ -97,11 +97,11 @@ class Sample(NamedTuple):
 
     language: str
     counts: word_counts.Counts
-    chosen: NDArray[np.intp]  # words with separate rows, at least one
-    draws: word_counts.Draws  # for these words
+    chosen: NDArray[np.intp]  # indices of the common words, at least one
+    draws: word_counts.Draws  # bootstrap replicates for these words
 
     def rows(self, axes: dict[str, Any], *arrays: Any, **constants: Any) -> pl.DataFrame:
-        """Return a row for each chosen word and cell of the other axes."""
+        """Return a row for each chosen word and each cell of the other axes."""
         words = {"word": self.counts.words["word"][self.chosen]}
         constants |= {"language": self.language, "pos": self.counts.source.pos}
         constants |= {"unit": self.counts.source.unit, "n": self.counts.clusters}
@@ -125,7 +125,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     if not tables:
         raise UserError(
             f"{inputs.outputs('associations', model)}: no word is in {params.min_count} lists; "
-            "lower analysis.pmi.min_count, or see the config coverage for what the model lacks"
+            "lower analysis.pmi.min_count, or check the config coverage for missing words"
         )
     over = ["unit", "reading"]
     table = word_counts.table_of(
@@ -160,7 +160,7 @@ def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def members(inputs: Inputs, params: Params) -> dict[str, list[str]]:
-    """Return the models of each non-empty group."""
+    """Return the names of the models of each group that is not empty."""
     real = [m for m in inputs.models if not (inputs.weights(m) / "world.json").is_file()]
     groups = {
         group: real if models == "all" else sorted(set(models))
@@ -169,14 +169,14 @@ def members(inputs: Inputs, params: Params) -> dict[str, list[str]]:
     for group, models in groups.items():
         if strange := sorted(set(models) - set(inputs.models)):
             raise UserError(
-                f"analysis.pmi.groups.{group}: {', '.join(strange)} not under "
+                f"analysis.pmi.groups.{group}: {', '.join(strange)} must be in "
                 f"assignments.associations; available: {', '.join(inputs.models)}"
             )
     return {group: models for group, models in groups.items() if models}
 
 
 def _samples(inputs: Inputs, models: list[str], params: Params) -> Iterator[Sample]:
-    """Yield the summed counts of models, for each language, part of speech and unit."""
+    """Yield counts summed over models, for each language, part of speech and unit."""
     for language, source, path in word_counts.sources(inputs, *models):
         people = word_counts.read_people(path)
         for unit in UNITS:
@@ -188,15 +188,15 @@ def _samples(inputs: Inputs, models: list[str], params: Params) -> Iterator[Samp
 
 
 def rows(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame:
-    """Return a row for each common word, gender and reading; readings alternate by row.
+    """Return a row for each common word, gender and reading.
 
     Column ``least`` is the smallest possible p of sampled permutations.
 
-    ``constants``: columns with one value in all rows.
+    ``constants``: columns with the same value in all rows.
     """
     _, counts, chosen, draws = sample
     times, sizes = word_counts.overlaps(counts, chosen)
-    # given list lengths, PMI increases with the count, so the count can be tested
+    # if list lengths are fixed, PMI increases with the count, so testing the count is enough
     p = permuted_sums_p(times, counts.distinct[chosen], sizes, params.n_permutations, params.seed)
     any_shared = bool(times[:, :, 2:].any())
     numbers = []
@@ -219,14 +219,14 @@ def rows(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame
 
 
 def differences(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame:
-    """Return PMI with women minus PMI with men by common word and reading, largest first.
+    """Return PMI of women minus PMI of men by common word and reading, largest first.
 
     Stańczak et al. (2023), Table 3, show the 15 adjectives with the largest differences. The word's
-    overall share cancels, so the difference is the log-ratio of its shares in the lists of women
-    and men. The plug-in difference is infinite, and so null, for words missing in one gender.
-    Without both women and men, the table has no rows.
+    overall share cancels, so that the difference is the log-ratio of its shares in the lists of
+    women and men. For words that one gender's lists do not contain, the plug-in difference is
+    infinite, and therefore null. The table is empty unless both women and men have lists.
 
-    ``constants``: columns with one value in all rows.
+    ``constants``: columns with the same value in all rows.
     """
     _, counts, chosen, draws = sample
     if not {FEMALE, MALE} <= set(counts.genders.tolist()):
@@ -246,4 +246,4 @@ def differences(sample: Sample, params: Params, **constants: str | int) -> pl.Da
         numbers.append([differ(seen)[chosen], *limits])
     table = sample.rows({"reading": OF_PMI}, np.stack(numbers, axis=-1), **constants)
     size = pl.col("value").abs().fill_null(-1)
-    return table.sort("reading", -size, maintain_order=True)  # plug-in comes first
+    return table.sort("reading", -size, maintain_order=True)  # plug-in is before smoothed

@@ -1,7 +1,7 @@
-"""Probe ``representations``: a model's hidden states for the words of the dataset ``words``.
+"""Probe ``representations``: a model's hidden states for the words in the dataset ``words``.
 
-Each form is a separate text with the model's special tokens; its representation is the last hidden
-state, averaged over its tokens.
+Each form is a separate text with the model's special tokens. Its representation is the last hidden
+state, averaged over the tokens of the form.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 INPUTS = ("words",)
 VERB = "represent"
-PROMPT = "word"  # the column of prompts
-SHARD = 5_000  # words in a shard, which determines the layout of outputs
+PROMPT = "word"  # column of the prompts
+SHARD = 5_000  # words per shard, which determine the layout of the outputs
 
 SCHEMA = Schema(
     columns=(
-        Column("word", "string", "form of the word, the exact input"),
-        Column("pieces", "int32", "tokens of the word without special tokens", minimum=1),
+        Column("word", "string", "form of the word, which is the exact input"),
+        Column("pieces", "int32", "number of tokens without special tokens", minimum=1),
         Column(
             "unknown_pieces",
             "int32",
-            "unknown tokens of the word; above 0 the input is incomplete",
+            "number of unknown tokens of the word; if above 0, the input is incomplete",
             minimum=0,
         ),
-        Column("state", "floats", "last hidden state, mean over tokens, six decimals"),
+        Column("state", "floats", "last hidden state, mean over tokens, with six decimals"),
         *MODEL,
     ),
     key=("word",),
@@ -50,7 +50,7 @@ SCHEMAS = {"one a language": SCHEMA}
 
 
 class Params(Section):
-    """Models and languages."""
+    """Languages."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     languages: list[str] = Field(min_length=1, description="configs of words")
@@ -63,15 +63,15 @@ def forms(folder: Path, language: str) -> list[str]:
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the shards of a model's outputs: words, by language.
+    """Return the shards of a model's outputs: the words of each language.
 
-    Raises UserError if a language is not in the dataset.
+    Raises UserError if the dataset lacks a language.
     """
     languages = model.among(params.languages)
     if missing := sorted(set(languages) - set(parquet.configs(folders["words"]))):
         raise UserError(
-            f"probes.representations.languages: {', '.join(missing)} not in words; add them under "
-            "datasets, or take them out"
+            f"probes.representations.languages: {', '.join(missing)} must be in words; add them "
+            "under datasets, or remove them here"
         )
     sizes = amount(params, model, folders)
     return [shard for language in languages for shard in split(language, sizes[language], SHARD)]
@@ -84,7 +84,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Yield the output tables of one shard: hidden states, no statistics."""
+    """Yield the output tables of one shard."""
     assert isinstance(scorer, Represents)
     words = shard.among(forms(task.folders["words"], shard.config))
     state = SCHEMA.arrow().field("state").type

@@ -1,8 +1,8 @@
 """Analysis ``sentiment``: sentiments of the words most associated with each gender.
 
-Stańczak et al. (2023), Figures 4 and 6: the shares of positive, negative and neutral words among
-the 100 with the largest deviations, for men and for women. Intervals, a test over names in addition
-to the paper's over words, and adjustment for multiplicity over all models are added.
+Stańczak et al. (2023), Figures 4 and 6, show the shares of positive, negative and neutral words
+among the 100 with the largest deviations, for men and for women. Intervals, a test over names in
+addition to the paper's test over words, and adjustment for multiplicity over all models are added.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ PLACE = (
     category(
         "deviation",
         DEVIATIONS,
-        "deviation that ranks words: smoothed PMI over distinct names; or eta of the table "
-        "`latent`: its largest values (faithful), or its gender contrast, averaged over "
-        "sentiments (corrected)",
+        "deviation that ranks words: smoothed PMI over distinct names; or eta in the table "
+        "`latent`, either its largest values (faithful) or its contrast between genders, averaged "
+        "over sentiments (corrected)",
     ),
     category(
         "reading",
         READINGS,
-        "pairs: pairs of word and sentiment, ranked by their deviation; argmax: words with their "
-        "most probable sentiment",
+        "ranked units: pairs of word and sentiment (pairs), or words, each with its most probable "
+        "sentiment (argmax)",
     ),
 )
 SENTIMENT = category("sentiment", SENTIMENTS, "most probable sentiment, or that of the pair")
-OVER_NAMES = "95% symmetric Bayesian bootstrap over names; latent-variable model: none"
+OVER_NAMES = "95% symmetric Bayesian bootstrap over names; null for the latent-variable model"
 SHARES = Schema.keyed(
     (*PLACE, word_counts.GENDER, SENTIMENT),
     word_counts.TOP_K,
@@ -67,24 +67,24 @@ SHARES = Schema.keyed(
 TEST = category(
     "test",
     TESTS,
-    "words: the paper's unpaired permutation of words, exact; names: genders permuted over names; "
-    "latent-variable model: no p",
+    "words: exact unpaired permutation of words, as in the paper; names: genders permuted over "
+    "names; there is no p for the latent-variable model",
 )
 DIFFERENCES = Schema.keyed(
     (*PLACE, SENTIMENT, TEST),
     *estimates(
         cluster="name; `words`: the words of both lists",
-        method=f"{OVER_NAMES}; `words`: Newcombe's, words taken as independent",
-        null="0: words of both lists, or genders of names, are permuted",
+        method=f"{OVER_NAMES}; `words`: Newcombe's, for independent words",
+        null="0: exchangeable words of both lists, or exchangeable genders of names",
     ),
 )
 SCHEMAS = {"shares": SHARES, "differences": DIFFERENCES}
 
 
 class Params(TopWords):
-    """Numbers of words, and interval and test settings."""
+    """Numbers of words, and settings of intervals and tests."""
 
-    min_count: int = Field(ge=1, description="least number of names whose list has a word")
+    min_count: int = Field(ge=1, description="least number of names whose lists contain a word")
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -104,7 +104,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             "analysis.sentiment.min_count, or add the language to datasets.lexica"
         )
     worlds = [m for m in inputs.models if (inputs.weights(m) / "world.json").is_file()]
-    # real models are one family, each world (control model) is another
+    # all real models form one family, and each world (control model) forms another
     world = pl.when(pl.col("model").is_in(worlds)).then("model").otherwise(pl.lit(""))
     tests = pl.DataFrame(differences, infer_schema_length=None).with_columns(world=world)
     tests = adjusted(tests, over=["world", "deviation", "reading", "test"])
@@ -118,9 +118,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _rankings(
     inputs: Inputs, model: str, params: Params
 ) -> Iterator[tuple[dict[str, Any], Ranking]]:
-    """Yield each ranking and its cell."""
+    """Yield the cell of the table and the ranking, for each ranking of a model."""
     path = inputs.tables("latent", model) / "latent.parquet"
-    eta = pl.read_parquet(path) if path.is_file() else None  # some models have no table latent
+    eta = pl.read_parquet(path) if path.is_file() else None  # missing for some models
     for language, source, people in word_counts.sources(inputs, model):
         lists = word_counts.by_name(source, people, params.min_count)
         if lists is None:

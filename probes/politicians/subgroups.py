@@ -1,8 +1,8 @@
 """Analysis ``subgroups``: gender and sentiment in subgroups of the politicians.
 
-Stańczak et al. (2023), figures 7 to 9: native speakers of the language of the names, the most
-popular people, and people born after a date, each compared with all others. The intervals over
-names and the permutation tests are not in the paper.
+Stańczak et al. (2023), Figures 7 to 9, compare native speakers of the language of the names, the
+most popular people, and people born after a date with all others. The paper has neither intervals
+over names nor permutation tests.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-    # observed and bootstrap values; for tests, observed and permuted values over distinct names
+    # observed and bootstrap values; for tests, observed and permuted values for distinct names
     Four = list[NDArray[np.float64]]
 
 DATASETS = ("politicians", "lexica")
@@ -45,14 +45,14 @@ OUTPUTS = ("associations",)
 PAIRS = (("native", "foreign"), ("popular", "other"), ("older", "younger"))
 SUBGROUPS = tuple(name for pair in PAIRS for name in pair)
 AGAINST = " against "
-LEAST_WORDS = 4  # smallest number of words for a rank correlation
+LEAST_WORDS = 4  # minimum number of words for a rank correlation
 CONTRASTS = (*SUBGROUPS, *map(AGAINST.join, PAIRS))
 SUBGROUP = category("subgroup", SUBGROUPS, "subgroup of the people")
 CONTRAST = category(
     "contrast",
     CONTRASTS,
-    "one subgroup: female minus male; two: difference of the first minus that of the second, "
-    "or their agreement",
+    "for one subgroup, female minus male; for two, this difference in the first minus that in the "
+    "second, or the agreement of both",
 )
 ESTIMATES = {"cluster": "name", "method": "95% symmetric Bayesian bootstrap over names"}
 TESTED = estimates(**ESTIMATES, null="genders permuted over names within each subgroup")
@@ -63,7 +63,7 @@ SCHEMAS = {
             word_counts.LANGUAGE,
             SUBGROUP,
             word_counts.GENDER,
-            Column("people", "int64", "people of this gender in the subgroup", minimum=0),
+            Column("people", "int64", "number of people of this gender in the subgroup", minimum=0),
         ),
         ("language", "subgroup", "gender"),
     ),
@@ -79,29 +79,29 @@ SCHEMAS = {
 
 
 class Params(TopWords):
-    """Subgroup definitions, numbers of words, and interval and test settings."""
+    """Definitions of subgroups, numbers of words, and settings of intervals and tests."""
 
     top_sitelinks: int = Field(
         ge=1,
-        description="number of popular people, those with the most sitelinks, or mentions if "
-        "available; at most half of all",
+        description="number of popular people, who have the most sitelinks, or mentions if "
+        "available; at most half of all people",
     )
-    born_after: date = Field(description="first date of birth of the younger people")
-    min_count: int = Field(ge=1, description="least number of lists of a subgroup with a word")
-    min_people: int = Field(ge=1, description="least number of men and of women in a subgroup")
+    born_after: date = Field(description="first date of birth of younger people")
+    min_count: int = Field(ge=1, description="least number of lists in a subgroup with a word")
+    min_people: int = Field(ge=1, description="least number of men, and of women, in a subgroup")
 
 
 class Part(NamedTuple):
-    """Data for a subgroup and part of speech."""
+    """Deviations of words for one subgroup and part of speech."""
 
     counts: word_counts.Counts
-    words: list[str]  # candidates
-    classes: NDArray[np.int64] | None  # (words,) sentiments; None if all are unknown
-    size: int  # number of words taken
+    words: list[str]  # candidate words
+    classes: NDArray[np.int64] | None  # (words,): sentiments; None if all are unknown
+    size: int  # number of selected words
     deviations: Four  # (replicates, groups, words)
 
     def shares(self) -> Four:
-        """Return shares among the top-ranked words, (replicates, groups, sentiments)."""
+        """Return shares among the selected words, (replicates, groups, sentiments)."""
         assert self.classes is not None
         rounded = (np.round(values, DIGITS) for values in self.deviations)
         return [shares(values, self.classes, self.size, len(SENTIMENTS)) for values in rounded]
@@ -138,11 +138,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             tables[name].append(table.with_columns(**cell))
     if not tables["shares"] and not tables["agreement"]:
         raise UserError(
-            f"{inputs.outputs('associations', model)}: no subgroup has {params.min_people} men and "
-            f"women and a word in {params.min_count} lists; lower analysis.subgroups.min_people or "
-            "min_count"
+            f"{inputs.outputs('associations', model)}: no subgroup has {params.min_people} men, as "
+            f"many women, and a word in {params.min_count} lists; lower min_people or min_count "
+            "under analysis.subgroups"
         )
-    how = params.confidence, (), least_p(params.n_permutations)  # one family per table
+    how = params.confidence, (), least_p(params.n_permutations)  # each table is one family
     return {
         name: word_counts.table_of(SCHEMAS[name], parts, *how, model=model)
         for name, parts in tables.items()
@@ -151,11 +151,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def subgroups(people: pl.DataFrame, params: Params) -> dict[str, pl.Series]:
-    """Return the items of the people in each subgroup.
+    """Return the Wikidata items of the people in each subgroup.
 
-    People whose citizenship implies no native language are neither native nor foreign; people with
-    unknown sitelinks or mentions are not popular. Ties of popularity are broken by the lower item
-    number.
+    People whose citizenship implies no native language are neither native nor foreign, and people
+    with unknown sitelinks or mentions are not popular. Ties in popularity are broken by the lower
+    item number.
     """
     order = [pl.col("popularity").fill_null(-1), word_counts.ITEM]
     ranked = people.sort(order, descending=[True, False])
@@ -171,7 +171,7 @@ def subgroups(people: pl.DataFrame, params: Params) -> dict[str, pl.Series]:
 
 
 def _people(people: pl.DataFrame, members: dict[str, pl.Series]) -> pl.DataFrame:
-    """Return the number of people of each gender."""
+    """Return the number of people by subgroup and gender."""
     numbers = [
         (name, gender, len(people.filter(pl.col("qid").is_in(qids.implode()), gender=code)))
         for name, qids in members.items()
@@ -183,7 +183,7 @@ def _people(people: pl.DataFrame, members: dict[str, pl.Series]) -> pl.DataFrame
 def _part(
     counts: word_counts.Counts, lexica: Path, language: str, number: int, params: Params
 ) -> Part | None:
-    """Resample and permute the lists of a subgroup; None if it has too few."""
+    """Resample and permute the lists of a subgroup; None if it has too few people or words."""
     people = dict(zip(counts.genders.tolist(), counts.people.tolist(), strict=True))
     if min(people.get(MALE, 0), people.get(FEMALE, 0)) < params.min_people:
         return None
@@ -256,12 +256,12 @@ def _compared(parts: dict[str, Part], params: Params) -> Iterator[tuple[str, pl.
 
 
 def _with_sentiment(table: pl.DataFrame, classes: NDArray[np.int64]) -> pl.DataFrame:
-    """Return the rows of the sentiments that occur."""
+    """Return the rows of sentiments that occur in ``classes``."""
     return table.filter(pl.col("sentiment").is_in([SENTIMENTS[s] for s in np.unique(classes)]))
 
 
 def _p(four: Four) -> NDArray[np.float64]:
-    """Return p-values of statistics over distinct names, from permuted genders."""
+    """Return p-values from statistics for distinct names under permuted genders."""
     (value,), null = four[2:]
     return permutation_p(value, np.moveaxis(null, 0, -1))
 
@@ -276,10 +276,10 @@ def _rows(
     most: float = 1.0,
     **more: Any,
 ) -> pl.DataFrame:
-    """Return a row for each cell with its interval.
+    """Return a row with its interval for each cell.
 
-    Replicates rank words again, with more noise than the data, and are biased towards 0, so the
-    interval is symmetric; see :func:`plumbline.probes.stats.shares.symmetric`.
+    Replicates rank words again, with more noise than the data, and are biased towards 0. The
+    interval is therefore symmetric; see :func:`plumbline.probes.stats.shares.symmetric`.
 
     ``least``, ``most``: bounds of the values.
     """
@@ -289,7 +289,7 @@ def _rows(
         axes,
         (value, np.maximum(least, value - half), np.minimum(most, value + half)),
         n=sum(part.counts.clusters for part in parts),
-        # the standard error is not clipped to the scale
+        # unlike the interval, the standard error is not limited to the scale
         **{TESTED_ERROR: half / ndtri((1 + params.confidence) / 2)},
         **more,
     )

@@ -1,8 +1,8 @@
-"""Analysis ``supersenses``: association of classes of words and genders.
+"""Analysis ``supersenses``: association of classes of words with genders.
 
 Stańczak et al. (2023), Figure 3, compare the shares of supersenses among the words most associated
 with each gender within a sentiment, by an unpaired permutation test. In addition, words are ranked
-by PMI, with intervals over names. A word counts in its best class.
+here by PMI, with intervals over names. A word counts for its best class.
 """
 
 from __future__ import annotations
@@ -44,53 +44,53 @@ OUTPUTS = ("associations",)
 TABLES = ("pmi", "latent")
 DEVIATIONS = ("pmi", "latent", "latent contrast")
 WHOLE = "all"  # all sentiments
-PREFIXES = {"ADJ": "adj.", "VERB": "verb."}  # prefixes of class names
-ROUNDING = 1e-5  # tolerance: deviations in tables are rounded
+PREFIXES = {"ADJ": "adj.", "VERB": "verb."}  # prefixes of the names of classes
+ROUNDING = 1e-5  # tolerance, since deviations in tables are rounded
 PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
 
 CLASS = category("supersense", CLASSES, "class of words")
 SUPERSENSES = schema(
     (
         CLASS,
-        category("first", GENDERS, "gender whose share is the minuend"),
-        category("second", GENDERS, "gender that is subtracted"),
+        category("first", GENDERS, "gender from whose share the other is subtracted"),
+        category("second", GENDERS, "gender whose share is subtracted"),
         category(
             "deviation",
             DEVIATIONS,
-            "deviation that ranks words: smoothed PMI; eta of the table `latent` within a "
-            "sentiment, as in the paper; or its contrast, one gender minus the other",
+            "deviation that ranks words: smoothed PMI; eta in the table `latent`, within a "
+            "sentiment, as in the paper; or the contrast of eta, one gender minus the other",
         ),
         category(
             "sentiment",
             (WHOLE, *SENTIMENTS),
-            "sentiment within which words are ranked; all: any sentiment",
+            "sentiment of the ranked words; all: any sentiment",
         ),
     ),
-    Column("words_first", "int64", "words of the first gender; by PMI, those above 0", minimum=1),
+    Column("words_first", "int64", "words of the first gender; by PMI, only those above 0", minimum=1),
     Column("words_second", "int64", "words of the second gender", minimum=1),
     *estimates(
         cluster="name; latent deviations: words of both lists",
-        method="95% symmetric Bayesian bootstrap over names, words ranked again; latent "
+        method="95% symmetric Bayesian bootstrap over names, with words ranked again; latent "
         "deviations: Newcombe's, given the two lists",
-        null="words of both lists relabelled; no test for latent, whose lists share most words",
+        null="words exchangeable between lists; no test for latent, whose lists share most words",
     ),
     share(
         "p_bonferroni",
-        "p times the number of classes (13 or 15), the paper's family",
+        "p times the number of classes (13 or 15), which are the paper's family",
         nullable=True,
     ),
 )
 WORDS = schema(
     (word_counts.LEMMA, CLASS),
-    share("share", "part of the word in the class, one of its best classes"),
+    share("share", "part of the word that counts for this class, one of its best classes"),
 )
 SCHEMAS = {"supersenses": SUPERSENSES, "words": WORDS}
 
 
 class Params(Resampling):
-    """Numbers of words, and comparison settings."""
+    """Number of words, and settings of the comparison."""
 
-    top_k: int = Field(100, ge=2, description="words for each gender; 100 in the paper")
+    top_k: int = Field(100, ge=2, description="number of words per gender; 100 in the paper")
     smoothing: float = Field(0.5, gt=0, description="must equal `analysis.pmi.smoothing`")
 
 
@@ -98,16 +98,16 @@ class Drawn(NamedTuple):
     """Deviations of words in bootstrap replicates over names."""
 
     words: list[str]
-    values: NDArray[np.float32]  # (replicates, words, genders), nan for missing genders
-    names: tuple[int, ...]  # (genders,): number of distinct names
+    values: NDArray[np.float32]  # (replicates, words, genders); nan for missing genders
+    names: tuple[int, ...]  # number of distinct names of each gender
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of one model; they are empty without outputs in English.
+    """Compute the tables of one model, which are empty unless it has outputs in English.
 
-    Deviations are the smoothed values in the table ``pmi``, and those in ``latent``.
+    Deviations are the smoothed values in the table ``pmi``, and the values in ``latent``.
 
-    Raises UserError if the table does not match these lists and smoothing.
+    Raises UserError if the table ``pmi`` does not match the lists and the smoothing.
     """
     (model,) = inputs.models
     pmi_path = inputs.tables("pmi", model) / "pmi.parquet"
@@ -137,7 +137,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         words.append(
             word_counts.rows_of(axes, (), share=shares, pos=pos).filter(pl.col("share") > 0)
         )
-    how = params.confidence, ["deviation"], "least"  # a family covers all sentiments
+    how = params.confidence, ["deviation"], "least"  # a family includes all sentiments
     constants: dict[str, Any] = {"model": model, "language": LANGUAGE}
     return {
         "supersenses": word_counts.table_of(SUPERSENSES, parts, *how, **constants),
@@ -146,11 +146,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def drawn(counts: word_counts.Counts, table: pl.DataFrame, params: Params) -> Drawn:
-    """Recompute smoothed PMI with Bayesian bootstrap weights of distinct names.
+    """Compute smoothed PMI with Bayesian bootstrap weights of distinct names.
 
     ``table``: columns word, gender and value of the table ``pmi``, for one part of speech.
 
-    Raises UserError if the values do not match these lists and smoothing.
+    Raises UserError if the values of the table do not match the lists and the smoothing.
     """
     chosen = np.flatnonzero(counts.words["word"].is_in(table["word"].unique().implode()))
     words = counts.words["word"][chosen]
@@ -161,9 +161,8 @@ def drawn(counts: word_counts.Counts, table: pl.DataFrame, params: Params) -> Dr
     equal = (pl.col("value") - pl.col("again")).abs() <= ROUNDING
     if wrong := compared.filter(~equal.fill_null(value=False))["word"].to_list():
         raise UserError(
-            f"analysis.supersenses.smoothing: with {params.smoothing:g} the lists do not give "
-            f"the table pmi ({wrong[0]!r}); set it to analysis.pmi.smoothing, and make that table "
-            "anew"
+            f"analysis.supersenses.smoothing: {params.smoothing:g} does not give the table pmi "
+            f"({wrong[0]!r}); set it to analysis.pmi.smoothing, and run pmi again"
         )
     draws = word_counts.bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed, once=True)
     cells = smoothed(draws.bayesian, params.smoothing, params.seed, draws.merged)
@@ -191,21 +190,21 @@ def by_class(
     classes
         The dataset ``supersenses``, labels as strings.
     source, sentiment
-        Name of the deviations, one of ``DEVIATIONS``, and the sentiment.
+        Name of the deviations, one of ``DEVIATIONS``, and of the sentiment.
     replicates
-        Deviations in bootstrap replicates over names, by part of speech, for the intervals.
-        Without replicates, intervals are Newcombe's, over words.
+        By part of speech, deviations in bootstrap replicates over names, for the intervals.
+        Without replicates, intervals are Newcombe's over words.
 
     Returns
     -------
-    The columns of ``SUPERSENSES`` without the model, the language and p_bh.
+    A table with the columns of ``SUPERSENSES`` except the model, the language and p_bh.
     """
     rows = []
     for pos in POS:
         words, values, parts = classified(deviations, classes, pos)
         leaders = {g: parts[leading(values[:, i], params.top_k)] for i, g in enumerate(GENDERS)}
         drawn, shares = (replicates or {}).get(pos), {}
-        if drawn:  # each replicate ranks words again
+        if drawn:  # words are ranked again in each replicate
             places = [drawn.words.index(word) for word in words]
             for g, gender in enumerate(GENDERS):
                 drawn_values = drawn.values[:, places, g]
@@ -228,7 +227,7 @@ def by_class(
                 bonferroni = None if p is None else significant(min(1.0, p * len(compared)))
                 row = shown.row(p=p, p_bonferroni=bonferroni, least=result.least_p, **key)
                 row |= dict(zip(("words_first", "words_second"), sizes, strict=True))
-                # both intervals have the test over words
+                # with either interval, the test is over words
                 error = result.difference.standard_error(params.confidence)
                 rows.append(row | {TESTED_ERROR: error})
     return pl.DataFrame(rows, infer_schema_length=None)
@@ -238,9 +237,9 @@ def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
     """Return the deviations that rank words within a sentiment.
 
     The level of a gender's deviations in a sentiment is an artefact of normalisation, so the
-    minimum is subtracted and only the order matters. The contrast of two genders is restricted to
-    words for which this sentiment is the most probable, since others have a different level; its
-    mean is subtracted.
+    minimum is subtracted, and only the order matters. The contrast of two genders is restricted to
+    words for which this sentiment is the most probable, since the level of others differs. Its mean
+    is subtracted.
 
     ``eta``: rows of the table ``latent`` for one language.
     ``source``: one of ``DEVIATIONS`` other than ``pmi``.
@@ -260,14 +259,14 @@ def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
 def classified(
     deviations: pl.DataFrame, classes: pl.DataFrame, pos: str
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
-    """Match lemmas, as written or else in lower case, to their best classes.
+    """Match lemmas, as written or in lower case, to their best classes.
 
     Returns
     -------
     list
-        Sorted lemmas with a class, for one part of speech.
+        Sorted lemmas of the part of speech that have a class.
     (words, genders) array
-        Their deviations, nan if missing.
+        Their deviations; nan if missing.
     (words, classes) array
         Equal shares of a word in its best classes.
     """

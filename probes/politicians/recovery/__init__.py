@@ -1,4 +1,4 @@
-"""Recovery of the study ``politicians``: tables compared with planted effects."""
+"""Recovery in the study ``politicians``: comparison of tables with planted effects."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ SEVERAL_WORLDS = {
     "averages": shares.average_rows,
     "anova": shares.anova_rows,
 }
-TEXTS = "lexicon_evaluation"  # analysis without a model: effects are planted in texts
+TEXTS = "lexicon_evaluation"  # no model is analysed; effects are planted in texts
 TABLES = (*dict.fromkeys([*ONE_WORLD, *SEVERAL_WORLDS]), TEXTS)
 DATASETS = ("words",)
 __all__ = ["DATASETS", "TABLES", "run", "truth"]
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
-    """Compare the tables of every control model with its planted effects, by analysis."""
+    """Compare the tables of each control model with its planted effects, by analysis."""
     worlds = [world for model in inputs.models if (world := truth(inputs, model))]
     comparisons = {analysis: Comparison(params) for analysis in TABLES}
     for analysis, compare in ONE_WORLD.items():

@@ -1,4 +1,4 @@
-"""Recovery of shares of sentiments, for one model and over several."""
+"""Recovery of effects planted in shares of sentiments, for one or several control models."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from plumbline.probes.stats.intervals import wilson
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    Shares = dict[str, float]  # difference of shares by sentiment
+    Shares = dict[str, float]  # difference of shares, by sentiment
 
-STRONG = 200 * LARGE  # percent; coefficients are differences of two differences
+STRONG = 200 * LARGE  # points; coefficients are differences of two differences
 CELL = "part of speech and sentiment"
 DIFFERENCE = "male minus female"
 
 
 def sentiment_rows(rows: Comparison, world: World) -> None:
-    """Compare differences of shares by deviation and counting rule, using the last test."""
+    """Compare differences of shares, by deviation and reading, from the last available test."""
     table, pmi = world.read("sentiment", "differences", ""), world.read("pmi", "pmi")
     shares = world.read("sentiment", "shares", "")
     if table.is_empty() or pmi.is_empty():
@@ -45,8 +45,8 @@ def sentiment_rows(rows: Comparison, world: World) -> None:
         taken = shares.filter(deviation=deviation, reading=reading)
         true: dict[tuple[str, str], float] = {}
         for pos, size in taken.select("pos", "top_k").unique().iter_rows():
-            number = size // (len(SENTIMENTS) if pairs else 1)  # for infinitely many names
-            true |= {(pos, sentiment): 0.0 for sentiment in SENTIMENTS}
+            number = size // (len(SENTIMENTS) if pairs else 1)
+            true |= {(pos, sentiment): 0.0 for sentiment in SENTIMENTS}  # infinitely many names
             if not world.null:
                 words = true_pmi(world, smoothed.filter(pos=pos))
                 words = words.join(smoothed.filter(pos=pos), on="word", how="semi")
@@ -56,7 +56,7 @@ def sentiment_rows(rows: Comparison, world: World) -> None:
         compared = with_true(part.filter(test=tests[-1]), true)
         for row in compared.to_dicts():
             item = f"{name}: {row['pos']}, {row['sentiment']}"
-            measure = "direction" if pairs else "estimate"  # planted shares are of words
+            measure = "direction" if pairs else "estimate"  # planted shares are shares of words
             expected = float(np.sign(row["true"])) if pairs else row["true"]
             rows.copy(measure, row, "name", item=item, expected=expected)
         rows.coverage(compared, CELL, item=name)
@@ -70,11 +70,11 @@ def sentiment_rows(rows: Comparison, world: World) -> None:
 def _compare(
     rows: Comparison, table: pl.DataFrame, item: str, *, signs: bool = True, tests: bool = True
 ) -> None:
-    """Compare differences over subsets of names: coverage, signs if large, discoveries.
+    """Compare differences in subsets of names: coverage, signs of large effects, discoveries.
 
     Overlapping subsets are dependent, so the clusters are pairs of part of speech and sentiment.
 
-    ``table``: columns true, value, low, high and, with ``tests``, p and p_bh.
+    ``table``: columns true, value, low, high and, if ``tests`` is true, p and p_bh.
     """
     true, value = pl.col("true"), pl.col("value")
     measures = {"coverage": true.is_between(pl.col("low") - ROUNDING, pl.col("high") + ROUNDING)}
@@ -115,13 +115,13 @@ def subgroup_rows(rows: Comparison, world: World) -> None:
     _compare(rows, table.filter(~between), "in a subgroup")
     _compare(rows, table.filter(between), "between subgroups", signs=False)
     agreement = world.read("subgroups", "agreement")
-    if not world.null and len(agreement):  # all have the same planted effects
+    if not world.null and len(agreement):  # all subgroups have the same planted effects
         ones, values = np.ones(len(agreement)), agreement["value"].to_numpy()
         rows.signs(ones, values, "part of speech and pair", item="agreement of subgroups")
 
 
 def sampled_by_cell(world: World) -> dict[tuple[str, str], float]:
-    """Return the planted differences of the ranking by PMI, by part of speech and sentiment."""
+    """Return the planted differences if words are ranked by PMI, by pos and sentiment."""
     shares = world.read("sentiment", "shares", "")
     coverage = read_table(world.inputs.outputs("associations", world.model) / "coverage")
     if shares.is_empty() or coverage.is_empty():
@@ -154,7 +154,7 @@ def average_rows(rows: Comparison, worlds: Sequence[World]) -> None:
 
 
 def anova_rows(rows: Comparison, worlds: Sequence[World]) -> None:
-    """Compare coefficients with those fitted to the planted differences, in percent."""
+    """Compare coefficients, in points, with those fitted to the planted differences."""
     shares = {w.model: sampled_by_cell(w) for w in worlds if not w.null}
     if not shares:
         return
@@ -182,7 +182,7 @@ def anova_rows(rows: Comparison, worlds: Sequence[World]) -> None:
 
 
 def fitted(worlds: Sequence[World], response: Sequence[float], part: pl.DataFrame) -> pl.Series:
-    """Return the coefficient of each row of a design, by least squares on planted differences."""
+    """Return the coefficient for each row of a table, fitted to planted differences."""
     facts = [
         dict(params_of(world.model, world.inputs.data)) | {"language": world.language}
         for world in worlds

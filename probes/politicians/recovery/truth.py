@@ -1,4 +1,4 @@
-"""True values in a world (a control model with planted effects), for infinitely many names.
+"""True values in a world, a control model with planted effects, for infinitely many names.
 
 For a word w and a name with gender g,
 
@@ -37,24 +37,24 @@ SIDES = {"male": -1.0, "female": 1.0, "non-binary": 0.0}
 SETTINGS = ("language", "name_noise", "seed", "sentiment_effect")
 EFFECTS = ("word_effect", "sentiment_effect", "supersense_effect")
 OWN = {"word", "pos", "frequency_nats", "log_ratio_nats", "sentiment"}
-SAMPLES = 30  # draws of names
-HALF = 0.5  # added to every count before ranking, the default of the analyses
+SAMPLES = 30  # number of draws of names
+HALF = 0.5  # added to every count before ranking, as in the analyses by default
 
 
 class Planted(NamedTuple):
-    """True values for words of one part of speech; arrays of shape (words,)."""
+    """Planted values for the words of one part of speech, as arrays of shape (words,)."""
 
     words: tuple[str, ...]
     frequency: Array
     log_ratio: Array
     sentiment: NDArray[np.int64]  # indices into SENTIMENTS
-    supersense: tuple[str, ...]  # empty if missing
+    supersense: tuple[str, ...]  # empty string if missing
 
 
 def tastes(
     planted: Planted, genders: Sequence[str], noise: float, rng: np.random.Generator
 ) -> Array:
-    """Return p(word | name), (names, words), with noise drawn for each name."""
+    """Draw p(word | name), (names, words), with noise for each name."""
     sides = np.array([SIDES[g] for g in genders])[:, None]
     taste = rng.normal(0.0, noise, (len(genders), len(planted.frequency)))
     logits = planted.frequency + sides * planted.log_ratio / 2 + taste
@@ -63,7 +63,7 @@ def tastes(
 
 
 def _counted(taste: Array, lemmas: NDArray[np.int64], length: int) -> Array:
-    """Count names that have each lemma among their ``length`` most probable words, (lemmas,)."""
+    """Count names with each lemma among their ``length`` most probable words, (lemmas,)."""
     top = np.argpartition(-taste, min(length, taste.shape[1]) - 1, axis=1)[:, :length]
     listed = np.zeros((len(taste), lemmas.max() + 1))
     listed[np.arange(len(taste))[:, None], lemmas[top]] = 1
@@ -78,14 +78,14 @@ def expected_counts(
     seed: int,
     lemmas: Sequence[int] | None = None,
 ) -> Array:
-    """Return the expected share of lists with a word, for infinitely many names.
+    """Return the expected share of lists that contain a word, for infinitely many names.
 
-    Shares are simulated with 20,000 names of each gender; their ``pmi.pmi`` is the true value of
-    the estimates. The result has shape (words, genders), or (lemmas, genders).
+    Shares are simulated with 20,000 names of each gender; their PMI is the true value of the
+    estimates. The result has shape (words, genders), or (lemmas, genders).
 
     ``shares``: share of each gender among the names.
     ``top_k``: length of the lists.
-    ``lemmas``: lemma number of each word, from 0 without gaps.
+    ``lemmas``: number of each word's lemma, from 0 without gaps.
     """
     lemma = np.arange(len(planted.frequency)) if lemmas is None else np.array(lemmas)
     rng = np.random.default_rng(seed)
@@ -97,30 +97,30 @@ def expected_counts(
     return np.array(counts).T * [share / (blocks * block) for share in shares.values()]
 
 
-@dataclass(frozen=True, eq=False)  # hashed by identity, as a key of caches
+@dataclass(frozen=True, eq=False)  # hashed by identity, to be a key of caches
 class World:
-    """A control model with effects planted by name: true values and tables."""
+    """A control model with planted effects of gender: its true values and its tables."""
 
     inputs: Inputs
     model: str
     language: str
     name_noise: float
     seed: int
-    sentiment_effect: float  # planted in the words, nats
-    null: bool  # True if no gender difference was planted
-    words: pl.DataFrame  # one row per lemma, in `word`: columns as in OWN
-    forms: pl.DataFrame  # one row per planted form: columns as in OWN, and lemma
+    sentiment_effect: float  # planted effect on words with a sentiment, nats
+    null: bool  # True if no difference between genders was planted
+    words: pl.DataFrame  # one row per lemma (in `word`), with the columns OWN
+    forms: pl.DataFrame  # one row per planted form, with the columns OWN and lemma
 
     @property
     def key(self) -> dict[str, str]:
-        """Return model, language and kind of the world, as in the tables of recovery."""
+        """Return the model, language and kind of world, as in the table ``recovery``."""
         world = "null" if self.null else "planted"
         return {"model": self.model, "language": self.language, "world": world}
 
     def read(self, analysis: str, name: str, model: str | None = None) -> pl.DataFrame:
-        """Return a table of the model by lemma, in the language of the world.
+        """Return a table of the model, only rows by lemma and in the language of the world.
 
-        ``model``: another model; "" for analyses over all models.
+        ``model``: another model, or "" for analyses over all models.
         """
         folder = self.inputs.tables(analysis, self.model if model is None else model)
         table = read_table(folder / f"{name}.parquet")
@@ -132,7 +132,7 @@ class World:
 def truth(inputs: Inputs, model: str) -> World | None:
     """Return the true values of a world; None for any other model.
 
-    The lemma of a form is its most frequent one in the dataset ``words``. Forms that are not in
+    The lemma of a form is its most frequent lemma in the dataset ``words``. Forms that are not in
     the dataset are their own lemmas.
     """
     weights = inputs.weights(model)
@@ -157,9 +157,9 @@ def truth(inputs: Inputs, model: str) -> World | None:
 
 
 def _add_forms(forms: pl.DataFrame) -> pl.DataFrame:
-    """Return the true values of lemmas, whose odds are summed over their forms.
+    """Return the true values of lemmas, whose odds are the sums over their forms.
 
-    The sentiment is that of the lemma or, if it was not planted, of its most probable form.
+    The sentiment is that of the lemma or, if the lemma was not planted, of its most probable form.
     """
     sides = {
         side: (pl.col("frequency_nats") + side * pl.col("log_ratio_nats") / 2).exp().sum().log()
@@ -180,11 +180,11 @@ def _add_forms(forms: pl.DataFrame) -> pl.DataFrame:
 def true_pmi(world: World, pmi: pl.DataFrame) -> pl.DataFrame:
     """Return the PMI of words and genders for infinitely many names.
 
-    ``pmi``: rows of the table ``pmi`` for one part of speech, with numbers of people and list
-    lengths.
+    The columns are pos, word, sentiment, gender and value (nats), with a row for each planted lemma
+    and gender.
 
-    The columns are pos, word, sentiment, gender and value (nats), for each planted lemma and
-    gender.
+    ``pmi``: rows of the table ``pmi`` for one part of speech, which have the numbers of people and
+    the list length.
     """
     pos, length = pmi.row(0, named=True)["pos"], pmi["list_length"][0]
     cells = true_cells(
@@ -202,20 +202,20 @@ def with_true(
 
 
 def by_language(worlds: Sequence[World]) -> list[list[World]]:
-    """Return the worlds of each language, languages sorted."""
+    """Return the worlds of each language, in alphabetical order of the languages."""
     languages = sorted({world.language for world in worlds})
     return [[w for w in worlds if w.language == language] for language in languages]
 
 
 def pmi_of(cells: pl.DataFrame) -> pl.Series:
-    """Return the PMI of word and gender in nats, from the ``expected`` numbers of lists."""
+    """Return the PMI of word and gender, in nats, from ``expected`` numbers of lists."""
     total, expected = pl.col("expected").sum(), pl.col("expected")
     by_word, by_gender = expected.sum().over("word"), expected.sum().over("gender")
     return cells.select((expected * total / by_word / by_gender).log()).to_series()
 
 
 def true_cells(world: World, pos: str, people: dict[str, int], length: int) -> pl.DataFrame:
-    """Return expected numbers of lists, in columns word, sentiment, gender, expected.
+    """Return the expected numbers of lists, in columns word, sentiment, gender and expected.
 
     ``people``: number of people of each gender; ``length``: number of forms in a list.
     """
@@ -231,7 +231,7 @@ def true_cells(world: World, pos: str, people: dict[str, int], length: int) -> p
 
 
 def _forms(world: World, pos: str) -> tuple[Planted, NDArray[np.int64], pl.DataFrame]:
-    """Return the forms of a part of speech, the row number of each form's lemma, and the lemmas."""
+    """Return the forms of a part of speech, the row of each form's lemma, and the lemmas."""
     lemmas = world.words.filter(pos=pos)
     numbers = lemmas.select(lemma="word", number=pl.int_range(pl.len()))
     forms = world.forms.filter(pos=pos).join(numbers, on="lemma", maintain_order="left")
@@ -240,9 +240,9 @@ def _forms(world: World, pos: str) -> tuple[Planted, NDArray[np.int64], pl.DataF
     return planted, forms["number"].to_numpy(), lemmas
 
 
-@lru_cache(maxsize=64)  # independent of the shares of genders
+@lru_cache(maxsize=64)  # for any shares of the genders
 def _chances(world: World, pos: str, genders: tuple[str, ...], length: int) -> Array:
-    """Return the probability of each lemma in a list, by gender, (lemmas, genders)."""
+    """Return the probability that a list contains a lemma, by gender, (lemmas, genders)."""
     planted, lemmas, _ = _forms(world, pos)
     shares = dict.fromkeys(genders, 1.0)
     size = min(length, len(lemmas))
@@ -254,8 +254,8 @@ def class_differences(
 ) -> dict[str, float]:
     """Return the planted difference in the share of each class, first minus second gender.
 
-    ``words``: from :func:`true_pmi`; for each gender the ``size`` words with the largest values
-    count.
+    ``words``: from :func:`true_pmi`; shares are among the ``size`` words with the largest values
+    for a gender.
     ``classes``: columns word, class and share (the part of the word in the class); words without
     a class are omitted.
     """
@@ -274,14 +274,16 @@ def class_differences(
 def sampled_shares(
     world: World, pos: str, people: dict[str, int], size: int, candidates: int, length: int
 ) -> dict[str, float]:
-    """Return expected differences of sentiment shares, male minus female, for as many names.
+    """Return the expected difference, male minus female, of each sentiment's share.
 
-    The expectation is a mean over ``SAMPLES`` draws of names. It is the target of an interval over
-    few names: unbiased words are then among those with the largest PMI by chance, and differences
-    are smaller than for infinitely many names.
+    The expectation is a mean over ``SAMPLES`` draws of as many names as there are people. It is
+    what an interval over few names should cover: with few names, unbiased words are among those
+    with the largest PMI by chance, and differences are smaller than for infinitely many names.
+
+    ``people``: number of people of each gender; ``length``: number of forms in a list.
 
     ``size``: number of lemmas selected for each gender.
-    ``candidates``: number of candidates, the most frequent lemmas.
+    ``candidates``: number of candidates, which are the most frequent lemmas.
     """
     if world.null:
         return dict.fromkeys(SENTIMENTS, 0.0)
@@ -298,7 +300,7 @@ def sampled_shares(
     return dict(zip(SENTIMENTS, (differences / SAMPLES).tolist(), strict=True))
 
 
-@lru_cache(maxsize=64)  # analyses differ only in the number of words
+@lru_cache(maxsize=64)  # analyses differ only in the number of selected words
 def _counts(world: World, pos: str, people: tuple[tuple[str, int], ...], length: int) -> Array:
     """Draw names and count the lists with each lemma, (draws, genders, lemmas)."""
     planted, lemmas, _ = _forms(world, pos)

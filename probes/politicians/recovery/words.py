@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-LARGE = 0.1  # least difference of shares whose signs are compared
-HEAVY, LIGHT = 1.0, 1e-3  # least posterior weight, and largest of L1, for sentiments
+LARGE = 0.1  # smallest planted difference of shares whose sign is compared
+HEAVY, LIGHT = 1.0, 1e-3  # smallest posterior weight, and largest weight of L1, of the fits
 BINARY = ("male", "female")
-DEALT = "-null"  # suffix of corpora with permuted labels
-CHANCE = 1 / 3  # accuracy with uninformative labels
+DEALT = "-null"  # suffix of the names of corpora with permuted labels
+CHANCE = 1 / 3  # accuracy if labels are uninformative
 
 
 def _discoveries(rows: Comparison, table: pl.DataFrame, cluster: str, **key: str) -> None:
@@ -38,7 +38,7 @@ def _discoveries(rows: Comparison, table: pl.DataFrame, cluster: str, **key: str
 
 
 def pmi_rows(rows: Comparison, world: World) -> None:
-    """Compare PMI with its true values: order, signs, coverage, discoveries."""
+    """Compare PMI with its true values: order, signs, coverage and discoveries."""
     pmi = world.read("pmi", "pmi")
     if pmi.is_empty():
         return
@@ -55,7 +55,7 @@ def pmi_rows(rows: Comparison, world: World) -> None:
 
 
 def contrast(table: pl.DataFrame, *keys: str) -> pl.DataFrame:
-    """Return the value for women minus the value for men by key, in column contrast."""
+    """Return the value for women minus that for men by key, in column ``contrast``."""
     female, male = (pl.col("value").filter(gender=g).first() for g in ("female", "male"))
     return table.group_by(keys).agg(contrast=female - male).drop_nulls().sort(keys)
 
@@ -69,7 +69,7 @@ def _compare_contrasts(rows: Comparison, compared: pl.DataFrame, item: str) -> N
 
 
 def pooled_rows(rows: Comparison, worlds: Sequence[World]) -> None:
-    """Compare the PMI of each group of control models, and its differences between genders."""
+    """Compare the PMI of each group of control models, and the differences of genders."""
     for group_worlds in by_language(worlds):
         pooled, differences = (
             group_worlds[0].read("pmi", name, POOLED) for name in ("pooled", "differences")
@@ -99,7 +99,7 @@ def pooled_rows(rows: Comparison, worlds: Sequence[World]) -> None:
 
 
 def pooled_truth(worlds: Sequence[World], table: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Yield the PMI of the pooled lists of control models, for each part of speech."""
+    """Yield the true PMI of the pooled lists of control models, for each part of speech."""
     for (pos,), part in table.group_by("pos", maintain_order=True):
         people = dict(part.select("gender", "people").unique().iter_rows())
         cells = []
@@ -114,8 +114,8 @@ def pooled_truth(worlds: Sequence[World], table: pl.DataFrame) -> Iterator[pl.Da
 def latent_rows(rows: Comparison, world: World) -> None:
     """Compare words, sentiments and discoveries of the latent-variable model with planted ones.
 
-    Sentiments are compared separately, since the order of words by gender does not depend on
-    sentiments, the posterior term or the lexicon.
+    Sentiments are compared separately, since the order of words by gender depends neither on
+    sentiments nor on the posterior term or the lexicon.
     """
     latent, shares = world.read("latent", "latent"), world.read("latent", "shares")
     if latent.is_empty():
@@ -147,7 +147,8 @@ def latent_rows(rows: Comparison, world: World) -> None:
 def _likeliest(table: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
     """Return the most probable sentiment of each word, in columns pos, word and likeliest.
 
-    p(w, s) is the sum over genders of p(g) p(s | g) p(w | s, g), from the deviations in the table.
+    The joint probability p(w, s) is the sum over genders of p(g) p(s | g) p(w | s, g), which follow
+    from the deviations in the table.
     """
     cell, odds, count = ["pos", "sentiment", "gender"], pl.col("odds"), pl.col("count")
     joint = (
@@ -163,7 +164,7 @@ def _likeliest(table: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sentiment_differences(words: pl.DataFrame) -> pl.DataFrame:
-    """Return the planted p(s | female) - p(s | male), in columns pos, sentiment and true."""
+    """Return the planted p(s | female) - p(s | male) in columns pos, sentiment and true."""
     frequency, ratio = pl.col("frequency_nats"), pl.col("log_ratio_nats")
     sides = [(frequency + sign * ratio / 2).exp() for sign in (1, -1)]
     female, male = (odds / odds.sum().over("pos") for odds in sides)
@@ -187,7 +188,7 @@ def supersense_rows(rows: Comparison, world: World) -> None:
             rows_of_deviation.select(keys).unique(maintain_order=True).iter_rows()
         ):
             words = true_pmi(world, smoothed.filter(pos=pos))
-            # all: words above 0 with any sentiment
+            # for all: words of any sentiment with PMI above 0
             counted = (
                 pl.col("value") > 0 if sentiment == "all" else pl.col("sentiment") == sentiment
             )
@@ -208,7 +209,7 @@ def supersense_rows(rows: Comparison, world: World) -> None:
             rows.coverage(compared, **key)
         rows.discoveries(compared["p"], "discoveries", **key)
         bonferroni = compared["p_bonferroni"]
-        if null:  # planted effects make only one class in thirty significant
+        if null:  # with planted effects, only one class in thirty is significant
             any_significant = any(bonferroni <= LEVEL)
             rows.share("any_discovery", [any_significant], "world", item=deviation)
         else:
@@ -216,7 +217,7 @@ def supersense_rows(rows: Comparison, world: World) -> None:
 
 
 def cluster_rows(rows: Comparison, world: World) -> None:
-    """Compare genders and clusters of words with planted log-ratios.
+    """Compare the genders and clusters of words with planted log-ratios.
 
     The logit of a word is the product of a prompt's hidden state and the word's embedding, and the
     state of an isolated word is close to that embedding. Therefore words planted for women and men
@@ -251,8 +252,8 @@ def cluster_rows(rows: Comparison, world: World) -> None:
 def lexicon_rows(rows: Comparison, inputs: Inputs) -> None:
     """Compare lexica on texts with planted labels, and on the same texts with permuted labels.
 
-    The three labels are equally frequent: with uninformative labels, the accuracy of any lexicon
-    is 1/3, and its macro-F1 is no larger.
+    Since the three labels are equally frequent, the accuracy of any lexicon is 1/3 if labels are
+    uninformative, and its macro-F1 is not higher.
     """
     table = read_table(inputs.tables("lexicon_evaluation") / "agreement.parquet")
     if table.is_empty():

@@ -1,1 +1,1 @@
-"""Shared code for word analyses: lists, counts, resampling, shares of sentiments."""
+"""Code shared by the analyses of words: lists, counts, resampling and shares of sentiments."""

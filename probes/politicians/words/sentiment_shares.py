@@ -31,45 +31,45 @@ if TYPE_CHECKING:
 
 NUMBER = len(SENTIMENTS)
 Q = tuple(f"q_{sentiment}" for sentiment in SENTIMENTS)
-DEVIATIONS = ("pmi", "latent-faithful", "latent-corrected")  # deviations that rank words
-READINGS = ("pairs", "argmax")  # ranked units, and counting of sentiments
+DEVIATIONS = ("pmi", "latent-faithful", "latent-corrected")  # by which words are ranked
+READINGS = ("pairs", "argmax")  # the ranked units, and how their sentiments are counted
 LATENT = (
     ("latent-faithful", "pairs"),
     ("latent-faithful", "argmax"),
     ("latent-corrected", "argmax"),
 )
 NEUTRAL = SENTIMENTS.index("neutral")
-ROUNDING = 6  # decimals of contrasts, as in tables, to preserve ties
-MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")  # Arabic vowel marks
+ROUNDING = 6  # decimals of contrasts: as in tables, so that ties remain ties
+MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")  # vowel marks of Arabic
 YO = str.maketrans("\u0451\u0401", "\u0435\u0415")
 
 
 class Lexicon(Params):
-    """Lexicon of sentiments; a base class for the ``Params`` of an analysis."""
+    """Choice of a sentiment lexicon; a base class for the ``Params`` of an analysis."""
 
     lexicon: Literal["combined", "published"] = Field(
         "combined",
-        description="English lexicon: combined here, or `published` (config of lexica), as in the "
-        "paper; the same in all analyses",
+        description="English lexicon: `combined` is built by this project, `published` is the "
+        "paper's (a config of lexica); set the same in all analyses",
     )
 
     def file(self, lexica: Path, language: str) -> Path:
-        """Return the file of ``lexica`` for a language, which may not exist."""
+        """Return the path of the lexicon of a language; the file may not exist."""
         if self.lexicon != PUBLISHED or language != OF:
             return lexica / f"{language}.parquet"
         path = lexica / f"{PUBLISHED}.parquet"
         if not path.is_file():
             raise UserError(
-                f"{lexica}: no config {PUBLISHED}, which `lexicon` asks for; set "
+                f"{lexica}: config {PUBLISHED} is missing, but `lexicon` requires it; set "
                 "datasets.lexica.published to true, or lexicon to combined"
             )
         return path
 
     def sentiments(self, lexica: Path, language: str, words: pl.DataFrame) -> NDArray[np.float64]:
-        """Return q(s | w) for words, nan if a word is in no lexicon, (words, sentiments).
+        """Return q(s | w) of words, (words, sentiments); nan for words that no lexicon contains.
 
         A word is looked up as written, in lower case, by its lemma, and by its most frequent form;
-        if missing, again after :func:`bare`.
+        if none is found, all four are looked up again after :func:`bare`.
 
         ``lexica``: folder of the dataset, which may have no config for the language.
         ``words``: columns word, lemma and form.
@@ -80,7 +80,7 @@ class Lexicon(Params):
             return np.tile(none, (len(words), 1))
         lexicon = pl.read_parquet(path, columns=["word", *Q])
         q = lexicon.select(Q).to_numpy().astype(np.float64)
-        q /= q.sum(axis=1, keepdims=True)  # probabilities were rounded
+        q /= q.sum(axis=1, keepdims=True)  # the stored probabilities are rounded
         listed = dict(zip(lexicon["word"], q, strict=True))
         for word in lexicon["word"]:
             listed.setdefault(bare(word), listed[word])
@@ -93,13 +93,11 @@ class Lexicon(Params):
 
 
 class TopWords(Lexicon, Resampling):
-    """Numbers of words and resamples; a base class for ``Params``."""
+    """Numbers of selected words and of resamples; a base class for ``Params``."""
 
-    top_k: int = Field(ge=1, description="words (or pairs) with the largest deviations")
-    top_share: float = Field(
-        gt=0, le=1, description="largest share of the candidates that is selected"
-    )
-    smoothing: float = Field(gt=0, description="added to every cell before PMI is computed")
+    top_k: int = Field(ge=1, description="number of words (or pairs) to select")
+    top_share: float = Field(gt=0, le=1, description="largest share of the candidates to select")
+    smoothing: float = Field(gt=0, description="constant added to every count for PMI")
 
     def size(self, candidates: int) -> int:
         """Return the number of selected candidates."""
@@ -107,20 +105,20 @@ class TopWords(Lexicon, Resampling):
 
 
 class Ranking(NamedTuple):
-    """Sentiments of the largest deviations, one row per gender."""
+    """Sentiments of the words or pairs that deviate most, with one row per gender."""
 
     genders: tuple[int, ...]
-    names: dict[int, int]  # distinct names of each gender
-    hits: NDArray[np.int64]  # (genders, sentiments): counts among the largest
+    names: dict[int, int]  # number of distinct names of each gender
+    hits: NDArray[np.int64]  # (genders, sentiments): counts among the selected
     top_k: int
     candidates: int
     base: NDArray[np.float64]  # (sentiments,): shares among all candidates
-    replicates: NDArray[np.float64] | None = None  # (replicates, genders, sentiments): over names
-    permuted: NDArray[np.float64] | None = None  # the same, male and female permuted over names
+    replicates: NDArray[np.float64] | None = None  # (replicates, genders, sentiments): shares
+    permuted: NDArray[np.float64] | None = None  # the same for permuted genders
 
 
 def bare(word: str) -> str:
-    """Return a word normalised for spelling differences of treebanks and lexica.
+    """Remove spelling differences between treebanks and lexica from a word.
 
     Arabic lemmas have vowel marks in PADT but not in lexica; Russian lemmas have the letter yo in
     lexica but not in GSD and SynTagRus.
@@ -134,7 +132,7 @@ def bare(word: str) -> str:
 
 
 def argmax(q: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the most probable sentiment of each word; neutral if tied.
+    """Return the most probable sentiment of each word; neutral in case of a tie.
 
     Examples
     --------
@@ -146,7 +144,7 @@ def argmax(q: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def tested(base: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the sentiments with their own tests: the first if only two occur.
+    """Return the sentiments to test; if only two occur, only the first, as both tests are equal.
 
     ``base``: shares among the candidates, (sentiments,).
     """
@@ -155,11 +153,11 @@ def tested(base: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | None:
-    """Rank words by smoothed PMI over distinct names, and count the argmax of q of each.
+    """Rank words by smoothed PMI over distinct names, and count their most probable sentiments.
 
     Returns None if no word has a known sentiment, or only one gender occurs.
 
-    ``q``: q(s | w), (words, sentiments); words with rows of nan are omitted.
+    ``q``: q(s | w), (words, sentiments); words whose row is nan are omitted.
     """
     has_q = np.flatnonzero(~np.isnan(q).any(axis=1))
     if not len(has_q) or len(lists.labels) < 2:
@@ -189,12 +187,12 @@ def by_latent(
     """Rank words, or pairs of word and sentiment, by deviations of the latent-variable model.
 
     ``table``: rows of the table ``latent`` for one language and part of speech.
-    ``deviation``, ``reading``: one of :data:`LATENT`. ``latent-faithful`` takes the largest
-    deviations: of all (word, sentiment) pairs, each counting for its sentiment (``pairs``), or of
-    words, by the largest of their three, each counting for its most probable sentiment under q
-    (``argmax``). ``latent-corrected`` takes the words with the largest contrast between genders,
-    averaged over sentiments, so that the level of deviations in a sentiment and gender cancels.
-    ``names``: numbers of distinct names by gender.
+    ``deviation``, ``reading``: one of :data:`LATENT`. ``latent-faithful`` selects the largest
+    deviations: either (word, sentiment) pairs, each of which counts for its sentiment (``pairs``),
+    or words by the largest of their three deviations, each of which counts for its most probable
+    sentiment under q (``argmax``). ``latent-corrected`` selects the words with the largest contrast
+    between genders, averaged over sentiments: the level of a sentiment and gender cancels.
+    ``names``: number of distinct names by gender.
     """
     genders = tuple(code for code, gender in enumerate(GENDERS) if gender in table["gender"])
     if len(genders) < 2:
@@ -229,7 +227,7 @@ def by_latent(
 
 
 def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
-    """Yield the share of each sentiment among candidates; see :func:`difference_rows`."""
+    """Yield the share of each sentiment that candidates have; see :func:`difference_rows`."""
     for (g, gender), s in product(enumerate(ranking.genders), np.flatnonzero(ranking.base)):
         share = float(ranking.hits[g, s] / ranking.top_k)
         estimate = Estimate(share, np.nan, np.nan, ranking.top_k)
@@ -242,12 +240,12 @@ def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
 
 
 def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
-    """Yield the difference male minus female of each share, by each available test.
+    """Yield the difference of each share, male minus female, for each available test.
 
     Rankings by the latent-variable model have neither tests nor intervals. The frequency of a
-    sentiment in a gender is a separate parameter: eta is normalised within both, so the level of
-    deviations differs between sentiments even if no word does; and L1 shrinks the contrasts of
-    words more for some sentiments than for others.
+    sentiment within a gender is a separate parameter: eta is normalised within both, so the level
+    of deviations differs between sentiments even if no word differs, and L1 shrinks the contrasts
+    of words more for some sentiments than for others.
     """
     if not {MALE, FEMALE} <= set(ranking.genders):
         return

@@ -1,10 +1,10 @@
 """Counts of words in the lists of ``associations`` by gender and name, and their resampling.
 
-Stańczak et al. (2023), 3.2 and section 4, count lemmas, so that a form that agrees with a person's
-gender is no bias. A list has a lemma if it has any of its forms; the lemma of a form is in the
-outputs. All sums are integers, so they do not depend on the distribution of rows over files.
-Weights and labels depend only on the name (``stats.bootstrap``), so that models, and parts of the
-people, are resampled together.
+Stańczak et al. (2023), sections 3.2 and 4, count lemmas, so that grammatical agreement of a form
+with a person's gender does not count as bias. A list contains a lemma if it contains any of its
+forms; the outputs give the lemma of each form. All sums are integers, so they do not depend on how
+rows are distributed over files. Weights and labels depend only on the name (``stats.bootstrap``),
+so that models, and subgroups of people, are resampled together.
 """
 
 from __future__ import annotations
@@ -36,37 +36,37 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-Unit = Literal["lemma", "form"]  # what is counted in lists
+Unit = Literal["lemma", "form"]  # the unit that is counted in lists
 UNITS: tuple[Unit, ...] = get_args(Unit)
-OF_PMI = ("plug-in", "smoothed")  # its estimators
+OF_PMI = ("plug-in", "smoothed")  # estimators of PMI
 MALE, FEMALE, NON_BINARY = (GENDERS.index(g) for g in ("male", "female", "non-binary"))
 DIFFERENCE = "male minus female"
 RESPONSES = (*GENDERS, DIFFERENCE)
 MODELS = ("models", "worlds", "null worlds")  # never pooled
 CONTROLS = dict(zip((None, "positive", "negative"), MODELS, strict=True))
-LANGUAGE = Column("language", "string", "language of names and words")
+LANGUAGE = Column("language", "string", "language of the names and words")
 PART = Column("pos", "category", "universal part of speech", labels=POS)
 MODEL = Column("model", "string", "name of the model in params.yaml")
 PLACE = (MODEL, LANGUAGE, PART)
-LEMMA = Column("word", "string", "lemma that is counted")
-GENDER = Column("gender", "category", "the paper's grouping", labels=GENDERS)
+LEMMA = Column("word", "string", "counted lemma")
+GENDER = Column("gender", "category", "gender, grouped as in the paper", labels=GENDERS)
 SENTIMENT = Column("sentiment", "category", "most probable sentiment of a word", labels=SENTIMENTS)
-TOP_K = Column("top_k", "int64", "words or pairs with the largest deviations", minimum=0)
+TOP_K = Column("top_k", "int64", "number of words or pairs that are selected", minimum=0)
 CANDIDATES = Column("candidates", "int64", "number of candidate words or pairs", minimum=0)
-COVERED = "coverage"  # not a language: vocabulary coverage of a model
-ITEM = pl.col("qid").str.slice(1).cast(pl.Int64)  # number of a Wikidata item
-PERSONS = 1024  # people whose weights are in memory together
-LABELS = 64  # permutations in memory together for all names
+COVERED = "coverage"  # folder of the vocabulary coverage, next to those of the languages
+ITEM = pl.col("qid").str.slice(1).cast(pl.Int64)  # the number of a Wikidata item
+PERSONS = 1024  # number of people whose weights are in memory at once
+LABELS = 64  # number of permutations in memory at once
 
 
 def schema(key: Iterable[Column], *others: Column) -> Schema:
-    """Return the schema of a table of one model; the key: language, part of speech and ``key``."""
+    """Return the schema of a model's table, with key language, part of speech and ``key``."""
     first = (LANGUAGE, PART, *key)
     return Schema((MODEL, *first, *others), tuple(column.name for column in first))
 
 
 def category(name: str, labels: tuple[str, ...], about: str, *, nullable: bool = False) -> Column:
-    """Return a column of labels."""
+    """Return a categorical column."""
     return Column(name, "category", about, nullable=nullable, labels=labels)
 
 
@@ -76,7 +76,7 @@ def share(name: str, about: str, *, nullable: bool = False) -> Column:
 
 
 def sort_by_key(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:
-    """Sort rows by the key of a schema, categories in their declared order."""
+    """Sort rows by the key of a schema, with categories in their declared order."""
     declared = (schema[name] for name in schema.key)
     return table.sort(
         pl.col(c.name).cast(pl.Enum(c.labels)) if c.labels else pl.col(c.name) for c in declared
@@ -91,17 +91,17 @@ def table_of(
     least: float | str = 0.0,
     **same: Any,
 ) -> pl.DataFrame:
-    """Concatenate tables of one schema; empty without tables.
+    """Concatenate tables with the same schema; without tables, the result is empty.
 
     Parameters
     ----------
     confidence
         Level of the intervals, see :func:`typed`.
     over, least
-        Columns that define a family of tests, and the smallest p, see :func:`adjusted`; unused
-        for tables without the column p.
+        Columns that define a family of tests, and the smallest possible p, see
+        :func:`adjusted`; ignored for tables without the column p.
     same
-        Columns with one value in all rows.
+        Columns with the same value in all rows.
     """
     filled = [part for part in parts if len(part)]
     if not filled:
@@ -114,9 +114,10 @@ def table_of(
 
 
 def with_difference(table: pl.DataFrame, on: Sequence[str], values: Sequence[str]) -> pl.DataFrame:
-    """Add the differences of men minus women; ``response`` names the gender or difference.
+    """Add the differences men minus women; column ``response`` names the gender or difference.
 
-    ``on``: columns whose rows are compared; the table has them, ``gender`` and ``values``.
+    ``on``: columns that identify the rows to compare.
+    ``values``: columns with the values to subtract; the table also has a column ``gender``.
     """
     single = table.select(*on, pl.col("gender").alias("response"), *values)
     men, women = (single.filter(response=gender) for gender in ("male", "female"))
@@ -126,16 +127,16 @@ def with_difference(table: pl.DataFrame, on: Sequence[str], values: Sequence[str
 
 
 def rows_of(axes: Mapping[str, Any], estimate: Iterable[Floats], **columns: Any) -> pl.DataFrame:
-    """Return a row for each cell of arrays, numbers rounded for a table; null if not finite.
+    """Return a row for each cell of arrays, with rounded numbers; null if they are not finite.
 
     Parameters
     ----------
     axes
-        Column name and coordinate values of each array axis.
+        For each axis of the arrays, the column name and the coordinates.
     estimate
-        Value and, optionally, lower and upper limits.
+        Values and, optionally, lower and upper limits.
     columns
-        Arrays that broadcast to all axes, or constants.
+        Arrays that can be broadcast to all axes, or constants.
 
     Examples
     --------
@@ -161,40 +162,40 @@ def rows_of(axes: Mapping[str, Any], estimate: Iterable[Floats], **columns: Any)
 
 
 class People(NamedTuple):
-    """The people of one language, sorted by item number; arrays of shape (people,)."""
+    """The people of one language, sorted by item number, as arrays of shape (people,)."""
 
-    items: Integers  # numbers of the Wikidata items
-    genders: Integers  # codes, as in ``politicians``
-    names: NDArray[np.uint64]  # key of the name, see :mod:`plumbline.probes.stats.bootstrap`
-    first: NDArray[np.bool_]  # the first person with each name and gender
+    items: Integers  # numbers of their Wikidata items
+    genders: Integers  # codes as in the dataset ``politicians``
+    names: NDArray[np.uint64]  # key of each name, see :mod:`plumbline.probes.stats.bootstrap`
+    first: NDArray[np.bool_]  # True for the first person with each name and gender
 
 
 class Lists(NamedTuple):
     """Locations of lists for one part of speech, from one or more models."""
 
-    folders: tuple[Path, ...]  # one per model, with the files of one language
+    folders: tuple[Path, ...]  # one folder per model, with the files of one language
     pos: str
-    unit: Unit = "lemma"  # what is counted
+    unit: Unit = "lemma"  # the unit that is counted
 
 
 class Counts(NamedTuple):
-    """Numbers of lists with a word, for sorted words and the genders that occur."""
+    """Numbers of lists that contain a word, by word (sorted) and by gender that occurs."""
 
     source: Lists
-    persons: People  # whose lists were counted
-    matrix: csr_array  # (people, words): lists with the word, one per model
-    words: pl.DataFrame  # word (unit counted), form (in most lists), lemma
-    rows: int  # rows of the lists, one for each form
-    genders: Integers  # (groups,) codes
-    people: Integers  # (groups,) people with lists
-    names: Integers  # (groups,) distinct pairs of name and gender
-    clusters: int  # distinct names
-    lists: Integers  # (words, groups) lists with the word
-    distinct: Integers  # (words, groups) the same, over distinct names and genders
-    seen: NDArray[np.bool_]  # (people,) True for people with a list
+    persons: People  # the people whose lists were counted
+    matrix: csr_array  # (people, words): number of lists with the word, at most one per model
+    words: pl.DataFrame  # word (the counted unit), its most frequent form, lemma
+    rows: int  # number of rows in the lists, one for each form
+    genders: Integers  # (groups,): codes
+    people: Integers  # (groups,): number of people with lists
+    names: Integers  # (groups,): number of distinct pairs of name and gender
+    clusters: int  # number of distinct names
+    lists: Integers  # (words, groups): number of lists with the word
+    distinct: Integers  # (words, groups): the same for distinct pairs of name and gender
+    seen: NDArray[np.bool_]  # (people,): True for people with a list
 
     def common(self, least: int) -> NDArray[np.intp]:
-        """Return the indices of the words in at least the given number of lists."""
+        """Return the indices of words that are in at least ``least`` lists."""
         return np.flatnonzero(self.lists.sum(axis=1) >= least)
 
     def groups(self) -> Integers:
@@ -202,9 +203,9 @@ class Counts(NamedTuple):
         return np.searchsorted(self.genders, self.persons.genders)
 
     def with_rest(self, chosen: NDArray[np.intp]) -> csr_array:
-        """Return counts of the chosen words, and of all others in a last column, (people, words).
+        """Return the columns of the chosen words, and the sum of all others, (people, words).
 
-        The last column is omitted if there are no others.
+        The last column, for the other words, is omitted if all words are chosen.
         """
         table = self.matrix[:, chosen]
         if len(chosen) == len(self.words):
@@ -214,30 +215,30 @@ class Counts(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """Bootstrap replicates of counts over names; arrays of shape (words, groups, replicates).
+    """Bootstrap replicates of counts over names, as arrays of shape (words, groups, replicates).
 
-    Words that were not chosen are merged in a last row, if there are any.
+    If not all words were chosen, the last row is the sum of the others.
     """
 
     ordinary: Floats  # with Poisson weights
     bayesian: Floats  # with exponential weights, for people or distinct names
-    merged: int  # number of words in the last row; 0 without such a row
+    merged: int  # number of words in that last row; 0 if all were chosen
 
 
 class Named(NamedTuple):
     """Words in the list of each name, for one language and part of speech.
 
-    Names of people of two genders occur once for each gender.
+    A name of people of two genders has one row per gender.
     """
 
-    matrix: csr_array  # (names, words): 1 where the word is in the name's list
-    genders: Integers  # (names,): gender codes, from 0 without gaps
-    labels: tuple[int, ...]  # for each gender, its code in builders.politicians.GENDERS
+    matrix: csr_array  # (names, words): 1 if the word is in the name's list
+    genders: Integers  # (names,): indices into ``labels``
+    labels: tuple[int, ...]  # code of each gender that occurs, an index into GENDERS
     names: pl.DataFrame  # name, gender
-    words: pl.DataFrame  # word, form, lemma, count of names; most frequent first
+    words: pl.DataFrame  # word, form, lemma, number of names; most frequent first
 
     def of_gender(self) -> dict[int, int]:
-        """Return the number of distinct names of each gender (code)."""
+        """Return the number of distinct names by gender code."""
         return dict(zip(self.labels, np.bincount(self.genders).tolist(), strict=True))
 
 
@@ -247,7 +248,7 @@ def languages(outputs: Path) -> list[str]:
 
 
 def sources(inputs: Inputs, *models: str) -> Iterator[tuple[str, Lists, Path]]:
-    """Yield language, lists and people file, for each language and part of speech of models."""
+    """Yield the language, lists and file of people, for each language and part of speech."""
     folders = [inputs.outputs("associations", model) for model in models]
     for language in sorted({language for folder in folders for language in languages(folder)}):
         present = tuple(folder / language for folder in folders if (folder / language).is_dir())
@@ -260,7 +261,7 @@ def sources(inputs: Inputs, *models: str) -> Iterator[tuple[str, Lists, Path]]:
 
 
 def read_people(path: Path, chosen: pl.Expr | None = None) -> People:
-    """Read the people of one language, all or those chosen by a condition."""
+    """Read the people of one language, or only those for whom the condition ``chosen`` is true."""
     frame = pl.read_parquet(path, columns=["qid", "name", "gender"])
     if chosen is not None:
         frame = frame.filter(chosen)
@@ -276,16 +277,17 @@ def read_people(path: Path, chosen: pl.Expr | None = None) -> People:
 def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, int]:
     """Return the matrix, the words and the number of rows of :class:`Counts`, for these people.
 
-    Of several templates (frames), the lists of the paper's are read, or else of the model's first.
+    If outputs have several templates (frames), only lists of the paper's template are read, or,
+    without it, those of the model's first template.
 
-    Raises UserError if there is no file.
+    Raises UserError if a folder has no outputs.
     """
     persons = pl.LazyFrame({"item": people.items, "person": np.arange(len(people.items))})
     words, frame = pl.col("word", "lemma").cast(pl.Categorical), pl.col("frame")
     read = []
     for model, folder in enumerate(source.folders):
         if not any(folder.glob("*.parquet")):
-            raise UserError(f"{folder}: no outputs there; run `make repro STAGE=associations`")
+            raise UserError(f"{folder}: outputs are missing; run `make repro STAGE=associations`")
         rows = pl.scan_parquet(folder / "*.parquet").filter(pl.col("pos") == source.pos)
         if "frame" in rows.collect_schema():
             first = pl.coalesce(frame.filter(frame == BARE).first(), frame.first())
@@ -296,7 +298,7 @@ def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, 
     table = pl.concat(read).rename({"word": "form"})
     counted = pl.col("lemma" if source.unit == "lemma" else "form")
     texts = pl.col("form", "lemma").cast(pl.String)
-    vocabulary = (  # ties of forms and of lemmas are broken alphabetically
+    vocabulary = (  # ties between forms, and between lemmas, are broken alphabetically
         table.group_by("form", "lemma", word=counted)
         .len()
         .with_columns(texts, text=pl.col("word").cast(pl.String))
@@ -315,7 +317,7 @@ def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, 
 def count(source: Lists, people: People) -> Counts:
     """Count lists by word and gender.
 
-    Lists of one name from several models count separately; people and names count once.
+    A person's lists from several models count separately; the person and the name count once.
     """
     matrix, words, rows = read_lists(source, people)
     seen = np.diff(matrix.indptr) > 0
@@ -338,13 +340,13 @@ def count(source: Lists, people: People) -> Counts:
 
 
 def overlaps(counts: Counts, chosen: NDArray[np.intp]) -> tuple[Integers, Integers]:
-    """Count distinct names and genders by list length and by number of lists with a word.
+    """Count distinct pairs of name and gender by list length and number of lists with a word.
 
     Returns
     -------
     (words, lengths, models + 1) array
-        For each chosen word and list length, number of names with the word in 0, 1, 2, ...
-        lists.
+        For each chosen word and list length, the number of names whose 0, 1, 2, ... lists
+        contain the word.
     (lengths, groups) array
         Number of names by list length and gender.
     """
@@ -365,8 +367,8 @@ def bootstrap_counts(
 ) -> Draws:
     """Count lists again with bootstrap weights for distinct names.
 
-    ``once``: whether Bayesian replicates count each name once for a gender.
-    ``chosen``: indices of the words with separate rows, (words,).
+    ``chosen``: indices of the words that get their own rows, (words,).
+    ``once``: whether Bayesian replicates count each pair of name and gender once.
     """
     people, table, groups = counts.persons, counts.with_rest(chosen), counts.groups()
     ordinary, bayesian = np.zeros((2, table.shape[1], len(counts.genders), n_bootstrap))
@@ -388,17 +390,17 @@ def permute_counts(
     n_permutations: int,
     seed: int,
 ) -> Floats:
-    """Count lists of distinct names after permuting two gender labels over the names.
+    """Count the lists of distinct names after permuting two gender labels over the names.
 
     Other labels are fixed, and the number of names per label is preserved. The permutations depend
-    only on the permuted names.
+    only on the names whose labels are permuted.
 
     ``genders``: codes of the two genders, both of which must occur.
 
     Returns
     -------
     (words, groups, permutations) array
-        Words that were not chosen are merged in a last row, if there are any.
+        If not all words are chosen, the last row is the sum of the others.
     """
     people = counts.persons
     names = np.flatnonzero(people.first)
@@ -409,7 +411,7 @@ def permute_counts(
     size = int((people.genders[names] == genders[0]).sum())
     blocks = []
     for start in range(0, n_permutations, LABELS):
-        # use random numbers independent of the weights
+        # these random numbers are independent of the bootstrap weights
         stream = seed + ((start // LABELS + 1) << 32)
         uniform = bootstrap.bits(units[free], min(LABELS, n_permutations - start), stream)
         labels = np.repeat(groups[:, None], uniform.shape[1], axis=1)
@@ -425,9 +427,10 @@ def permute_counts(
 def permute_names(
     counts: Counts, chosen: NDArray[np.intp], n_permutations: int, seed: int
 ) -> Floats:
-    """Count lists with all labels of each name (one per person) permuted over names.
+    """Count lists after permuting gender labels over names; a name keeps its labels together.
 
-    Lists depend only on the name: one person's list represents all people with that name.
+    A name has one label per person. Since lists depend only on the name, one person's list
+    represents all people with that name.
 
     Returns
     -------
@@ -446,7 +449,7 @@ def permute_names(
 def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
     """Return the lists of one model by name and gender; None if no word is in enough lists.
 
-    Lists depend only on the name: one person's list represents all people with that name.
+    Since lists depend only on the name, one person's list represents all people with that name.
 
     ``path``: file of the dataset ``politicians`` in the language of the lists.
     ``min_count``: smallest number of names whose lists have a retained word.
