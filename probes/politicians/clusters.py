@@ -378,5 +378,6 @@ def overlaps(
         p = np.full(groups, np.nan)
         if (totals > 0).sum() > 1 and size < len(code):
             p = permutation_p(value - null.mean(axis=0), (null - null.mean(axis=0)).T)
-        for *numbers, in_all, p_of_group in zip(value, *ends, expected, p, strict=True):
-            yield Estimate(*map(float, numbers), size), float(in_all), float(p_of_group)
+        for g in range(groups):
+            estimate = Estimate(float(value[g]), float(ends[0][g]), float(ends[1][g]), size)
+            yield estimate, float(expected[g]), float(p[g])

@@ -204,7 +204,8 @@ def _part(
         return np.swapaxes(values[:, : len(chosen)], 1, 2)
 
     seen, distinct = (
-        pmi(table, params.smoothing)[chosen].T[None] for table in (counts.lists, counts.distinct)
+        pmi(table.astype(np.float64), params.smoothing)[chosen].T[None]
+        for table in (counts.lists, counts.distinct)
     )
     four = [seen, deviations(replicates, 0.0), distinct, deviations(null)]
     words = counts.words["word"][chosen].to_list()
@@ -218,7 +219,7 @@ def _compared(parts: dict[str, Part], params: Params) -> Iterator[tuple[str, pl.
     for name, (seen, replicates, *_) in shares_of.items():
         part = parts[name]
         axes = {"gender": [GENDERS[g] for g in part.counts.genders], "sentiment": SENTIMENTS}
-        key = {"subgroup": name, "top_k": part.size, "candidates": len(part.words)}
+        key: dict[str, Any] = {"subgroup": name, "top_k": part.size, "candidates": len(part.words)}
         table = _rows(axes, seen, replicates, [part], params, 0.0, **key)
         yield "shares", _with_sentiment(table, classes[name])
     gaps = {name: parts[name].apart(four) for name, four in shares_of.items()}

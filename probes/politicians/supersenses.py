@@ -66,7 +66,9 @@ SUPERSENSES = schema(
             "sentiment of the ranked words; all: any sentiment",
         ),
     ),
-    Column("words_first", "int64", "words of the first gender; by PMI, only those above 0", minimum=1),
+    Column(
+        "words_first", "int64", "words of the first gender; by PMI, only those above 0", minimum=1
+    ),
     Column("words_second", "int64", "words of the second gender", minimum=1),
     *estimates(
         cluster="name; latent deviations: words of both lists",

@@ -53,5 +53,5 @@ def test_probe_rejects(ready, change):
         probe("representations", "tiny")
     change(lambda tree: tree["probes"]["representations"].update(languages=["fr", "cs"]))
     change(lambda tree: tree["models"]["causal"].update(languages=["cs"]))
-    with pytest.raises(UserError, match=r"representations\.languages: cs not in words"):
+    with pytest.raises(UserError, match=r"representations\.languages: cs must be in words"):
         probe("representations", "causal")

@@ -235,8 +235,8 @@ def _forms(world: World, pos: str) -> tuple[Planted, NDArray[np.int64], pl.DataF
     lemmas = world.words.filter(pos=pos)
     numbers = lemmas.select(lemma="word", number=pl.int_range(pl.len()))
     forms = world.forms.filter(pos=pos).join(numbers, on="lemma", maintain_order="left")
-    effects = (forms[f"{name}_nats"].to_numpy() for name in ("frequency", "log_ratio"))
-    planted = Planted((), *effects, np.zeros(0, np.int64), ())
+    frequency, ratio = (forms[f"{name}_nats"].to_numpy() for name in ("frequency", "log_ratio"))
+    planted = Planted((), frequency, ratio, np.zeros(0, np.int64), ())
     return planted, forms["number"].to_numpy(), lemmas
 
 
@@ -287,8 +287,8 @@ def sampled_shares(
     """
     if world.null:
         return dict.fromkeys(SENTIMENTS, 0.0)
-    kinds = world.words.filter(pos=pos)["sentiment"]
-    kinds = kinds.replace_strict({s: i for i, s in enumerate(SENTIMENTS)}).to_numpy()
+    lemmas, codes = world.words.filter(pos=pos), {s: i for i, s in enumerate(SENTIMENTS)}
+    kinds = lemmas["sentiment"].replace_strict(codes).to_numpy()
     differences = np.zeros(len(SENTIMENTS))
     for counts in _counts(world, pos, tuple(people.items()), length):
         frequent = np.argsort(-counts.sum(axis=0), kind="stable")[:candidates]
