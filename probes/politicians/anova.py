@@ -78,8 +78,8 @@ PLACE = (
     category("group", GROUPS, "models of one language, or of several languages"),
     Column("language", "string", "language of a two-way design; `all` in a three-way design"),
     word_counts.PART,
-    category("deviation", DEVIATIONS, "as in `sentiment`"),
-    category("reading", READINGS, "as in `sentiment`"),
+    category("deviation", DEVIATIONS, "deviation that ranks words, as in `sentiment`"),
+    category("reading", READINGS, "ranked units, as in `sentiment`"),
     category("response", RESPONSES, "gender of the share (percent), or the difference"),
     category("sentiment", SENTIMENTS, "sentiment of the share"),
     category(

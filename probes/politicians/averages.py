@@ -46,7 +46,7 @@ AVERAGES = Schema.keyed(
         category("deviation", DEVIATIONS, "deviation that ranks words; PMI for subgroups"),
         category("reading", READINGS, "ranked units, as in `sentiment`"),
         category("people", PEOPLE, "all people or a subgroup"),
-        category("response", RESPONSES, "gender of the share, or the difference of two genders"),
+        category("response", RESPONSES, "gender of the share, or the difference of genders"),
         category("sentiment", SENTIMENTS, "sentiment of the share"),
     ),
     *estimates(cluster="model", method="95% t over models, given the names; null for one model"),

@@ -57,8 +57,8 @@ PRIOR = 0.5  # Jeffreys' prior for each pattern
 READING = category(
     "reading",
     READINGS,
-    "faithful: all adjectives generated for a gender, in five clusters, as in the paper; largest: "
-    "the words with the largest PMI, each of one gender",
+    "clustered words: all adjectives generated for a gender, in five clusters, as in the paper "
+    "(faithful), or the words with the largest PMI, each for one gender (largest)",
 )
 GROUP = category("group", (*GENDERS, JOINT), "gender of the words, or all genders together")
 CLUSTER = Column("cluster_id", "int32", "number of the cluster; 0 is the largest", minimum=0)

@@ -59,7 +59,7 @@ SCHEMAS = {
         Column(
             "seed_sd",
             "float64",
-            "SD over other starts of the mean over weights, nats",
+            "SD, over the other starts, of the mean over weights, nats",
             minimum=0,
         ),
         *TESTED[:-1],  # with so few permutations, no effect is detectable

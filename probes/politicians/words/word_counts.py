@@ -452,7 +452,7 @@ def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
     Since lists depend only on the name, one person's list represents all people with that name.
 
     ``path``: file of the dataset ``politicians`` in the language of the lists.
-    ``min_count``: smallest number of names whose lists have a retained word.
+    ``min_count``: smallest number of names whose lists contain a retained word.
     """
     people = read_people(path)
     matrix, words, _ = read_lists(source, people)
