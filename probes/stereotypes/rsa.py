@@ -79,7 +79,7 @@ class Params(GroupTests):
 
 DIGITS = 10  # decimals of cosines: groups with equal profiles are ties
 NEAR = 1e-9  # standard errors below are rounding error
-BLOCK = 2**15  # batch of similarities that fits into the cache
+BLOCK = 25  # permutations in a batch
 LEAST = 3  # fewest groups: with two, a row without its diagonal has one entry
 
 
@@ -96,14 +96,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             joined = models[first].join(models[second], on=GROUP, maintain_order="left")
             for category in [*joined["category"].unique().sort(), EVERY]:
                 groups = joined.filter((pl.col("category") == category) | (category == EVERY))
-                strata = groups["category"].rank("dense").cast(pl.Int64).to_list()
                 for reading, affects in AFFECTS_OF.items():
                     result = compare(
                         groups.select(affects).to_numpy(),
                         groups.select(f"{name}_right" for name in affects).to_numpy(),
                         params,
                         diagonal=reading != "corrected",
-                        strata=strata,
+                        strata=groups["category"].to_list(),
                     )
                     table.add(
                         result.estimate,
@@ -144,7 +143,7 @@ class Similarity(NamedTuple):
 
 
 def compare(
-    a: Array, b: Array, params: Params, *, diagonal: bool, strata: Sequence[int] = ()
+    a: Array, b: Array, params: Params, *, diagonal: bool, strata: Sequence[str] = ()
 ) -> Similarity:
     """Compare two descriptions of groups, with interval and test.
 
@@ -164,7 +163,7 @@ def compare(
     if np.isnan(value):
         return Similarity(Estimate(value, value, value, len(a)), value, value, value)
     first, second = (ranks(x, diagonal=diagonal) for x in (a, b))
-    number = tuple(np.unique(strata or [0] * len(a), return_inverse=True)[1].tolist())
+    number = tuple(np.unique(strata or [""] * len(a), return_inverse=True)[1].tolist())
     middle = expected(first, second, number)
     replicates = relabelled(first, second, number, params.n_permutations, params.seed)
     parts = jackknife(a, b, diagonal=diagonal)
@@ -233,11 +232,20 @@ def ranks(profiles: Array, *, diagonal: bool) -> Array:
     """
     similar = cosines(profiles)
     mask = ~np.eye(len(similar), dtype=np.bool_) | diagonal
-    part = rankdata(similar[mask].reshape(len(similar), -1), axis=-1)
-    ranked = np.zeros(similar.shape)
-    ranked[mask] = (part - part.mean(axis=-1, keepdims=True)).ravel()
+    return _unit_ranks(_row_ranks(similar, mask), mask)
+
+
+def _row_ranks(similar: Array, mask: NDArray[np.bool_]) -> Array:
+    """Return ranks by row, up to a constant; those outside the mask are the lowest."""
+    return np.asarray(rankdata(np.where(mask, similar, -np.inf), axis=1))
+
+
+def _unit_ranks(ranked: Array, mask: NDArray[np.bool_]) -> Array:
+    """Centre ranks by row and scale them to unit length, with 0 outside the mask."""
+    means = (ranked * mask).sum(axis=1, keepdims=True) / mask.sum(axis=1, keepdims=True)
+    centred = np.where(mask, ranked - means, 0.0)
     with np.errstate(invalid="ignore"):
-        return np.asarray(ranked / np.linalg.norm(ranked, axis=-1, keepdims=True))
+        return np.asarray(centred / np.linalg.norm(centred, axis=1, keepdims=True))
 
 
 def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
@@ -260,17 +268,13 @@ def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
     >>> round(expected(*sides, [0] * 9), 10)
     0.3
     """
-    parts = [np.flatnonzero(np.array(strata) == number) for number in range(max(strata) + 1)]
-    total = 0.0
-    for i, rows in enumerate(parts):
-        for j, columns in enumerate(parts):
-            first_part, second_part = (x[np.ix_(rows, columns)] for x in (first, second))
-            cells, sums = first_part.size, [first_part.sum(), second_part.sum()]
-            if i == j:  # the diagonal
-                on = [np.trace(first_part), np.trace(second_part)]
-                total += on[0] * on[1] / len(rows)
-                cells, sums = cells - len(rows), [sums[0] - on[0], sums[1] - on[1]]
-            total += sums[0] * sums[1] / max(cells, 1)
+    member = np.eye(max(strata) + 1)[list(strata)]  # (groups, strata)
+    sizes = member.sum(axis=0)
+    diagonals = [member.T @ np.diag(side) for side in (first, second)]
+    sums = [member.T @ side @ member for side in (first, second)]
+    a, b = (x - np.diag(on) for x, on in zip(sums, diagonals, strict=True))
+    pairs = np.maximum(np.outer(sizes, sizes) - np.diag(sizes), 1)
+    total = (a * b / pairs).sum() + (np.prod(diagonals, axis=0) / sizes).sum()
     return float(total / len(first))
 
 
@@ -281,24 +285,22 @@ def relabelled(
 
     The other parameters are as in :func:`expected`.
     """
-    orders = _orders(strata, n_permutations, seed)
-    flat, values = second.ravel(), []
-    for block in np.array_split(orders, max(1, first.size * n_permutations // BLOCK)):
-        rows = flat.take(block[:, :, None] * len(first) + block[:, None])
-        values.append(np.einsum("ij,bij->b", first, rows))
+    blocks = np.array_split(_orders(strata, n_permutations, seed), 1 + n_permutations // BLOCK)
+    values = [
+        np.einsum("ij,bij->b", first, second[block[:, :, None], block[:, None]]) for block in blocks
+    ]
     return np.concatenate(values) / len(first)
 
 
 @lru_cache(maxsize=16)  # all pairs of models have the same groups
-def _orders(strata: tuple[int, ...], n_permutations: int, seed: int) -> NDArray[np.int32]:
+def _orders(strata: tuple[int, ...], n_permutations: int, seed: int) -> NDArray[np.int64]:
     """Return random orders of groups within their strata, (n_permutations, groups)."""
     rng, numbers = np.random.default_rng(seed), np.array(strata)
     parts = [np.flatnonzero(numbers == number) for number in range(max(strata) + 1)]
-    orders = np.empty((n_permutations, len(strata)), dtype=np.int32)
+    orders = np.empty((n_permutations, len(strata)), dtype=np.int64)
     for order in orders:
         for part in parts:
-            order[part] = part[rng.permutation(len(part))]
-    orders.flags.writeable = False
+            order[part] = rng.permutation(part)
     return orders
 
 
@@ -311,31 +313,20 @@ def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
         nan with fewer than four groups, or if a row without that group is constant.
     """
     n = len(a)
+    result = np.full(n, np.nan)
     if n <= LEAST:
-        return np.full(n, np.nan)
-    total, similarities = np.zeros(n), [cosines(a), cosines(b)]
-    off = ~np.eye(n, dtype=np.bool_) | diagonal
-    ranked = [rankdata(similar[off].reshape(n, -1), axis=1) for similar in similarities]
+        return result
+    mask = ~np.eye(n, dtype=np.bool_) | diagonal
+    sides = [(similar, _row_ranks(similar, mask)) for similar in (cosines(a), cosines(b))]
     for i in range(n):
         others = np.delete(np.arange(n), i)
-        columns = np.arange(n) if diagonal else others
-        first, second = (
-            _ranks_without(row[i], similar[i, columns], similar[i, others])
-            for row, similar in zip(ranked, similarities, strict=True)
-        )
-        gone = columns == others[:, None]
-        first[gone] = second[gone] = 0
-        with np.errstate(invalid="ignore"):
-            size = np.sqrt((first * first).sum(axis=1) * (second * second).sum(axis=1))
-            total[others] += (first * second).sum(axis=1) / size
-    return total / (n - 1)
-
-
-def _ranks_without(ranked: Array, values: Array, excluded: Array) -> Array:
-    """Return centred ranks of values, leaving out each in turn, (left out, values)."""
-    above = (values > excluded[:, None]) + 0.5 * (values == excluded[:, None])
-    centred: Array = ranked - above - len(values) / 2
-    return centred
+        cells, first_and_second = np.ix_(others, others), []
+        for similar, ranked in sides:
+            values, excluded = similar[cells], similar[others, i, None]
+            above = (values > excluded) + 0.5 * (values == excluded)
+            first_and_second.append(_unit_ranks(ranked[cells] - above, mask[cells]))
+        result[i] = np.prod(first_and_second, axis=0).sum() / (n - 1)
+    return result
 
 
 def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
