@@ -116,10 +116,7 @@ class Params(GroupTests):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    Raises
-    ------
-    UserError
-        If a tested k is above the largest, or no attribute is in a query of the model's prompts.
+    Raises UserError if a tested k is above the largest, or no attribute is in a prompted query.
     """
     if max(params.tested) > params.top_k:
         raise UserError(
@@ -193,10 +190,7 @@ def _config(
 def _reading(
     lists: Lists, attributes: pl.DataFrame, groups: pl.DataFrame, params: Params, untested: float
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return rows by k and category (including all categories), and rows by group.
-
-    ``untested``: smallest k without tests.
-    """
+    """Return rows by k and category, and rows by group; no tests from k = ``untested``."""
     size, top_k, tested = len(groups), params.top_k, np.array(params.tested) - 1
     row, rank = attributes["row"].to_numpy(), attributes["place"].to_numpy()
     counts, sizes = hits(rank, row, size, top_k), np.bincount(row, minlength=size)
@@ -206,9 +200,7 @@ def _reading(
     random = np.zeros((size, top_k))
     listed, lengths = (attributes[name].to_numpy() for name in ("listed", "length"))
     np.add.at(random, row, chance(listed, lengths, top_k))
-    others, expected, nulls = lists.exchange(
-        attributes, params.tested, top_k, params.n_permutations, params.seed
-    )
+    others, expected, nulls = lists.exchange(attributes, params)
     nulls[EVERY] = np.sum(list(nulls.values()), axis=0)
     category_of, k = groups["category"].to_numpy(), np.arange(1, top_k + 1)
     parts = []
@@ -225,32 +217,25 @@ def _reading(
         recall, low, high = clustered(counts[inside], sizes[inside], params.confidence, strata)
         trials = np.maximum(shared_sizes, NEAR)[inside]
         tokens = attributes.filter(pl.Series(inside[row]))["pieces"]
-        columns = {
-            "category": category,
-            "k": k,
-            "value": recall,
-            "low": low,
-            "high": high,
-            "n": int(inside.sum()),
-            "p": pl.Series(p).fill_nan(None),
-            "n_attributes": int(sizes[inside].sum()),
-            "out_of_vocabulary": None
-            if tokens.has_nulls()
-            else finite(np.mean(tokens.to_numpy() != 1)),
-            "other_groups": clustered(others[inside], trials, strata=strata)[0],
-            "random_order": clustered(random[inside], sizes[inside], strata=strata)[0],
-        }
-        parts.append(pl.DataFrame(columns))
-    of_groups = [
+        table = pl.DataFrame({"k": k, "value": recall, "low": low, "high": high, "p": p})
+        table = table.with_columns(
+            pl.col("p").fill_nan(None),
+            category=pl.lit(category),
+            n=pl.lit(int(inside.sum())),
+            n_attributes=pl.lit(int(sizes[inside].sum())),
+            out_of_vocabulary=pl.lit(None if tokens.has_nulls() else finite((tokens != 1).mean())),
+            other_groups=clustered(others[inside], trials, strata=strata)[0],
+            random_order=clustered(random[inside], sizes[inside], strata=strata)[0],
+        )
+        parts.append(table)
+    shares = others / np.maximum(shared_sizes, 1)[:, None]
+    by_group = pl.concat(
         groups.with_columns(
-            k=pl.lit(k),
-            hits=counts[:, k - 1],
-            n_attributes=sizes,
-            other_groups=others[:, k - 1] / np.maximum(shared_sizes, 1),
+            k=pl.lit(k), n_attributes=sizes, hits=counts[:, k - 1], other_groups=shares[:, k - 1]
         )
         for k in params.tested
-    ]
-    return pl.concat(parts, how="vertical_relaxed"), pl.concat(of_groups)
+    )
+    return pl.concat(parts, how="vertical_relaxed"), by_group
 
 
 class Lists(NamedTuple):
@@ -274,13 +259,9 @@ class Lists(NamedTuple):
     def find(self, attributes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Look up attributes in the lists of their queries; those without a prompt are omitted.
 
-        Returns
-        -------
-        attributes
-            With place (0 if not listed), listed (number of tokens), length, rewritten, and row
-            (index of the group).
-        groups
-            category (of the dataset), group, and pool (category of its prompts), sorted.
+        Returns the attributes with place (0 if not listed), listed (number of tokens), length,
+        rewritten, and row (index of the group); and the groups, sorted: category (of the dataset),
+        group, and pool (category of its prompts).
         """
         lists = self.lengths.rename({"category": "pool", "group": "own"})
         best = self.best.select("query", "place", "listed", target="key")
@@ -292,7 +273,7 @@ class Lists(NamedTuple):
         return table.with_columns(numbers), groups.select("category", "pool", group="own")
 
     def exchange(
-        self, attributes: pl.DataFrame, ranks: Sequence[int], top_k: int, draws: int, seed: int
+        self, attributes: pl.DataFrame, params: Params
     ) -> tuple[Array, Array, dict[str, Array]]:
         """Look up the attributes of each category in the lists of all groups, by template.
 
@@ -300,14 +281,11 @@ class Lists(NamedTuple):
         lists of other templates; attributes in rewritten queries, which few groups have, are
         omitted. Permutations are independent between categories and pools.
 
-        ``attributes``: from :meth:`find`.
-
-        Returns
-        -------
-        (groups, top_k), (groups, top_k) and, by category, (draws, ranks) arrays
-            Mean hits of each group in the lists of the other groups; mean hits in all lists (the
-            mean over exchanges); total hits in a category with exchanged lists.
+        ``attributes``: from :meth:`find`. Returns mean hits of each group in the lists of the other
+        groups, and in all lists (the mean over exchanges), both (groups, top_k); and total hits
+        with exchanged lists by category, (draws, tested).
         """
+        ranks, top_k, draws = params.tested, params.top_k, params.n_permutations
         others, expected = np.zeros((2, attributes["row"].n_unique(), top_k))
         categories = attributes["category"].unique().sort()
         nulls = {category: np.zeros((draws, len(ranks))) for category in categories}
@@ -320,33 +298,23 @@ class Lists(NamedTuple):
             best = best.select("template", rank="place", other="group", target="key")
             matches = part.join(best, on=["template", "target"])
             rank = matches["rank"].to_numpy()
-            member, column = (
-                np.searchsorted(rows, matches["row"]),
-                np.searchsorted(names, matches["other"]),
-            )
+            member = np.searchsorted(rows, matches["row"])
+            column = np.searchsorted(names, matches["other"])
             table = np.zeros((len(rows), len(names), len(ranks)))
             np.add.at(table, (member, column), rank[:, None] <= np.array(ranks))
             expected[rows] = hits(rank, member, len(rows), top_k) / len(names)
             away = column != mine[member]
             others[rows] = hits(rank[away], member[away], len(rows), top_k) / max(1, len(names) - 1)
-            stream = (seed, *map(int, keys([f"{category}\t{pool}"])))
+            stream = (params.seed, *map(int, keys([f"{category}\t{pool}"])))
             nulls[category] += exchange_lists(table, mine, draws, stream)
         return others, expected, nulls
 
 
 def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
-    """Count the attributes of each group at ranks up to 1, 2, ..., ``top_k``.
+    """Count the attributes of each group at ranks up to 1, 2, ..., ``top_k``, (size, top_k).
 
-    Parameters
-    ----------
-    ranks : (attributes,) array
-        Rank of each attribute in the list of its query, from 1; 0 if not in the list.
-    groups : (attributes,) array
-        Group number of each attribute, below ``size``.
-
-    Returns
-    -------
-    (size, top_k) array
+    ``ranks``, ``groups``: rank of each attribute in the list of its query, from 1, or 0 if it is
+    not listed; and its group number, below ``size``; both (attributes,).
 
     Examples
     --------
@@ -360,22 +328,14 @@ def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
 
 
 def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float64]:
-    """Return the exact probability that each attribute is a hit in a list in random order.
+    """Return the probability that each attribute is a hit in random order, (attributes, top_k).
 
     Candidates are fixed and only the ranking is random: attributes outside the list are never hits,
-    so the comparison isolates the effect of the order.
+    so the comparison isolates the effect of the order. The probability is exact: min(k, length) /
+    length for an attribute listed once, the mean of a hypergeometric variable.
 
-    Parameters
-    ----------
-    listed : (attributes,) array
-        Number of candidates equal to the attribute: mostly 0 or 1; 2 if two tokens are one word.
-    lengths : (attributes,) array
-        Number of candidates in the list.
-
-    Returns
-    -------
-    (attributes, top_k) array
-        min(k, length) / length if it is listed once: the mean of a hypergeometric variable.
+    ``listed``, ``lengths``: number of candidates equal to the attribute (mostly 0 or 1; 2 if two
+    tokens are one word), and number of candidates in the list, both (attributes,).
 
     Examples
     --------
@@ -387,14 +347,13 @@ def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float6
     for i in range(int(listed.max(initial=0))):
         share = np.clip(lengths[:, None] - first - i, 0, None) / (lengths[:, None] - i).clip(1)
         missed *= np.where(listed[:, None] > i, share, 1.0)
-    chances: NDArray[np.float64] = 1 - missed
-    return chances
+    return np.asarray(1 - missed)
 
 
 def exchange_lists(
     hits: Array, lists: Integers, n_permutations: int, seed: int | Sequence[int]
 ) -> Array:
-    """Draw total hits with the lists permuted over groups.
+    """Draw total hits with the lists permuted over groups, (n_permutations, ranks).
 
     The null hypothesis is that lists are independent of the group in their prompts, except for
     words common to all. Groups are permuted with all their lists.
@@ -409,10 +368,6 @@ def exchange_lists(
     seed
         Outcomes that are summed need different seeds, such as (seed, part number): with one seed,
         parts of equal size have equal permutations, which inflates the variance of the sum.
-
-    Returns
-    -------
-    (n_permutations, ranks) array
     """
     size, number, _ = hits.shape
     if len(set(lists.tolist())) != size:
@@ -428,10 +383,7 @@ def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]
     Flagged rows are omitted, except in the published set, which was cleaned manually. The flag for
     multi-word attributes does not exclude the first word.
 
-    Parameters
-    ----------
-    folder
-        Folder of the dataset ``stereotypes``; each config has one language.
+    ``folder``: the dataset ``stereotypes``; each config has one language.
     """
     configs = {}
     for config in parquet.configs(folder):
