@@ -41,14 +41,7 @@ from plumbline.probes.stereotypes.trainings import (
     read_trainings,
     words_moved,
 )
-from plumbline.probes.stereotypes.typicality import (
-    EVERY,
-    GROUP,
-    MEAN,
-    number,
-    sort_by_key,
-    with_constants,
-)
+from plumbline.probes.stereotypes.typicality import EVERY, GROUP, MEAN, number, with_constants
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -141,11 +134,8 @@ SCHEMAS = {
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    Raises
-    ------
-    UserError
-        If there are no lists in a language of the dataset ``emotions``, no training on the control,
-        or different prompts before and after the trainings.
+    Raises UserError if no list is in a language of the dataset ``emotions``, the control has no
+    training, or prompts before and after the trainings differ.
     """
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     makers = (_shifts, _groups, _attributes, _similarities)
@@ -187,7 +177,9 @@ def _shifts(trainings: Trainings, params: Params) -> pl.DataFrame:
     table = pl.concat(parts).with_columns(pl.col("p").fill_nan(None))
     numbers = ("value", "low", "high", *DIFFERENCES)
     table = rounded(adjusted(table, over=("measure",)), numbers)
-    return sort_by_key(table, SHIFTS, "corpus", "share", "category", "measure", "outcome")
+    return typicality.sort_by_key(
+        table, SHIFTS, "corpus", "share", "category", "measure", "outcome"
+    )
 
 
 def change_rows(
@@ -200,16 +192,9 @@ def change_rows(
 ) -> pl.DataFrame:
     """Return a row for each outcome: mean change over groups, and its difference to the control.
 
-    Parameters
-    ----------
-    base : (groups, outcomes) array
-        Values before training.
-    control
-        Trainings to compare with; None for no comparison.
-    sizes : (groups, outcomes) array
-        Weight of each group in means.
-    weights : (groups, replicates) array
-        Number of times each group is drawn.
+    ``base``, ``sizes``: values before training, and weights of groups in means, (groups, outcomes).
+    ``control``: None for no comparison. ``weights``: number of times each group is drawn, (groups,
+    replicates).
     """
 
     def mean(change: Array) -> Array:
@@ -245,12 +230,7 @@ def welch(trainings: Array, control: Array) -> tuple[Array, Array, Array]:
     """Test the difference of means over trainings: return p, standard error, degrees of freedom.
 
     Welch (1947), Biometrika 34(1-2), p. 28-35. All are nan if one side has a single training, or
-    without variance.
-
-    Parameters
-    ----------
-    trainings, control : (seeds, outcomes) arrays
-        The mean over groups after each training.
+    without variance. ``trainings``, ``control``: means after each training, (seeds, outcomes).
 
     Examples
     --------
@@ -282,27 +262,20 @@ def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
     table.adjust("p", ("reading",))
     for share in sorted({share for _, share in trainings.corpora}):
         corpora = {name: c for (name, part), c in trainings.corpora.items() if part == share}
-        runs = {  # profiles by corpus and seed
-            name: dict(zip(c.seeds, c.values[..., : len(AFFECTS)], strict=True))
-            for name, c in corpora.items()
-        }
-        all_profiles = np.stack(
-            [base, *(x for profiles in runs.values() for x in profiles.values())]
-        )
+        runs = {BEFORE: {seed: base for corpus in corpora.values() for seed in corpus.seeds}}
+        for name, corpus in corpora.items():  # profiles by corpus and seed
+            runs[name] = dict(zip(corpus.seeds, corpus.values[..., : len(AFFECTS)], strict=True))
+        all_profiles = np.stack([x for profiles in runs.values() for x in profiles.values()])
         directed = (np.nan_to_num(all_profiles[..., WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
         groups = {name: x & directed for name, x in trainings.categories().items()}
-        runs = {BEFORE: {seed: base for profiles in runs.values() for seed in profiles}} | runs
         pairs = [(a, b) for a, b in combinations(runs, 2) if runs[a].keys() & runs[b].keys()]
         for reading, how in READINGS.items():
             similar = {
                 (a, b): {c: _compare(runs[a], runs[b], x, *how) for c, x in groups.items()}
                 for a, b in pairs
             }
-            defined = [
-                category
-                for category in groups
-                if not any(np.isnan(pair[category][:, 0]).any() for pair in similar.values())
-            ]
+            undefined = {c for x in similar.values() for c in x if np.isnan(x[c][:, 0]).any()}
+            defined = [category for category in groups if category not in undefined]
             for (first, second), pair in similar.items() if defined else ():
                 rows = [pair[category] for category in defined]
                 sizes = [*(x.shape[1] - 1 for x in rows), len(rows)]
@@ -313,16 +286,14 @@ def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
                     corpus, control = corpora[second], corpora[params.control]
                     places = matching(control.seeds, corpus.seeds)
                     others = [similar[BEFORE, params.control][c][places] for c in defined]
-                    means = [
-                        x.mean(axis=0) - y.mean(axis=0) for x, y in zip(rows, others, strict=True)
-                    ]
+                    pairs_of_rows = zip(rows, others, strict=True)
+                    means = [x.mean(axis=0) - y.mean(axis=0) for x, y in pairs_of_rows]
                     differences = _limits(means, params.confidence, np.inf)
                     if corpus.comparable(control):
                         p, error, freedom = welch(*(_with_mean(side) for side in (rows, others)))
                 for i, category in enumerate([*defined, MEAN]):
-                    value, low, high = map(float, numbers[i])
                     table.add(
-                        Estimate(value, low, high, sizes[i]),
+                        Estimate(*numbers[i].tolist(), sizes[i]),
                         p=p[i],
                         share=share,
                         first=first,
@@ -353,9 +324,7 @@ def _compare(
 
 
 def _limits(means: Sequence[Array], confidence: float, bound: float) -> Array:
-    """Return value, low and high of each category, over groups, and of the mean of categories.
-
-    The mean has the t interval over categories, unweighted.
+    """Return value, low and high of each category, and of their mean with t over categories.
 
     ``means``: for each category (1 + groups,), as in :func:`_compare`; values are within ``bound``.
     """
@@ -383,15 +352,14 @@ def _groups(trainings: Trainings, _: Params) -> pl.DataFrame:
         table = rows.with_columns(pl.Series(name, x.ravel()) for name, x in columns.items())
         parts.append(with_constants(table, key))
     table = rounded(pl.concat(parts), tuple(columns), p=()).filter(pl.col("measure") != RECALL)
-    return sort_by_key(table, GROUPS, "corpus", "share", *GROUP, "measure", "outcome")
+    return typicality.sort_by_key(table, GROUPS, "corpus", "share", *GROUP, "measure", "outcome")
 
 
 def _attributes(trainings: Trainings, _: Params) -> pl.DataFrame:
     """Return the change of every word at each corpus's largest share (Figure 7)."""
-    largest = {name: corpus for (name, _), corpus in trainings.corpora.items()}
+    largest = {name: corpus.top for (name, _), corpus in trainings.corpora.items()}
+    before, lexicon = trainings.base.top, trainings.setting.lexicon
     return pl.concat(
-        with_constants(
-            words_moved(trainings.base.top, corpus.top, trainings.setting.lexicon), {"corpus": name}
-        )
-        for name, corpus in largest.items()
+        with_constants(words_moved(before, after, lexicon), {"corpus": name})
+        for name, after in largest.items()
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,16 +60,15 @@ class Setting(NamedTuple):
 
     groups: pl.DataFrame  # category and group, in the order of results
     ranking: str  # of typicality.READINGS
-    k: int  # words of each list in a profile
-    top: int  # words of each list tracked individually
-    ranks: list[int]  # values of k of recall
+    params: Params
     lexicon: pl.DataFrame  # as emotions.lexicon returns it
     attributes: Mapping[str, pl.DataFrame]  # by config of the dataset stereotypes, sorted
 
     def outcomes(self) -> pl.DataFrame:
         """Return measure and outcome of the columns of :class:`Measured`."""
-        recall = [(RECALL, f"{config}@{k}") for config in self.attributes for k in self.ranks]
-        names = [*((EMOTION, affect) for affect in AFFECTS), *recall, (RETAINED, f"top {self.top}")]
+        ranks, top = self.params.recall_at, self.params.top_k_followed
+        recall = [(RECALL, f"{config}@{k}") for config in self.attributes for k in ranks]
+        names = [*((EMOTION, affect) for affect in AFFECTS), *recall, (RETAINED, f"top {top}")]
         return pl.DataFrame(names, schema=["measure", "outcome"], orient="row")
 
     def measure(self, answers: pl.DataFrame, before: pl.DataFrame | None = None) -> Measured:
@@ -79,15 +77,16 @@ class Setting(NamedTuple):
         ``before``: words tracked before training; None to take them from these lists.
         """
         ranked = typicality.rank_words(answers.filter(~pl.col("rewritten")), self.ranking)
-        covered = typicality.top_words(ranked, self.k, self.ranking).join(self.lexicon, on="key")
-        times = pl.col("strings")
+        profile = typicality.top_words(ranked, self.params.top_k[self.ranking], self.ranking)
+        covered, times = profile.join(self.lexicon, on="key"), pl.col("strings")
         tables = [covered.group_by(GROUP).agg((pl.col(AFFECTS) * times).sum() / times.sum())]
-        lists = Lists.of(answers, self.ranking)
+        lists, ranks = Lists.of(answers, self.ranking), self.params.recall_at
         for config, attributes in self.attributes.items():
-            hits = {f"{config}@{k}": pl.col("place").is_between(1, k).mean() for k in self.ranks}
+            hits = {f"{config}@{k}": pl.col("place").is_between(1, k).mean() for k in ranks}
             sought = lists.find(attributes)[0].group_by(category="pool", group="own")
             tables.append(sought.agg(pl.len().alias(config), **hits))
-        top = ranked.filter(pl.col("place") <= self.top).select(WORD).unique().sort(WORD)
+        followed = ranked.filter(pl.col("place") <= self.params.top_k_followed)
+        top = followed.select(WORD).unique().sort(WORD)
         followed = (top if before is None else before).join(
             top.with_columns(kept=True), on=WORD, how="left", maintain_order="left"
         )
@@ -95,17 +94,13 @@ class Setting(NamedTuple):
             followed = followed.group_by(names, maintain_order=True).agg(
                 pl.col("kept").fill_null(value=False).mean()
             )
-        table = reduce(
-            lambda one, other: one.join(other, on=GROUP, how="left", maintain_order="left"),
-            [*tables, followed],
-            self.groups,
-        ).drop(GROUP)
-        sizes = np.ones((len(table), len(self.outcomes())))
-        for number, config in enumerate(self.attributes):
-            start = len(AFFECTS) + number * len(self.ranks)
-            counts = table[config].fill_null(0).to_numpy()
-            sizes[:, start : start + len(self.ranks)] = counts[:, None]
-        values = table.drop(*self.attributes).cast(pl.Float64).to_numpy()
+        table = self.groups
+        for part in (*tables, followed):
+            table = table.join(part, on=GROUP, how="left", maintain_order="left")
+        counts = [table[config].fill_null(0) for config in self.attributes for _ in ranks]
+        one = [np.ones(len(table))]
+        sizes = np.column_stack([*one * len(AFFECTS), *counts, *one])
+        values = table.drop(*GROUP, *self.attributes).cast(pl.Float64).to_numpy()
         return Measured(values, sizes, top)
 
 
@@ -229,8 +224,7 @@ def read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple
         single = {name: configs[name][recall.KINDS[0]] for name in sorted(configs)}
         rankings = []
         for name in (x for x in typicality.readings(before) if x in params.top_k):
-            sizes = params.top_k[name], params.top_k_followed, params.recall_at
-            setting = Setting(groups, name, *sizes, lexicon, single)
+            setting = Setting(groups, name, params, lexicon, single)
             rankings.append((setting, setting.measure(before)))
         after = {}
         for path in folder.glob(f"{language}/*.parquet"):
