@@ -30,14 +30,7 @@ from plumbline.probes.stats.estimate import (
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.stats.tests import NEAR, permutation_test
 from plumbline.probes.stereotypes import typicality
-from plumbline.probes.stereotypes.typicality import (
-    Reading,
-    casefold,
-    group_weights,
-    number,
-    sort_by_key,
-    with_constants,
-)
+from plumbline.probes.stereotypes.typicality import casefold, group_weights, number, with_constants
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +81,7 @@ SCHEMAS = {"emotions": EMOTIONS}
 class Params(Resampling):
     """Numbers of words, and interval and test settings."""
 
-    top_k: dict[Reading, int] = Field(
+    top_k: dict[typicality.Reading, int] = Field(
         {"probability": 200},
         min_length=1,
         description="words taken from each list, by ranking; in the paper: probability, 200",
@@ -112,10 +105,7 @@ class Profiles(NamedTuple):
     def share(self) -> Array:
         """Return the profiles, (groups, affects); nan for groups without covered words.
 
-        References
-        ----------
-        Choenni, Shutova and van Rooij (2021), Stepmothers are mean and academics are pretentious,
-        EMNLP, section on emotion profiles; their released scores are percentages.
+        Choenni et al. (2021), section on emotion profiles; their released scores are percentages.
         """
         return means(self.members, self.affects, np.ones((len(self.affects), 1)))[..., 0]
 
@@ -126,12 +116,8 @@ def means(members: Floats, values: Floats, weights: Floats) -> Array:
     A member has the same weight in all sets of a replicate, so overlaps of sets are resampled
     together. The mean is nan if all weights are 0.
 
-    Parameters
-    ----------
-    members : (sets, units) array
-        Count of a unit, such as a word, in a set, such as a group.
-    values : (units, columns) array
-    weights : (units, replicates) array
+    ``members``: count of a unit, such as a word, in a set, such as a group, (sets, units).
+    ``values``: (units, columns). ``weights``: (units, replicates).
 
     Examples
     --------
@@ -147,10 +133,7 @@ def means(members: Floats, values: Floats, weights: Floats) -> Array:
 def differences(share: Array) -> Array:
     """Return each group's share minus the mean share of all other groups, in the same shape.
 
-    Parameters
-    ----------
-    share : (groups, ...) array
-        Shares of at least two groups; nan values are excluded from the means.
+    ``share``: (groups, ...), at least two groups; nan values are excluded from the means.
 
     Examples
     --------
@@ -175,10 +158,8 @@ def permuted_affects_p(
     Contrasts are between groups by default; p is nan for groups without covered words. The null
     hypothesis is that the words of a group are independent of their affects. All affects of a word
     are permuted together, and the words of groups are fixed, which preserves their overlap.
-
-    References
-    ----------
-    Phipson and Smyth (2010), Permutation p-values should never be zero, equation 2.
+    The observed outcome is included: Phipson and Smyth (2010), Permutation p-values should never
+    be zero, equation 2.
     """
     size = profiles.covered[:, None, None]
 
@@ -212,13 +193,7 @@ def lexicon(emotions: Path, language: str) -> pl.DataFrame | None:
 
 
 def gather_profiles(unions: pl.DataFrame, lexicon: pl.DataFrame) -> Profiles:
-    """Gather the words of groups.
-
-    Parameters
-    ----------
-    unions
-        Columns category, group, ``key`` and ``strings``, sorted; from ``typicality.top_words``.
-    """
+    """Gather the words of groups; ``unions``: from :func:`typicality.top_words`."""
     names = ["category", "group"]
     groups = unions.group_by(names, maintain_order=True).agg(pl.col("strings").sum())
     rows = unions.select(row=pl.struct(names).rle_id(), key="key", strings="strings")
@@ -235,10 +210,7 @@ def gather_profiles(unions: pl.DataFrame, lexicon: pl.DataFrame) -> Profiles:
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the table of all models; languages without a lexicon have no rows.
 
-    Raises
-    ------
-    UserError
-        If there is no list in a language of the dataset ``emotions``.
+    Raises UserError if no list is in a language of the dataset ``emotions``.
     """
     tables: list[pl.DataFrame] = []
     for model in inputs.models:
@@ -318,8 +290,7 @@ def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
 def _limits(draws: Array, clusters: NDArray[np.int64], params: Params) -> Array:
     """Return the limits of replicates (rows, affects, replicates), (2, rows, affects).
 
-    Percentiles are expanded for few clusters; see
-    :func:`plumbline.probes.stats.bootstrap.interval`.
+    Percentiles are expanded for few clusters, as in ``bootstrap.interval``.
     """
     tails = [expanded_tail(n, params.confidence) if n > 1 else 0.0 for n in clusters.tolist()]
     limits = [percentiles(x, 1 - 2 * tail) for x, tail in zip(draws, tails, strict=True)]
@@ -343,4 +314,4 @@ def _finish(rows: pl.DataFrame, numbers: list[Array], p: Array, params: Params) 
     )
     table = adjusted(table, least=least_p(params.n_permutations))
     table = rounded(table, (*NUMBERS, "coverage"))
-    return sort_by_key(table, EMOTIONS, "category", "group", "affect")
+    return typicality.sort_by_key(table, EMOTIONS, "category", "group", "affect")

@@ -152,12 +152,8 @@ def compare(
     the observed outcome (Phipson and Smyth 2010). It is nan if the smallest possible p is above
     .05, as for three groups. All values are nan if :func:`similarity` is undefined.
 
-    Parameters
-    ----------
-    a, b, diagonal
-        See :func:`similarity`.
-    strata : (groups,), optional
-        Groups are permuted within strata, so similarity between strata is no evidence.
+    The arguments are those of :func:`similarity`. Groups are permuted within ``strata``, (groups,),
+    so similarity between strata is no evidence.
     """
     value = similarity(a, b, diagonal=diagonal)
     if np.isnan(value):
@@ -197,10 +193,8 @@ def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
 
     The value is 1 for equal descriptions, and nan with fewer than three groups or a constant row.
 
-    Parameters
-    ----------
-    a, b : (groups, dimensions) arrays
-        Descriptions of the same groups in the same order; their dimensions may differ.
+    ``a``, ``b``: descriptions of the same groups in the same order, (groups, dimensions); their
+    dimensions may differ.
 
     References
     ----------
@@ -254,12 +248,8 @@ def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
     With the diagonal and without ties it is 3 / (n + 1) for n groups: 0.3 for 9, 0.03 for 100.
     Without the diagonal it is 0.
 
-    Parameters
-    ----------
-    first, second : (groups, groups) arrays
-        From :func:`ranks`.
-    strata : (groups,)
-        Stratum numbers, from 0; groups are permuted within strata.
+    ``first``, ``second``: from :func:`ranks`. ``strata``: stratum numbers, from 0, within which
+    groups are permuted, (groups,).
 
     Examples
     --------
@@ -307,10 +297,7 @@ def _orders(strata: tuple[int, ...], n_permutations: int, seed: int) -> NDArray[
 def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
     """Return :func:`similarity` after leaving out each group in turn, (groups,).
 
-    Returns
-    -------
-    (groups,) array
-        nan with fewer than four groups, or if a row without that group is constant.
+    It is nan with fewer than four groups, or if a row without that group is constant.
     """
     n = len(a)
     result = np.full(n, np.nan)

@@ -15,12 +15,14 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core import front_matter, parquet
+from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.front_matter import Origin
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot, manifest_digests
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.builders.datasets.stereotypes.clean import Cleaning
+from plumbline.probes.core.run_analysis import write_tables
 from plumbline.probes.stats.bootstrap import keys
 from plumbline.probes.stats.estimate import Bootstrap, Estimate, Table, estimates, finite, typed
 
@@ -149,15 +151,10 @@ def open_waves(params: Params) -> list[Snapshot]:
 def write(tables: dict[str, pl.DataFrame], params: Params, into: Path = FOLDER) -> None:
     """Write the tables atomically."""
     waves = open_waves(params)
-    partial = parquet.fresh(into)
-    for name, table in tables.items():
-        schema = parquet.carrying(SCHEMAS[name].arrow(), manifest_digests(waves))
-        parquet.write_table(table, schema, partial / f"{name}.parquet")
+    hashes = {Path(path): sha256 for path, sha256 in manifest_digests(waves).items()}
     sources = [w.manifest | {"source": f"{w.manifest['source']}, a wave"} for w in waves]
     command = f"python -m plumbline.probes waves {params.earlier} {params.later}"
-    origin = front_matter.Origin(sources, command, params.version)
-    front_matter.write(partial, {name: SCHEMAS[name] for name in tables}, origin)
-    parquet.finish(into)
+    write_tables(into, tables, SCHEMAS, hashes, Origin(sources, command, params.version))
 
 
 def short(table: pl.DataFrame) -> Iterator[str]:
@@ -179,16 +176,9 @@ def jaccard_interval(
 ) -> tuple[float, float]:
     """Return the percentile interval of a ratio of sums over clusters; nan for one cluster.
 
-    Parameters
-    ----------
-    retained, either : (clusters,) arrays
-        Completions in both waves, and in either.
-    key
-        Name of the estimate; the draws depend on it and on the seed.
-
-    References
-    ----------
-    Efron and Tibshirani (1993), An introduction to the bootstrap, chapter 13.
+    ``retained``, ``either``: completions in both waves, and in either, (clusters,). ``key``: name
+    of the estimate; the draws depend on it and on the seed. Efron and Tibshirani (1993), An
+    introduction to the bootstrap, chapter 13.
     """
     if len(retained) < 2 or not either.sum():
         return np.nan, np.nan
