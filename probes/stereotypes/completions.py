@@ -19,16 +19,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.run_probe import MODEL, Shard, Task, rows, split
 from plumbline.probes.models.scorer import DECIMALS, Predicts, Scorer
-from plumbline.probes.prompts.groups import DATASETS as INPUTS
-from plumbline.probes.prompts.groups import (
-    GROUP,
-    Asking,
-    masked,
-    prompt,
-    prompted,
-    queries,
-    suggestions,
-)
+from plumbline.probes.prompts import groups as prompts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,7 +33,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["INPUTS"]
+INPUTS = prompts.DATASETS
 VERB = "predict"
 PROMPT = "prompt"  # the column with the prompts
 SHARD = 100  # groups in a shard, which determines the layout of outputs
@@ -132,7 +123,7 @@ HAVE = Schema.keyed(
 SCHEMAS = {"one a language": SCHEMA, VOCABULARY: HAVE}
 
 
-class Params(Asking):
+class Params(prompts.Asking):
     """Prompts and the number of retained tokens."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
@@ -152,7 +143,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
         )
     result = []
     for language in languages:
-        groups = {(q.category, q.group) for q in prompted(params, folders, language)}
+        groups = {(q.category, q.group) for q in prompts.prompted(params, folders, language)}
         result += split(language, len(groups), SHARD)
     return [*result, *(Shard(VOCABULARY, language, 0, 1) for language in languages)]
 
@@ -160,7 +151,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts by language, without priors and rewritten ones."""
     return {
-        language: len(queries(params, folders, language))
+        language: len(prompts.queries(params, folders, language))
         for language in model.among(params.languages)
     }
 
@@ -173,7 +164,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
         return
     params: Params = task.params
     groups: dict[tuple[str, str], list[Query]] = {}
-    for query in prompted(params, task.folders, shard.config):
+    for query in prompts.prompted(params, task.folders, shard.config):
         groups.setdefault((query.category, query.group), []).append(query)
     selected = [query for of_group in shard.among(list(groups.values())) for query in of_group]
     frames, causal = params.frames[shard.config], task.model.kind == "causal"
@@ -211,13 +202,18 @@ def run(
         values[block.ids[0]] = block.logprobs_nats[0]
         return values, int(block.length[0])
 
+    def masked(query: Query, masks: int, gap: str = " ") -> tuple[Array, int]:
+        """Return the same with masks in place of the group."""
+        return prior(prompts.prompt(prompts.masked(query.template, masks, gap), ending))
+
     def without(query: Query, length: int) -> Array:
         """Return the prior, with the group replaced by one mask for each of its tokens."""
         if causal:
-            return prior(prompt(query.template.replace(GROUP, frames.neutral[query.kind]), ""))[0]
-        masks = length - prior(prompt(masked(query.template, 1), ending))[1] + 1
+            text = query.template.replace(prompts.GROUP, frames.neutral[query.kind])
+            return prior(prompts.prompt(text, ending))[0]
+        masks = length - masked(query, 1)[1] + 1
         for gap in (" ", ""):
-            values, size = prior(prompt(masked(query.template, masks, gap), ending))
+            values, size = masked(query, masks, gap)
             if size == length:
                 return values
         raise UserError(
@@ -226,16 +222,15 @@ def run(
         )
 
     remaining = iter(queries)
-    for block in scorer.predict(
-        [prompt(q.text, ending) for q in queries], top_k, language=language
-    ):
+    texts = [prompts.prompt(query.text, ending) for query in queries]
+    for block in scorer.predict(texts, top_k, language=language):
         batch = list(islice(remaining, len(block.prompts)))
         n, k = block.ids.shape
         ids, top = block.ids.ravel(), block.logprobs_nats
         listed = top - np.logaddexp.reduce(top, axis=1, keepdims=True)
         bare = np.where(pieces.bare[ids] < 0, pieces.unknown, pieces.bare[ids])
-        priors = [without(q, int(size)) for q, size in zip(batch, block.length, strict=True)]
-        single = [] if causal else [prior(prompt(masked(q.template, 1), ending))[0] for q in batch]
+        priors = zip(map(without, batch, block.length.tolist()), block.ids, strict=True)
+        single = zip((masked(q, 1)[0] for q in batch), block.ids, strict=True)
         released = not causal and pieces.unknown >= 0
         facts = {
             "category": [q.category for q in batch],
@@ -256,22 +251,19 @@ def run(
             "rank": np.tile(np.arange(1, k + 1), n),
             "logprob_nats": top.ravel(),
             "logprob_top_nats": np.minimum(listed, 0).round(DECIMALS).ravel(),
-            "prior_nats": _chosen(priors, block.ids),
-            "prior_one_nats": _chosen(single, block.ids) if single else None,
+            "prior_nats": np.concatenate([values[chosen] for values, chosen in priors]),
+            "prior_one_nats": None
+            if causal
+            else np.concatenate([v[chosen] for v, chosen in single]),
             "prior_released_nats": prior(frames.released)[0][bare] if released else None,
         }
         yield rows(schema, scorer, n * k, columns | further)
 
 
-def _chosen(priors: Sequence[Array], ids: NDArray[np.int32]) -> Array:
-    """Return the priors of the predicted tokens, in row order."""
-    return np.concatenate([prior[chosen] for prior, chosen in zip(priors, ids, strict=True)])
-
-
 def attributes(folder: Path, language: str) -> dict[str, set[str]]:
     """Return the suggested attributes, casefolded, with their spellings."""
     spellings: dict[str, set[str]] = {}
-    for text in suggestions(folder, language, "attribute")["attribute"]:
+    for text in prompts.suggestions(folder, language, "attribute")["attribute"]:
         small = text.casefold()
         spellings.setdefault(small, {small, small.capitalize(), small.title()}).add(text)
     return dict(sorted(spellings.items()))

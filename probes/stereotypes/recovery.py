@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.stats import rankdata
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.controls.compare import PARAMS, PLANTED, Comparison, Params, read_table
 from plumbline.probes.stats.estimate import LEVEL, Estimate
+from plumbline.probes.stats.intervals import rank_correlations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -230,18 +230,14 @@ def similarity(a: Profiles, b: Profiles, groups: Sequence[str], *, diagonal: boo
     It is nan if a group is equally similar to all others. It does not use the code under test.
     """
     shared = [group for group in groups if group in a and group in b]
-    ranks = []
+    sides = []
     for world in (a, b):
         profiles = np.stack([world[group] for group in shared])
         profiles /= np.linalg.norm(profiles, axis=1, keepdims=True)
-        cosines = np.round(profiles @ profiles.T, 10)
-        if not diagonal:
-            cosines = cosines[~np.eye(len(shared), dtype=bool)].reshape(len(shared), -1)
-        ranked = rankdata(cosines, axis=1)
-        ranks.append(ranked - ranked.mean(axis=1, keepdims=True))
-    first, second = ranks
-    size = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
-    return float(((first * second).sum(axis=1) / size).mean()) if size.all() else float("nan")
+        cosines = profiles @ profiles.T
+        off = ~np.eye(len(shared), dtype=bool) | diagonal
+        sides.append(cosines[off].reshape(len(shared), -1))
+    return float(rank_correlations(*sides).mean())
 
 
 def _shift(rows: Comparison, world: World) -> None:

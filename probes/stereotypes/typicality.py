@@ -130,10 +130,8 @@ def casefold(column: str) -> pl.Expr:
 
 def readings(table: pl.DataFrame) -> list[str]:
     """Return the readings for which no row misses a value."""
-    incomplete = table.select(score.has_nulls().alias(name) for name, score in SCORES.items()).row(
-        0
-    )
-    return [name for name, null in zip(READINGS, incomplete, strict=True) if not null]
+    nulls = table.select(score.has_nulls().alias(name) for name, score in SCORES.items())
+    return [name for name in READINGS if not nulls[name].item()]
 
 
 def rank_words(table: pl.DataFrame, reading: str) -> pl.DataFrame:
