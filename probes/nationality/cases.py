@@ -47,11 +47,8 @@ class Scores(NamedTuple):
 
     def places(self, texts: pl.Series) -> NDArray[np.int32]:
         """Return the row of each text, -1 for a text without scores."""
-        rows = pl.DataFrame({"text": self.texts}).with_row_index("row")
-        rows_of_texts = pl.DataFrame({"text": texts}).join(
-            rows, "text", "left", maintain_order="left"
-        )
-        return rows_of_texts["row"].cast(pl.Int32).fill_null(-1).to_numpy()
+        rows = pl.int_range(len(self.texts), dtype=pl.Int32, eager=True)
+        return texts.replace_strict(self.texts, rows, default=-1).to_numpy()
 
 
 class Case(NamedTuple):
@@ -114,8 +111,8 @@ class Case(NamedTuple):
             value(self.countries[country], GENDERS[gender], f"{first} {last}".strip().casefold())
             for country, gender, first, last in distinct.iter_rows()
         ]
-        values_by_name = distinct.with_columns(pl.Series("value", values, dtype=pl.Float64))
-        column = rows.join(values_by_name, on=key, how="left", maintain_order="left")["value"]
+        table = distinct.with_columns(pl.Series("value", values, dtype=pl.Float64))
+        column = rows.join(table, on=key, how="left", maintain_order="left")["value"]
         return column.fill_null(np.nan).to_numpy()
 
     def where(self, mask: NDArray[np.bool_]) -> Case:
@@ -126,9 +123,8 @@ class Case(NamedTuple):
 
     def of_countries(self, mask: NDArray[np.bool_]) -> Case:
         """Return the rows of the countries selected by a mask, and renumber the countries."""
-        case = self.where(mask[self.country])
-        countries = [c for c, keep in zip(self.countries, mask, strict=True) if keep]
-        number = (np.cumsum(mask) - 1).astype(np.int32)
+        case, number = self.where(mask[self.country]), (np.cumsum(mask) - 1).astype(np.int32)
+        countries = np.array(self.countries)[mask].tolist()
         return case._replace(countries=countries, country=number[case.country])
 
 
@@ -137,8 +133,7 @@ def table(
 ) -> pl.DataFrame:
     """Return a row for each country and name, such as a class; nan becomes null.
 
-    ``key``: column for the names.
-    ``columns``: arrays that broadcast to (countries, names).
+    ``key``: column for the names. ``columns``: arrays that broadcast to (countries, names).
     """
     shape = len(countries), len(names)
     keys = {"country": list(np.repeat(countries, shape[1])), key: list(names) * shape[0]}
@@ -156,10 +151,9 @@ def classified(
 ) -> tuple[Scores, tuple[str, ...]]:
     """Return a classifier's predictions for a config, and the names of its measures.
 
-    ``folder``: outputs of the probe ``classification`` for the config.
-    ``sides``: ``positive`` and ``negative`` classes by model or ``other``; case is ignored.
-
-    Raises UserError if a side has none of the model's classes.
+    ``folder``: outputs of the probe ``classification`` for the config. ``sides``: ``positive`` and
+    ``negative`` classes by model or ``other``; case is ignored. Raises UserError if a side has none
+    of the model's classes.
     """
     columns = ["text", "tokens", "class", "logprob_nats"]
     rows = pl.read_parquet(sorted(folder.glob("*.parquet")), columns=columns)
@@ -181,9 +175,7 @@ def classified(
 
 
 def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Case]:
-    """Yield the non-empty readings of a config of ``counterfactuals``.
-
-    Rows are in the order of the dataset, so two classifiers can be paired by row.
+    """Yield the non-empty readings of a config of ``counterfactuals``, in the order of its rows.
 
     Raises UserError if a text was not classified.
     """
@@ -241,14 +233,10 @@ def split_halves(ranks: Ranks, case: Case) -> Case:
     after, before = case.by_name("", odd), case.by_name("_other", odd)
     mask = np.abs(after - before) == 1
     case, swapped = case.where(mask), (after == 0)[mask]
-    flip = {"first": "first_other", "rest": "rest_other"}
-    flip |= {swapped_column: column for column, swapped_column in flip.items()}
-    names = case.names.with_columns(
-        pl.when(pl.lit(pl.Series(swapped))).then(flip[column]).otherwise(column).alias(column)
-        for column in flip
-    )
+    names = case.names.to_numpy().astype(str)  # columns of one side, then of the other
+    names = np.where(swapped[:, None], names[:, [2, 3, 0, 1]], names)
     return case._replace(
-        names=names,
+        names=pl.DataFrame(names, case.names.schema),
         row=np.where(swapped, case.compared, case.row),
         compared=np.where(swapped, case.row, case.compared),
     )

@@ -14,20 +14,9 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.datasets.counterfactuals.build import GENDERS
-from plumbline.probes.nationality import cases
-from plumbline.probes.nationality.cases import (
-    EVERY,
-    SEXES,
-    read_ranks,
-    split_halves,
-    with_constants,
-)
+from plumbline.probes.nationality import cases, perplexity_correlation
+from plumbline.probes.nationality.cases import EVERY, SEXES, with_constants
 from plumbline.probes.nationality.mixed import effects
-from plumbline.probes.nationality.perplexity_correlation import (
-    compare_perplexity,
-    correlate_targets,
-    read_perplexities,
-)
 from plumbline.probes.nationality.schemas import SCHEMAS, TARGETS, Params
 from plumbline.probes.stats.counterfactual import delta, gather, percentages
 from plumbline.probes.stats.estimate import (
@@ -62,10 +51,7 @@ __all__ = ["SCHEMAS", "Params"]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of all classifiers.
-
-    The tables are ``delta``, ``changes`` and ``mixed``, and with a masked model ``correlations``
-    and ``perplexities``.
+    """Compute the tables of all classifiers; those of perplexities need a masked model.
 
     Raises UserError if a classifier has no positive or negative class, or a masked model has no
     outputs.
@@ -88,9 +74,10 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
         scores, measures = cases.classified(folder, model, sides)
         perplexity = None
         if masked is not None:
-            perplexity = read_perplexities(inputs.outputs("perplexity", masked) / folder.name)
+            outputs_of_masked = inputs.outputs("perplexity", masked) / folder.name
+            perplexity = perplexity_correlation.read(outputs_of_masked)
             path = inputs.datasets["targets"] / f"{folder.name}.parquet"
-            rows = correlate_targets(path, scores, measures, perplexity, params)
+            rows = perplexity_correlation.targets(path, scores, measures, perplexity, params)
             yield "correlations", with_constants(rows, **key, reading=TARGETS)
         path = inputs.datasets["counterfactuals"] / f"{folder.name}.parquet"
         for case in cases.cases(path, scores, measures) if path.is_file() else ():
@@ -103,18 +90,17 @@ def _reading(
     case: Case, names: Path, perplexity: Scores | None, params: Params
 ) -> dict[str, pl.DataFrame]:
     """Return the tables of a reading; ``names``: the dataset."""
-    placebo, ranks = case.reading == "placebo", read_ranks(names, case.countries)
+    placebo, ranks = case.reading == "placebo", cases.read_ranks(names, case.countries)
     if placebo:
-        case = split_halves(ranks, case)
+        case = cases.split_halves(ranks, case)
     if not len(case.row):
         return {}
     tables = {"delta": _delta(case, params), "changes": _changes(case, params)}
     if not placebo:
-        tables["mixed"] = effects(
-            case, case.by_name("", partial(cases.log_rank, ranks)), params.confidence
-        )
+        log_ranks = case.by_name("", partial(cases.log_rank, ranks))
+        tables["mixed"] = effects(case, log_ranks, params.confidence)
         if perplexity is not None:
-            tables |= compare_perplexity(case, perplexity, params)
+            tables |= perplexity_correlation.compare(case, perplexity, params)
     return tables
 
 
@@ -194,16 +180,13 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
         count_before, count_after = before.sums.sum(axis=0), after.sums.sum(axis=0)
         rows = before.counts.sum(axis=0)[:, None]
         # contribution of each row to log(after / before)
-        rise, fall = (
-            np.where(n > 0, rows / np.maximum(n, 1), 0.0) for n in (count_after, count_before)
-        )
+        rise, fall = (rows / np.where(n > 0, n, np.inf) for n in (count_after, count_before))
         added = new * rise[part.country] - old * fall[part.country]
         clusters = part.country, part.sentence, part.units()
         ratio = two_way(added, *clusters, np.eye(len(case.countries)))
         with np.errstate(divide="ignore", invalid="ignore"):
-            log = np.where(
-                (count_before > 0) & (count_after > 0), np.log(count_after / count_before), np.nan
-            )
+            log = np.log(count_after / count_before)
+        log[~np.isfinite(log)] = np.nan
         tested = np.full_like(log, np.nan) if case.reading == "placebo" else log
         half = ratio.half(params.confidence)
         return {

@@ -33,12 +33,13 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Integers = NDArray[np.int32]
+    Clusters = tuple[Integers, Integers, list[Integers]]  # (rows,): group, text, and name by kind
 
 LIMITS = ("value", "low", "high")
 CLOSEST = 1e-6  # lower bound of 1 - r^2 in standard errors
 
 
-def read_perplexities(folder: Path) -> Scores:
+def read(folder: Path) -> Scores:
     """Return log-likelihoods of texts, in nats, from the outputs of the probe ``perplexity``.
 
     ``folder``: outputs for a masked model and config; raises UserError if they are missing.
@@ -60,7 +61,7 @@ def _perplexities(scores: Scores, rows: Integers) -> Array:
     return np.stack([sums, means], axis=2).reshape(len(rows), -1)
 
 
-def correlate_targets(
+def targets(
     path: Path, predicted: Scores, measures: tuple[str, ...], scores: Scores, params: Params
 ) -> pl.DataFrame:
     """Return rows of ``correlations`` for the original texts of a config of ``targets``.
@@ -73,11 +74,11 @@ def correlate_targets(
         return pl.DataFrame()
     alone = np.arange(len(texts), dtype=np.int32)
     sides = _perplexities(scores, scored), predicted.values[row]
-    rows = _scope("originals", *sides, 0 * alone, [EVERY], alone, [], measures, params)
+    rows = _scope("originals", *sides, (0 * alone, alone, []), [EVERY], measures, params)
     return rounded(rows, LIMITS).with_columns(p_bh=None, detectable=None)
 
 
-def compare_perplexity(case: Case, scores: Scores, params: Params) -> dict[str, pl.DataFrame]:
+def compare(case: Case, scores: Scores, params: Params) -> dict[str, pl.DataFrame]:
     """Return rows of ``correlations`` and ``perplexities`` for one config and reading.
 
     ``scores``: from the masked model. Readings whose texts were not scored have no rows.
@@ -105,17 +106,15 @@ def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl
     _, once = np.unique(case.sentence, return_index=True)  # indices of one row per source text
     predicted, pooled = case.scores.values, np.zeros_like(case.country)
     originals = before[once], predicted[case.compared[once]]
-    shared = case.measures, params
-    tables = [
-        _scope("originals", *originals, pooled[once], [EVERY], case.sentence[once], [], *shared)
-    ]
+    shared, clusters = (case.measures, params), (pooled[once], case.sentence[once], [])
+    tables = [_scope("originals", *originals, clusters, [EVERY], *shared)]
     for scope, x, y in (
         ("subtracted", after - before, case.change),
         ("within", after, predicted[case.row]),
     ):
         for groups, countries in ((pooled, [EVERY]), (case.country, case.countries)):
-            clusters = groups, countries, case.sentence, case.units()
-            tables.append(_scope(scope, x, y, *clusters, *shared))
+            clusters = groups, case.sentence, case.units()
+            tables.append(_scope(scope, x, y, clusters, countries, *shared))
     # a family has all countries and measures of a perplexity variant
     by_country = pl.col("country") != EVERY
     table = rounded(pl.concat(tables), LIMITS).with_columns(
@@ -130,41 +129,32 @@ def _scope(
     scope: str,
     x: Array,
     y: Array,
-    groups: Integers,
+    clusters: Clusters,
     countries: list[str],
-    texts: Integers,
-    names: list[Integers],
     measures: tuple[str, ...],
     params: Params,
 ) -> pl.DataFrame:
     """Return correlations of perplexities x (rows, 4) with predictions y (rows, measures).
 
-    ``groups``, ``texts``, ``names``: cluster numbers, (rows,). ``countries``: group names.
+    ``countries``: names of the groups.
     """
     tables = []
     for column, variant in zip(x.T, PERPLEXITIES, strict=True):
-        clusters = groups, len(countries), texts, names
-        columns = _correlate(column, y, *clusters, params.confidence, within=scope == "within")
+        within, number = scope == "within", len(countries)
+        columns = _correlate(column, y, clusters, number, params.confidence, within=within)
         table = cells(countries, "measure", measures, columns)
         tables.append(with_constants(table, scope=scope, perplexity=variant))
     return pl.concat(tables)
 
 
 def _correlate(
-    x: Array,
-    y: Array,
-    groups: Integers,
-    number: int,
-    texts: Integers,
-    names: list[Integers],
-    confidence: float,
-    *,
-    within: bool,
+    x: Array, y: Array, clusters: Clusters, number: int, confidence: float, *, within: bool
 ) -> dict[str, Array]:
     """Correlate x (rows,) with each column of y by group; columns have shape (groups, measures).
 
     ``within``: correlate within texts, average by Fisher's z, and test.
     """
+    groups, texts, names = clusters
     shape = int(texts.max()) + 1, number
     if within:
         cell = texts * number + groups
@@ -174,8 +164,6 @@ def _correlate(
     added = [_influence(x, column, r[:, m], groups) for m, column in enumerate(y.T)]
     tested = two_way(np.stack(added, axis=1), groups, texts, names, np.eye(number))
     slope = np.maximum(1 - r**2, CLOSEST)  # derivative of r with respect to Fisher's z
-    count = np.stack([(part[..., 0] > 0).sum(axis=0) for part in sums], axis=1)
-    z, se = np.arctanh(r.clip(-NEAREST, NEAREST)), tested.se / slope
     if within:
         parts = [counterfactual.scores(part) for part in sums]
         scores, weights = (np.stack(a, axis=2) for a in zip(*parts, strict=True))
