@@ -98,8 +98,7 @@ class Params(Section):
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
     underlying: dict[str, str] = Field(
-        default_factory=dict,
-        description="masked model of each classifier; none: no correlations",
+        default_factory=dict, description="masked model of each classifier; none: no correlations"
     )
     positive: dict[str, list[str]] = Field(
         {OTHER: ["positive"]},

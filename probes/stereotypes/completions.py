@@ -94,12 +94,7 @@ COLUMNS = (
         nullable=True,
         maximum=0,
     ),
-    Column(
-        "unknown_pieces",
-        "int32",
-        "unknown tokens of the prompt",
-        minimum=0,
-    ),
+    Column("unknown_pieces", "int32", "unknown tokens of the prompt", minimum=0),
     *MODEL,
 )
 SCHEMA = Schema(columns=COLUMNS, key=("category", "group", "query", "rank"))

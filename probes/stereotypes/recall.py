@@ -72,10 +72,7 @@ RECALL = Schema.keyed(
         "(rewritten queries left out)",
     ),
     Column("n_attributes", "int64", "attributes in queries the model was prompted with", minimum=1),
-    number(
-        "out_of_vocabulary",
-        "share of attributes that are not one token, and so in no list",
-    ),
+    number("out_of_vocabulary", "share of attributes that are not one token, and so in no list"),
     Column("other_groups", "float64", "mean recall with the lists of the other groups"),
     Column("random_order", "float64", "mean recall with every list in random order"),
 )
