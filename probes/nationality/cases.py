@@ -175,10 +175,7 @@ def classified(
 
 
 def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Case]:
-    """Yield the non-empty readings of a config of ``counterfactuals``, in the order of its rows.
-
-    Raises UserError if a text was not classified.
-    """
+    """Yield the readings of a config, in the order of rows; UserError for an unclassified text."""
     words = pl.col("name").str.splitn(" ", 2).struct
     rows = pl.read_parquet(path).with_columns(
         first=words.field("field_0"), rest=words.field("field_1").fill_null("")

@@ -34,10 +34,7 @@ def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
     countries. The result is empty for a single country, a covariate determined by countries, or a
     constant outcome.
 
-    Parameters
-    ----------
-    ranks : (rows,) array
-        Logarithms of the ranks of names; nan where they are unknown.
+    ``ranks``: logarithms of the ranks of names, nan where they are unknown, (rows,).
     """
     usable = replicated(case.country, case.sentence, case.units(), len(case.countries))
     ranks, case = ranks[usable[case.country]], case.of_countries(usable)
@@ -50,8 +47,8 @@ def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
     design = np.column_stack([countries[:, :-1] - countries[:, -1:], covariates])
     # count a name per country, else its intercept would absorb country differences
     names, group = np.unique(units[0] * number + case.country, return_inverse=True)
-    matrix, sizes = (np.column_stack([design, outcome]), np.bincount(group).astype(np.float64))
-    sums, squares = (sum_groups(matrix, group), matrix.T @ matrix)
+    matrix, sizes = np.column_stack([design, outcome]), np.bincount(group).astype(np.float64)
+    sums, squares = sum_groups(matrix, group), matrix.T @ matrix
     if not _full_rank(squares[:-1, :-1]) or outcome.std() < VARIES:
         return pl.DataFrame()
     fitted = mixed(sums, squares, sizes, case.sentences)

@@ -18,16 +18,8 @@ from plumbline.probes.nationality import cases, perplexity_correlation
 from plumbline.probes.nationality.cases import EVERY, SEXES, with_constants
 from plumbline.probes.nationality.mixed import effects
 from plumbline.probes.nationality.schemas import SCHEMAS, TARGETS, Params
+from plumbline.probes.stats import estimate as stats
 from plumbline.probes.stats.counterfactual import delta, gather, percentages
-from plumbline.probes.stats.estimate import (
-    DECIMALS,
-    DF,
-    TESTED_ERROR,
-    adjusted,
-    rounded,
-    typed,
-    with_detectable,
-)
 from plumbline.probes.stats.two_way import FLAT, between_names, replicated, two_way
 
 if TYPE_CHECKING:
@@ -61,7 +53,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for name, rows in _tables(inputs, model, params):
             if len(rows):
                 table = rows.with_columns(model=pl.lit(model))
-                tables[name].append(typed(table, SCHEMAS[name], params.confidence))
+                tables[name].append(stats.typed(table, SCHEMAS[name], params.confidence))
     return {name: pl.concat(parts) for name, parts in tables.items() if parts}
 
 
@@ -121,7 +113,7 @@ def _by_gender(
         if len(part.row):
             rows = cases.table(case.countries, key, names, estimate(part))
             tables.append(with_constants(rows.filter(pl.col("n") > 0), gender=gender))
-    return adjusted(rounded(pl.concat(tables), numbers), over=("gender",))
+    return stats.adjusted(stats.rounded(pl.concat(tables), numbers), over=("gender",))
 
 
 def _delta(case: Case, params: Params) -> pl.DataFrame:
@@ -139,13 +131,11 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         compared = replicated(*clusters, number, LEAST_NAMES)
         against = np.eye(number) - compared / max(1, int(compared.sum()))
         contrast = against @ np.where(compared[:, None], value, 0)
-        contrast[~compared] = np.nan
+        contrast[~compared | placebo | (compared.sum() < 2)] = np.nan
         tested = two_way(change, *clusters, 100 * np.concatenate([np.eye(number), against]))
         if placebo:  # halves of a country's names are not compared between countries
             tested.freedom[:number] = between_names(tested.freedom[:number], part.country, units)
         half = tested.half(params.confidence)
-        if placebo or compared.sum() < 2:
-            contrast = np.full_like(contrast, np.nan)
         test = slice(number) if placebo else slice(number, None)  # columns of value or of contrast
         error = tested.se[test]
         return {
@@ -154,8 +144,8 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
             "high": value + half[:number],
             "n": (cells.counts > 0).sum(axis=0)[:, None],
             "p": tested.p(np.concatenate([value, contrast]))[test],
-            DF: tested.freedom[test],
-            TESTED_ERROR: np.where(error > FLAT, error, 0.0),
+            stats.DF: tested.freedom[test],
+            stats.TESTED_ERROR: np.where(error > FLAT, error, 0.0),
             "contrast": contrast,
             "contrast_low": contrast - half[number:],
             "contrast_high": contrast + half[number:],
@@ -195,11 +185,11 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
             "high": 100 * np.expm1(tested + half),
             "n": (before.counts > 0).sum(axis=0)[:, None],
             "p": ratio.p(tested),
-            DF: ratio.freedom,
-            TESTED_ERROR: ratio.se,
+            stats.DF: ratio.freedom,
+            stats.TESTED_ERROR: ratio.se,
         }
 
     table = _by_gender(case, "class", classes, LIMITS, estimate)
     # the detectable log ratio as a percentage increase of the class
-    more = (pl.col("detectable").exp() * 100 - 100).round(DECIMALS)
-    return with_detectable(table, params.confidence).with_columns(more)
+    more = (pl.col("detectable").exp() * 100 - 100).round(stats.DECIMALS)
+    return stats.with_detectable(table, params.confidence).with_columns(more)

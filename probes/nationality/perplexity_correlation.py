@@ -12,14 +12,8 @@ from plumbline.probes.nationality.cases import EVERY, Scores, with_constants
 from plumbline.probes.nationality.cases import table as cells
 from plumbline.probes.nationality.schemas import PERPLEXITIES
 from plumbline.probes.stats import counterfactual
+from plumbline.probes.stats import estimate as stats
 from plumbline.probes.stats.counterfactual import NEAREST, delta, gather, moments
-from plumbline.probes.stats.estimate import (
-    DF,
-    TESTED_ERROR,
-    adjusted,
-    rounded,
-    with_detectable_correlations,
-)
 from plumbline.probes.stats.linear import centred
 from plumbline.probes.stats.two_way import two_way
 
@@ -75,7 +69,7 @@ def targets(
     alone = np.arange(len(texts), dtype=np.int32)
     sides = _perplexities(scores, scored), predicted.values[row]
     rows = _scope("originals", *sides, (0 * alone, alone, []), [EVERY], measures, params)
-    return rounded(rows, LIMITS).with_columns(p_bh=None, detectable=None)
+    return stats.rounded(rows, LIMITS).with_columns(p_bh=None, detectable=None)
 
 
 def compare(case: Case, scores: Scores, params: Params) -> dict[str, pl.DataFrame]:
@@ -117,12 +111,13 @@ def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl
             tables.append(_scope(scope, x, y, clusters, countries, *shared))
     # a family has all countries and measures of a perplexity variant
     by_country = pl.col("country") != EVERY
-    table = rounded(pl.concat(tables), LIMITS).with_columns(
+    table = stats.rounded(pl.concat(tables), LIMITS).with_columns(
         by_country=pl.when(by_country).then("p")
     )
-    table = adjusted(table, "by_country", over=("perplexity",))
+    table = stats.adjusted(table, "by_country", over=("perplexity",))
     family = pl.when(by_country).then("family_by_country").otherwise(1)
-    return with_detectable_correlations(table.with_columns(p_bh="by_country_bh", family=family))
+    table = table.with_columns(p_bh="by_country_bh", family=family)
+    return stats.with_detectable_correlations(table)
 
 
 def _scope(
@@ -182,8 +177,8 @@ def _correlate(
         z, value, p = np.arctanh(r.clip(-NEAREST, NEAREST)), r, np.full_like(r, np.nan)
         tested = tested._replace(se=tested.se / slope)
     half = tested.half(confidence)
-    ends = {"low": np.tanh(z - half), "high": np.tanh(z + half)}
-    return {DF: tested.freedom, TESTED_ERROR: tested.se, "value": value, "n": count, "p": p} | ends
+    columns = {"value": value, "low": np.tanh(z - half), "high": np.tanh(z + half), "n": count}
+    return columns | {"p": p, stats.DF: tested.freedom, stats.TESTED_ERROR: tested.se}
 
 
 def _influence(x: Array, y: Array, r: Array, groups: Integers) -> Array:
@@ -208,4 +203,4 @@ def _changes(case: Case, change: Array, params: Params) -> pl.DataFrame:
     half = tested.half(params.confidence)
     columns = {"value": value, "low": value - half, "high": value + half}
     columns["n"] = (sums.counts > 0).sum(axis=0)[:, None]
-    return rounded(cells(case.countries, "perplexity", PERPLEXITIES, columns), LIMITS, p=())
+    return stats.rounded(cells(case.countries, "perplexity", PERPLEXITIES, columns), LIMITS, p=())

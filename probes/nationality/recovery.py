@@ -36,9 +36,8 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
             if table.is_empty():
                 continue
             model_rows = table.filter(pl.col(column) == model)
-            for (config, reading), part in model_rows.group_by(
-                "targets", "reading", maintain_order=True
-            ):
+            keys = ("targets", "reading")
+            for (config, reading), part in model_rows.group_by(keys, maintain_order=True):
                 planted = truth(inputs, model, str(config)).filter(reading=reading)
                 if planted.is_empty():
                     continue

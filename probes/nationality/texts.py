@@ -50,13 +50,7 @@ class Params(Section):
 
 
 def language(config: str) -> str:
-    """Return the language of a config, the last part of its name.
-
-    Examples
-    --------
-    >>> language("sentiment-en")
-    'en'
-    """
+    """Return the language of a config, the last part of its name: en of ``sentiment-en``."""
     return config.rpartition("-")[2]
 
 

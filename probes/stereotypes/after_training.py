@@ -1,9 +1,7 @@
 """Probe ``after_training``: the probe ``completions`` after training on a news outlet.
 
-Every model is trained on every corpus of the dataset ``outlets``, on a part or all of its articles,
-with several seeds, and prompted again. Choenni, Shutova and van Rooij (2021), section 6: masked
-language modelling, one epoch, learning rate 5e-5, batches of 8, on 4,354 articles of each outlet,
-or 10, 25 and 50% of them.
+Every model is trained on a part or all of the articles of every corpus of the dataset ``outlets``,
+with several seeds, and prompted again: Choenni, Shutova and van Rooij (2021), section 6.
 """
 
 from __future__ import annotations
@@ -96,10 +94,7 @@ def runs(params: Params) -> list[tuple[str, float, int]]:
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return a shard for the responses after each training run.
-
-    Raises UserError if a language or a corpus is not in the dataset.
-    """
+    """Return a shard per training run; UserError if a language or corpus is not in the dataset."""
     result, trainings = [], runs(params)
     frames = section(ALSO[0], completions.Params).frames
     for language in model.among(params.languages):
@@ -141,15 +136,14 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     language, name = shard.config, scorer.name
     corpus, share, seed = runs(params)[shard.number]
     prompts = section(ALSO[0], completions.Params)
-    rate = params.rate(name, KEY)
-    tuning = Tuning(rate, params.epochs, params.batch, params.length, seed)
+    tuning = Tuning(params.rate(name, KEY), params.epochs, params.batch, params.length, seed)
     path = folders["outlets"] / f"{language}.parquet"
     articles = texts(path, corpus, share, seed, redrawn=params.redrawn)
     facts = scorer.facts()
     where = WORK / f"{name}-{language}-{shard.part}-{recipe(articles, tuning, facts)[:12]}"
     kind: Literal["masked", "causal"] = "causal" if model.kind == "causal" else "masked"
-    start, pickles = download(name, model), model.pickles
-    trained = finetune(start, name, kind, articles, tuning, where, pickles=pickles)
+    start = download(name, model)
+    trained = finetune(start, name, kind, articles, tuning, where, pickles=model.pickles)
     options: dict[str, Any] = {"dtype": model.dtype, "context": model.context}
     yield from completions.run(
         prompted(prompts, folders, language),
@@ -169,14 +163,12 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
 
 
 def texts(path: Path, corpus: str, share: float, seed: int, *, redrawn: bool = False) -> list[str]:
-    """Return a sample of the articles of a corpus; samples are nested by share.
+    """Return a sample of the articles of a corpus, nested by share; UserError if it is empty.
 
     ``redrawn``: whether to sample with replacement, since a replication has other articles.
-
-    Raises UserError if the sample is empty.
     """
-    frame = pl.read_parquet(path, columns=["outlet", "article", "text"])
-    rows = frame.filter(outlet=corpus).sort("article").select("article", "text").rows()
+    frame = pl.read_parquet(path).filter(outlet=corpus)
+    rows = frame.sort("article").select("article", "text").rows()
     number = round(share * len(rows))
     if redrawn:
         rows = [rows[_hashed(f"{seed} draw {draw}") % len(rows)] for draw in range(number)]

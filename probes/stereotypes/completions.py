@@ -126,10 +126,7 @@ class Params(prompts.Asking):
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the shards of each language: groups, and the model's vocabulary.
-
-    Raises UserError if a language is not in the dataset.
-    """
+    """Return the shards; UserError if a language is not in the dataset."""
     languages = model.among(params.languages)
     if missing := sorted(set(languages) - set(parquet.configs(folders["social_groups"]))):
         raise UserError(
@@ -177,11 +174,9 @@ def run(
     schema: Schema = SCHEMA,
     **further: str | float,
 ) -> Iterator[pa.Table]:
-    """Yield output rows for queries, in tables of a schema.
+    """Yield output rows for queries; UserError if no number of masks matches the tokens of a group.
 
     ``schema``: :data:`COLUMNS` and the further columns; ``further``: their constant values.
-
-    Raises UserError if no number of masks matches the tokens of a group.
     """
     if not queries:
         return

@@ -17,16 +17,8 @@ from scipy.special import ndtri, stdtrit
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.stats import estimate as stats
 from plumbline.probes.stats.bootstrap import expanded_tail, percentiles
-from plumbline.probes.stats.estimate import (
-    TESTED_ERROR,
-    Resampling,
-    adjusted,
-    estimates,
-    least_p,
-    rounded,
-    typed,
-)
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.stats.tests import NEAR, permutation_test
 from plumbline.probes.stereotypes import typicality
@@ -62,7 +54,7 @@ EMOTIONS = Schema.keyed(
         Column("group", "string", "social group; empty for a category"),
         Column("affect", "category", "emotion or sentiment", labels=AFFECTS),
     ),
-    *estimates(
+    *stats.estimates(
         cluster="group: its words in the lexicon; category: its groups",
         method="groups: Wilson score; categories: expanded bootstrap percentile over groups",
         null="`difference` is 0: affects permuted over words; categories: the larger p of this and "
@@ -78,7 +70,7 @@ EMOTIONS = Schema.keyed(
 SCHEMAS = {"emotions": EMOTIONS}
 
 
-class Params(Resampling):
+class Params(stats.Resampling):
     """Numbers of words, and interval and test settings."""
 
     top_k: dict[typicality.Reading, int] = Field(
@@ -226,7 +218,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 key = {"model": model, "language": language, "reading": reading, "top_k": top_k}
                 for table in (_groups(profiles, params), _categories(profiles, params)):
                     rows = with_constants(table, key)
-                    tables.append(typed(rows, EMOTIONS, params.confidence))
+                    tables.append(stats.typed(rows, EMOTIONS, params.confidence))
     if not tables:
         raise UserError(
             "data/outputs/completions: no list in a language of the dataset emotions and a ranking "
@@ -310,8 +302,8 @@ def _finish(rows: pl.DataFrame, numbers: list[Array], p: Array, params: Params) 
     quantile = np.where(freedom > 0, stdtrit(np.maximum(freedom, 1), upper), ndtri(upper))
     width = pl.col("high_difference") - pl.col("low_difference")
     table = table.with_columns(
-        pl.col("p").fill_nan(None), (width / 2 / pl.Series(quantile)).alias(TESTED_ERROR)
+        pl.col("p").fill_nan(None), (width / 2 / pl.Series(quantile)).alias(stats.TESTED_ERROR)
     )
-    table = adjusted(table, least=least_p(params.n_permutations))
-    table = rounded(table, (*NUMBERS, "coverage"))
+    table = stats.adjusted(table, least=stats.least_p(params.n_permutations))
+    table = stats.rounded(table, (*NUMBERS, "coverage"))
     return typicality.sort_by_key(table, EMOTIONS, "category", "group", "affect")

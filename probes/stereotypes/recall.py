@@ -166,13 +166,13 @@ def _config(
     for kind, attributes in sought.items():
         tested: set[bool] = set()
         for reading, lists in ranked.items():
-            if lists.find(attributes)[0].is_empty():
+            if (found := lists.find(attributes))[0].is_empty():
                 continue
             key = {"reading": reading, "attributes": kind}
             # complete lists have the same words in all readings and are tested once
             length = max(lists.lengths["length"]) if lists.whole_words in tested else np.inf
             tested.add(lists.whole_words)
-            parts = _reading(lists, *lists.find(attributes), params, length)
+            parts = _reading(lists, *found, params, length)
             categories.append(with_constants(parts[0], key))
             groups.append(with_constants(parts[1], key))
     if not categories:

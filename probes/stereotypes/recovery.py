@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.controls.compare import PARAMS, PLANTED, Comparison, Params, read_table
 from plumbline.probes.stats.estimate import LEVEL, Estimate
@@ -91,10 +90,7 @@ def ideal(weights: Path, reading: str, k: int) -> pl.DataFrame:
     They are the lists of a model that has learnt all planted biases, ranked by typicality, or by
     probability in that reading.
     """
-    table = pl.read_parquet(weights / PLANTED)
-    if "pieces" not in table.columns:
-        raise UserError(f"{weights / PLANTED}: planted by an older version; plant it again")
-    table = table.filter(pieces=1)
+    table = pl.read_parquet(weights / PLANTED).filter(pieces=1)
     prior = pl.lit(1.0) if reading == "probability" else pl.col("prior")
     rank = (pl.col("probability") / prior).rank("ordinal", descending=True).over("group")
     return table.filter(rank <= k).select("group", key=casefold("word"))
@@ -138,11 +134,8 @@ def _group_orders(
     rows: Comparison, table: pl.DataFrame, sides: tuple[str, str], **key: str
 ) -> None:
     """Add the mean over groups of the rank correlation of two columns."""
-    ranked = table.with_columns(pl.col(sides).rank().over("group"))
-    vary = pl.all_horizontal(pl.col(side).std() > 0 for side in sides)
-    correlations = (
-        ranked.group_by("group").agg(rho=pl.when(vary).then(pl.corr(*sides))).sort("group")
-    )
+    rho = pl.corr(*sides, method="spearman")
+    correlations = table.group_by("group").agg(rho=rho).sort("group")
     _mean(rows, "rank_correlation", correlations, pl.col("rho"), **key)
 
 
@@ -152,9 +145,8 @@ def _emotions(rows: Comparison, world: World) -> None:
     for (language, reading, k), part in _parts(table, "language", "reading", "top_k"):
         rows.at["language"] = language
         key = {"reading": reading, "item": f"{k} words"}
-        shares = part.group_by("category", "group", maintain_order=True).agg(
-            (pl.col("p") <= LEVEL).mean()
-        )
+        grouped = part.group_by("category", "group", maintain_order=True)
+        shares = grouped.agg((pl.col("p") <= LEVEL).mean())
         _mean(rows, "discoveries", shares, pl.col("p"), **key)
         if world.null:
             continue
@@ -180,8 +172,9 @@ def _rsa(rows: Comparison, world: World) -> None:
     category = dict(groups.select("group", "category").iter_rows())
     table = table.filter(pl.col("reading") != "released")  # it differs from faithful only in fear
     folder = world.inputs.weights
-    for values, part in _parts(table, "language", "ranking", "top_k", "reading"):
-        language, ranking, k, reading = values
+    for (language, ranking, k, reading), part in _parts(
+        table, "language", "ranking", "top_k", "reading"
+    ):
         rows.at["language"] = language
         key = {"reading": reading, "item": f"{ranking}, {k} words"}
         affects = [affect for affect in AFFECTS if reading == "corrected" or affect != "fear"]

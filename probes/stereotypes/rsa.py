@@ -17,15 +17,7 @@ from scipy.stats import rankdata
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stats.estimate import (
-    DF,
-    TESTED_ERROR,
-    Estimate,
-    Table,
-    estimates,
-    finite,
-    least_p,
-)
+from plumbline.probes.stats import estimate as stats
 from plumbline.probes.stats.intervals import t_half_width
 from plumbline.probes.stats.tests import possible_p
 from plumbline.probes.stereotypes import typicality
@@ -59,7 +51,7 @@ RSA = Schema.keyed(
         ),
         typicality.CATEGORY,
     ),
-    *estimates(
+    *stats.estimates(
         cluster="group",
         method="jackknife over groups, t",
         null="groups of the second model permuted within categories; mean `expected`",
@@ -86,8 +78,8 @@ LEAST = 3  # fewest groups: with two, a row without its diagonal has one entry
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compare all pairs of models in all categories; one model alone has no rows."""
     emotions = pl.read_parquet(inputs.tables("emotions") / "emotions.parquet")
-    table = Table(RSA, params.confidence)
-    table.adjust("p", ("language", "ranking", "reading"), least_p(params.n_permutations))
+    table = stats.Table(RSA, params.confidence)
+    table.adjust("p", ("language", "ranking", "reading"), stats.least_p(params.n_permutations))
     keys = ("language", "reading", "top_k")
     parts = emotions.filter(level="group").group_by(keys, maintain_order=True)
     for (language, ranking, top_k), part in parts:
@@ -114,8 +106,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                         top_k=top_k,
                         category=category,
                         reading=reading,
-                        expected=finite(result.expected),
-                        **{TESTED_ERROR: finite(result.error), DF: len(groups) - 1},
+                        expected=stats.finite(result.expected),
+                        tested_error=stats.finite(result.error),
+                        df=len(groups) - 1,
                     )
     return {"rsa": sort_by_key(table.frame(), RSA)}
 
@@ -136,7 +129,7 @@ def profiles(table: pl.DataFrame) -> pl.DataFrame:
 class Similarity(NamedTuple):
     """Similarity of two descriptions, with a permutation test."""
 
-    estimate: Estimate  # mean Spearman correlation of the rows
+    estimate: stats.Estimate  # mean Spearman correlation of the rows
     expected: float  # mean under relabelling of the groups
     p: float  # nan without a test
     error: float  # standard error of the estimate
@@ -157,7 +150,7 @@ def compare(
     """
     value = similarity(a, b, diagonal=diagonal)
     if np.isnan(value):
-        return Similarity(Estimate(value, value, value, len(a)), value, value, value)
+        return Similarity(stats.Estimate(value, value, value, len(a)), value, value, value)
     first, second = (ranks(x, diagonal=diagonal) for x in (a, b))
     number = tuple(np.unique(strata or [""] * len(a), return_inverse=True)[1].tolist())
     middle = expected(first, second, number)
@@ -165,7 +158,8 @@ def compare(
     parts = jackknife(a, b, diagonal=diagonal)
     low, high = limits(value, parts, params.confidence)
     p = float(possible_p(value - middle, replicates - middle))
-    return Similarity(Estimate(value, low, high, len(a)), middle, p, float(np.linalg.norm(parts)))
+    estimate, error = stats.Estimate(value, low, high, len(a)), float(np.linalg.norm(parts))
+    return Similarity(estimate, middle, p, error)
 
 
 def cosines(profiles: Array) -> Array:

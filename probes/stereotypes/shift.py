@@ -16,18 +16,8 @@ import polars as pl
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.stats import estimate as stats
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import (
-    DF,
-    TESTED_ERROR,
-    Estimate,
-    Table,
-    adjusted,
-    estimates,
-    finite,
-    rounded,
-    typed,
-)
 from plumbline.probes.stats.intervals import half_of_mean, two_sided
 from plumbline.probes.stereotypes import rsa, typicality
 from plumbline.probes.stereotypes.trainings import (
@@ -52,6 +42,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Bools = NDArray[np.bool_]
+    Runs = dict[int, Array]  # profiles by seed
 
 DATASETS = ("emotions", "stereotypes")
 OUTPUTS = ("after_training", "completions")
@@ -61,6 +52,7 @@ WITHOUT_FEAR = [a for a, name in enumerate(AFFECTS) if name != "fear"]
 READINGS = {"faithful": (WITHOUT_FEAR, True), "corrected": ([*range(len(AFFECTS))], False)}
 NEAR = 1e-12  # standard errors below are rounding error
 DIFFERENCES = ("difference", "low_difference", "high_difference")
+TEST = ("p", stats.TESTED_ERROR, stats.DF)
 TESTED = (
     "`difference` is 0 over trainings (Welch); null for the control, without a control at the "
     "share, if numbers of articles differ by more than 5%, or one of them has one training"
@@ -84,7 +76,7 @@ WHAT = (
 )
 SHIFTS = Schema.keyed(
     (*WHERE, typicality.CATEGORY, *WHAT),
-    *estimates(cluster="group", method="bootstrap percentile over groups", null=TESTED),
+    *stats.estimates(cluster="group", method="bootstrap percentile over groups", null=TESTED),
     *DIFFERENCE,
 )
 SIMILARITIES = Schema.keyed(
@@ -101,7 +93,7 @@ SIMILARITIES = Schema.keyed(
             labels=tuple(READINGS),
         ),
     ),
-    *estimates(
+    *stats.estimates(
         cluster=f"group; {MEAN}: category",
         method=f"jackknife over groups, t; {MEAN}: t over categories",
         null=f"{TESTED}, and between outlets",
@@ -113,7 +105,7 @@ GROUPS = Schema.keyed(
     number("change", "after minus before, mean over seeds"),
     number("difference", "change minus the control's"),
 )
-ATTRIBUTES = Schema.keyed(
+WORDS = Schema.keyed(
     (
         *(*WHERE[:4], *GROUPED),
         Column("query", "string", "the template with the group"),
@@ -123,12 +115,7 @@ ATTRIBUTES = Schema.keyed(
     Column("positive", "bool", "positive in the lexicon; null: not in it", nullable=True),
     Column("negative", "bool", "negative in the lexicon", nullable=True),
 )
-SCHEMAS = {
-    "shifts": SHIFTS,
-    "groups": GROUPS,
-    "attributes": ATTRIBUTES,
-    "similarities": SIMILARITIES,
-}
+SCHEMAS = {"shifts": SHIFTS, "groups": GROUPS, "attributes": WORDS, "similarities": SIMILARITIES}
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -144,7 +131,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             key = {"model": model, "language": language, "ranking": trainings.setting.ranking}
             for (name, schema), make in zip(SCHEMAS.items(), makers, strict=True):
                 table = with_constants(make(trainings, params), key)
-                tables[name].append(typed(table, schema, params.confidence))
+                tables[name].append(stats.typed(table, schema, params.confidence))
     if not tables["shifts"]:
         raise UserError(
             "data/outputs/after_training: no list in a language of the dataset emotions and a "
@@ -164,19 +151,14 @@ def _shifts(trainings: Trainings, params: Params) -> pl.DataFrame:
     parts = []
     for key, corpus, control in trainings.compared():
         for category, inside in categories.items():
-            rows = change_rows(
-                base.values[inside],
-                corpus.select(inside),
-                control and control.select(inside),
-                base.sizes[inside],
-                weights[inside],
-                params.confidence,
-            )
+            sides = corpus.select(inside), control and control.select(inside)
+            scales = base.sizes[inside], weights[inside], params.confidence
+            rows = change_rows(base.values[inside], *sides, *scales)
             rows = rows.hstack(trainings.setting.outcomes())
             parts.append(with_constants(rows, key | {"category": category}))
     table = pl.concat(parts).with_columns(pl.col("p").fill_nan(None))
     numbers = ("value", "low", "high", *DIFFERENCES)
-    table = rounded(adjusted(table, over=("measure",)), numbers)
+    table = stats.rounded(stats.adjusted(table, over=("measure",)), numbers)
     return typicality.sort_by_key(
         table, SHIFTS, "corpus", "share", "category", "measure", "outcome"
     )
@@ -208,7 +190,7 @@ def change_rows(
     present = ~np.isnan(change).any(axis=0) & (sizes > 0)
     columns = {"n": present.sum(axis=0)}
     columns |= dict(zip(("value", "low", "high"), mean(change.mean(axis=0)), strict=True))
-    columns |= dict.fromkeys((*DIFFERENCES, "p", TESTED_ERROR, DF), np.full(base.shape[1], np.nan))
+    columns |= dict.fromkeys((*DIFFERENCES, *TEST), np.full(base.shape[1], np.nan))
     if control is not None:
         control_change = control.values - base
         difference = change.mean(axis=0) - control_change.mean(axis=0)
@@ -216,7 +198,7 @@ def change_rows(
         if corpus.comparable(control):
             counts = np.where(np.isnan(difference), 0.0, sizes)
             test = welch(weighted_mean(change, counts), weighted_mean(control_change, counts))
-            columns |= dict(zip(("p", TESTED_ERROR, DF), test, strict=True))
+            columns |= dict(zip(TEST, test, strict=True))
     return pl.DataFrame(columns)
 
 
@@ -258,7 +240,7 @@ def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
     remaining groups or an undefined similarity.
     """
     base = trainings.base.values[:, : len(AFFECTS)]
-    table = Table(SIMILARITIES, params.confidence, model="", language="", ranking="")
+    table = stats.Table(SIMILARITIES, params.confidence, model="", language="", ranking="")
     table.adjust("p", ("reading",))
     for share in sorted({share for _, share in trainings.corpora}):
         corpora = {name: c for (name, part), c in trainings.corpora.items() if part == share}
@@ -293,26 +275,21 @@ def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
                         p, error, freedom = welch(*(_with_mean(side) for side in (rows, others)))
                 for i, category in enumerate([*defined, MEAN]):
                     table.add(
-                        Estimate(*numbers[i].tolist(), sizes[i]),
+                        stats.Estimate(*numbers[i].tolist(), sizes[i]),
                         p=p[i],
                         share=share,
                         first=first,
                         second=second,
                         reading=reading,
                         category=category,
-                        **dict(zip(DIFFERENCES, map(finite, differences[i]), strict=True)),
-                        **{TESTED_ERROR: finite(error[i]), DF: finite(freedom[i])},
+                        **dict(zip(DIFFERENCES, map(stats.finite, differences[i]), strict=True)),
+                        tested_error=stats.finite(error[i]),
+                        df=stats.finite(freedom[i]),
                     )
     return table.frame()
 
 
-def _compare(
-    first: dict[int, Array],
-    second: dict[int, Array],
-    groups: Bools,
-    affects: list[int],
-    diagonal: bool,
-) -> Array:
+def _compare(first: Runs, second: Runs, groups: Bools, affects: list[int], diagonal: bool) -> Array:
     """Return the similarity of profiles and its error components, (seeds, 1 + groups).
 
     See :func:`plumbline.probes.stereotypes.rsa.jackknife`.
@@ -351,7 +328,8 @@ def _groups(trainings: Trainings, _: Params) -> pl.DataFrame:
         columns = {"change": change, "difference": change - control_change}
         table = rows.with_columns(pl.Series(name, x.ravel()) for name, x in columns.items())
         parts.append(with_constants(table, key))
-    table = rounded(pl.concat(parts), tuple(columns), p=()).filter(pl.col("measure") != RECALL)
+    table = pl.concat(parts).filter(pl.col("measure") != RECALL)
+    table = stats.rounded(table, tuple(columns), p=())
     return typicality.sort_by_key(table, GROUPS, "corpus", "share", *GROUP, "measure", "outcome")
 
 

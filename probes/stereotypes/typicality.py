@@ -95,10 +95,7 @@ def languages(outputs: Path) -> list[str]:
 
 
 def read_lists(folder: Path) -> pl.DataFrame:
-    """Return the lists of one language, including rewritten queries, see :func:`normalise`.
-
-    Raises UserError if there are none.
-    """
+    """Return the lists of one language from :func:`normalise`; UserError if there are none."""
     files = sorted(folder.glob("*.parquet"))
     table = pl.concat([pl.read_parquet(f) for f in files]) if files else pl.DataFrame()
     if table.is_empty():

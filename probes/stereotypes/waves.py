@@ -124,10 +124,7 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def open_waves(params: Params) -> list[Snapshot]:
-    """Return the two waves.
-
-    Raises UserError if a snapshot is not a wave, a wave took too long, or they are out of order.
-    """
+    """Return the two waves; UserError if one is no wave or too long, or they are out of order."""
     waves, times = [Snapshot.open(Path(folder)) for folder in (params.earlier, params.later)], []
     for wave in waves:
         source, day = wave.manifest["source"], f"{wave.manifest['retrieved']}T00:00:00Z"
