@@ -49,7 +49,6 @@ SCHEMA = Schema(
     ),
     key=("corpus", "share", "tuning_seed", *completions.SCHEMA.key),
 )
-
 SCHEMAS = {"one a language": SCHEMA}
 
 

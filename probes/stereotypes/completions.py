@@ -114,7 +114,6 @@ HAVE = Schema.keyed(
     ),
     *MODEL,
 )
-
 SCHEMAS = {"one a language": SCHEMA, VOCABULARY: HAVE}
 
 

@@ -267,12 +267,10 @@ def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
     by_words = permuted_affects_p(
         profiles, *permutations, lambda shares: np.tensordot(inner - outer, shares, axes=1)
     )
-    by_groups = [
-        np.full(len(AFFECTS), np.nan)
-        if groups.all()
-        else permutation_test(share[groups], share[~groups], *permutations).p
-        for groups in inside
-    ]
+    by_groups = np.full(contrasts.shape[:2], np.nan)
+    for row, groups in zip(by_groups, inside, strict=True):
+        if not groups.all():
+            row[:] = permutation_test(share[groups], share[~groups], *permutations).p
     covered = pl.Series([np.mean(profiles.covered[x] / sizes[x]) for x in inside])
     rows = pl.DataFrame({"category": names, "n": n, "coverage": covered})
     rows = rows.with_columns(level=pl.lit("category"), group=pl.lit(""))

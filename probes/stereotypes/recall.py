@@ -20,18 +20,7 @@ from plumbline.probes.stats.estimate import adjusted, estimates, finite, least_p
 from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stats.tests import possible_p
 from plumbline.probes.stereotypes import typicality
-from plumbline.probes.stereotypes.typicality import (
-    EVERY,
-    MEAN,
-    VOCABULARY,
-    WHOLE,
-    GroupTests,
-    casefold,
-    number,
-    rank_words,
-    sort_by_key,
-    with_constants,
-)
+from plumbline.probes.stereotypes.typicality import EVERY, MEAN, casefold, number, with_constants
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +90,7 @@ WORDS = Schema.keyed(
 SCHEMAS = {"recall": RECALL, "groups": GROUPS, "words": WORDS}
 
 
-class Params(GroupTests):
+class Params(typicality.GroupTests):
     """List depth, and interval and test settings."""
 
     top_k: int = Field(200, ge=1, description="largest k; the paper: 200")
@@ -180,7 +169,7 @@ def _config(
     least = least_p(params.n_permutations)
     table = adjusted(pl.concat(categories, how="vertical_relaxed"), "p", ("attributes",), least)
     table = rounded(table, ("value", "low", "high", "other_groups", "random_order"))
-    table = sort_by_key(table, RECALL, "reading", "attributes", "category", "k")
+    table = typicality.sort_by_key(table, RECALL, "reading", "attributes", "category", "k")
     return {"recall": table, "groups": pl.concat(groups)}
 
 
@@ -247,11 +236,11 @@ class Lists(NamedTuple):
     def of(cls, answers: pl.DataFrame, reading: str) -> Lists:
         """Rank the lists of :func:`plumbline.probes.stereotypes.typicality.read_lists`."""
         once = answers.unique(["query", "rank"], keep="first", maintain_order=True)
-        table = rank_words(once, reading)
+        table = typicality.rank_words(once, reading)
         names = ("category", "group", "template", "query")
         best = table.group_by(*names, "key").agg(place=pl.col("place").min(), listed=pl.len())
         lengths = table.group_by(*names, "rewritten").agg(length=pl.len())
-        return cls(reading in WHOLE, table, best, lengths.sort(names))
+        return cls(reading in typicality.WHOLE, table, best, lengths.sort(names))
 
     def find(self, attributes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Look up attributes in the lists of their queries; those without a prompt are omitted.
@@ -355,16 +344,11 @@ def exchange_lists(
     The null hypothesis is that lists are independent of the group in their prompts, except for
     words common to all. Groups are permuted with all their lists.
 
-    Parameters
-    ----------
-    hits : (groups, lists, ranks) array
-        Hits of a group's attributes in each group's lists of the same templates, including groups
-        without attributes.
-    lists : (groups,) array
-        Index of the group's own lists; indices are distinct.
-    seed
-        Outcomes that are summed need different seeds, such as (seed, part number): with one seed,
-        parts of equal size have equal permutations, which inflates the variance of the sum.
+    ``hits``: hits of a group's attributes in each group's lists of the same templates, including
+    groups without attributes, (groups, lists, ranks). ``lists``: index of the group's own lists,
+    (groups,); indices are distinct. ``seed``: outcomes that are summed need different seeds, such
+    as (seed, part number): with one seed, parts of equal size have equal permutations, which
+    inflates the variance of the sum.
     """
     size, number, _ = hits.shape
     if len(set(lists.tolist())) != size:
@@ -399,7 +383,7 @@ def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]
 
 def pieces(outputs: Path, language: str) -> pl.DataFrame:
     """Return target and pieces (number of tokens) of each attribute, if available."""
-    path = outputs / VOCABULARY / f"{language}.parquet"
+    path = outputs / typicality.VOCABULARY / f"{language}.parquet"
     if not path.is_file():
         return pl.DataFrame(schema={"target": pl.String, "pieces": pl.Int32})
     return pl.read_parquet(path).select("pieces", target=casefold("attribute")).unique("target")

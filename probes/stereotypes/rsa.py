@@ -190,11 +190,8 @@ def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
     ``a``, ``b``: descriptions of the same groups in the same order, (groups, dimensions); their
     dimensions may differ.
 
-    References
-    ----------
     Kriegeskorte, Mur and Bandettini (2008), Representational similarity analysis, Frontiers in
-    Systems Neuroscience 2(4); Abnar et al. (2019), Blackbox meets blackbox, BlackboxNLP;
-    Choenni, Shutova and van Rooij (2021), EMNLP.
+    Systems Neuroscience 2(4); Abnar et al. (2019), Blackbox meets blackbox, BlackboxNLP.
 
     Examples
     --------

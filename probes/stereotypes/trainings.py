@@ -195,7 +195,6 @@ class Trainings(NamedTuple):
     setting: Setting
     base: Measured
     corpora: dict[tuple[str, float], Corpus]  # by corpus and share
-    control: str  # control corpus
 
     def categories(self) -> dict[str, Bools]:
         """Return masks of the groups of each category, (groups,)."""
@@ -205,7 +204,7 @@ class Trainings(NamedTuple):
     def compared(self) -> Iterator[tuple[dict[str, Any], Corpus, Corpus | None]]:
         """Yield each corpus with the matching trainings on the control."""
         for (name, share), corpus in self.corpora.items():
-            control = self.corpora.get((self.control, share))
+            control = self.corpora.get((self.setting.params.control, share))
             if control is not None:
                 control = None if control is corpus else control.matching(corpus.seeds)
             yield {"corpus": name, "share": share}, corpus, control
@@ -241,8 +240,6 @@ def read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple
             corpora = {}
             for key, group in groupby(sorted(after), key=lambda training: training[:2]):
                 _, _, seeds, articles = zip(*(runs := list(group)), strict=True)
-                measured = [after[training][i] for training in runs]
-                values = np.stack([m.values for m in measured])
-                top = [m.top for m in measured]
-                corpora[key] = Corpus(seeds, values, float(np.mean(articles)), top)
-            yield language, Trainings(setting, base, corpora, params.control)
+                values, _, top = zip(*(after[training][i] for training in runs), strict=True)
+                corpora[key] = Corpus(seeds, np.stack(values), float(np.mean(articles)), top)
+            yield language, Trainings(setting, base, corpora)

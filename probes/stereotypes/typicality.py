@@ -112,8 +112,7 @@ def normalise(table: pl.DataFrame) -> pl.DataFrame:
     token, word = pl.col("token"), pl.col("word")
     behind = pl.when(token.str.starts_with(BYTE_LEVEL_SPACE)).then(" " + word)
     decoded = behind.when(token.str.starts_with(PIECE)).then(token).otherwise(word)
-    rewritten = pl.col("rewritten") if "rewritten" in table.columns else pl.lit(value=False)
-    table = table.with_columns(key=casefold("word"), string=decoded, rewritten=rewritten)
+    table = table.with_columns(key=casefold("word"), string=decoded)
     return table.sort(*LIST, "rank")
 
 
