@@ -58,10 +58,7 @@ def _perplexities(scores: Scores, rows: Integers) -> Array:
 def targets(
     path: Path, predicted: Scores, measures: tuple[str, ...], scores: Scores, params: Params
 ) -> pl.DataFrame:
-    """Return rows of ``correlations`` for the original texts of a config of ``targets``.
-
-    The result is empty unless all texts have scores.
-    """
+    """Return correlations over the original texts of a config; empty unless all have scores."""
     texts = pl.read_parquet(path, columns=["text"])["text"].unique().sort()
     row, scored = predicted.places(texts), scores.places(texts)
     if min(row.min(), scored.min()) < 0:
