@@ -97,7 +97,8 @@ def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl
     _, once = np.unique(case.sentence, return_index=True)  # indices of one row per source text
     predicted, pooled = case.scores.values, np.zeros_like(case.country)
     originals = before[once], predicted[case.compared[once]]
-    shared, clusters = (case.measures, params), (pooled[once], case.sentence[once], [])
+    shared = case.measures, params
+    clusters: Clusters = pooled[once], case.sentence[once], []
     tables = [_scope("originals", *originals, clusters, [EVERY], *shared)]
     for scope, x, y in (
         ("subtracted", after - before, case.change),

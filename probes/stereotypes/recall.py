@@ -186,7 +186,9 @@ def _reading(
     random = np.zeros((size, top_k))
     listed, lengths = (attributes[name].to_numpy() for name in ("listed", "length"))
     np.add.at(random, row, chance(listed, lengths, top_k))
-    others, expected, nulls = lists.exchange(attributes, params)
+    others, expected, nulls = lists.exchange(
+        attributes, params.tested, top_k, params.n_permutations, params.seed
+    )
     nulls[EVERY] = np.sum(list(nulls.values()), axis=0)
     category_of, k = groups["category"].to_numpy(), np.arange(1, top_k + 1)
     parts = []
@@ -203,13 +205,14 @@ def _reading(
         recall, low, high = clustered(counts[inside], sizes[inside], params.confidence, strata)
         trials = np.maximum(shared_sizes, NEAR)[inside]
         tokens = attributes.filter(pl.Series(inside[row]))["pieces"]
+        outside = None if tokens.has_nulls() else finite((tokens.to_numpy() != 1).mean())
         table = pl.DataFrame({"k": k, "value": recall, "low": low, "high": high, "p": p})
         table = table.with_columns(
             pl.col("p").fill_nan(None),
             category=pl.lit(category),
             n=pl.lit(int(inside.sum())),
             n_attributes=pl.lit(int(sizes[inside].sum())),
-            out_of_vocabulary=pl.lit(None if tokens.has_nulls() else finite((tokens != 1).mean())),
+            out_of_vocabulary=pl.lit(outside),
             other_groups=clustered(others[inside], trials, strata=strata)[0],
             random_order=clustered(random[inside], sizes[inside], strata=strata)[0],
         )
@@ -259,7 +262,7 @@ class Lists(NamedTuple):
         return table.with_columns(numbers), groups.select("category", "pool", group="own")
 
     def exchange(
-        self, attributes: pl.DataFrame, params: Params
+        self, attributes: pl.DataFrame, ranks: Sequence[int], top_k: int, draws: int, seed: int
     ) -> tuple[Array, Array, dict[str, Array]]:
         """Look up the attributes of each category in the lists of all groups, by template.
 
@@ -269,9 +272,8 @@ class Lists(NamedTuple):
 
         ``attributes``: from :meth:`find`. Returns mean hits of each group in the lists of the other
         groups, and in all lists (the mean over exchanges), both (groups, top_k); and total hits
-        with exchanged lists by category, (draws, tested).
+        with exchanged lists by category, (draws, ranks).
         """
-        ranks, top_k, draws = params.tested, params.top_k, params.n_permutations
         others, expected = np.zeros((2, attributes["row"].n_unique(), top_k))
         categories = attributes["category"].unique().sort()
         nulls = {category: np.zeros((draws, len(ranks))) for category in categories}
@@ -291,7 +293,7 @@ class Lists(NamedTuple):
             expected[rows] = hits(rank, member, len(rows), top_k) / len(names)
             away = column != mine[member]
             others[rows] = hits(rank[away], member[away], len(rows), top_k) / max(1, len(names) - 1)
-            stream = (params.seed, *map(int, keys([f"{category}\t{pool}"])))
+            stream = (seed, *map(int, keys([f"{category}\t{pool}"])))
             nulls[category] += exchange_lists(table, mine, draws, stream)
         return others, expected, nulls
 

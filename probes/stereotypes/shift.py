@@ -151,9 +151,9 @@ def _shifts(trainings: Trainings, params: Params) -> pl.DataFrame:
     parts = []
     for key, corpus, control in trainings.compared():
         for category, inside in categories.items():
-            sides = corpus.select(inside), control and control.select(inside)
-            scales = base.sizes[inside], weights[inside], params.confidence
-            rows = change_rows(base.values[inside], *sides, *scales)
+            own, other = corpus.select(inside), control and control.select(inside)
+            values, sizes, draws = base.values[inside], base.sizes[inside], weights[inside]
+            rows = change_rows(values, own, other, sizes, draws, params.confidence)
             rows = rows.hstack(trainings.setting.outcomes())
             parts.append(with_constants(rows, key | {"category": category}))
     table = pl.concat(parts).with_columns(pl.col("p").fill_nan(None))
@@ -274,8 +274,9 @@ def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
                     if corpus.comparable(control):
                         p, error, freedom = welch(*(_with_mean(side) for side in (rows, others)))
                 for i, category in enumerate([*defined, MEAN]):
+                    value, low, high = numbers[i].tolist()
                     table.add(
-                        stats.Estimate(*numbers[i].tolist(), sizes[i]),
+                        stats.Estimate(value, low, high, sizes[i]),
                         p=p[i],
                         share=share,
                         first=first,

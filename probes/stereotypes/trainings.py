@@ -59,7 +59,7 @@ class Setting(NamedTuple):
     """Settings and data of the measures."""
 
     groups: pl.DataFrame  # category and group, in the order of results
-    ranking: str  # of typicality.READINGS
+    ranking: Reading
     params: Params
     lexicon: pl.DataFrame  # as emotions.lexicon returns it
     attributes: Mapping[str, pl.DataFrame]  # by config of the dataset stereotypes, sorted
@@ -222,7 +222,7 @@ def read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple
         configs = recall.attributes(inputs.datasets["stereotypes"], language)
         single = {name: configs[name][recall.KINDS[0]] for name in sorted(configs)}
         rankings = []
-        for name in (x for x in typicality.readings(before) if x in params.top_k):
+        for name in (x for x in params.top_k if x in typicality.readings(before)):
             setting = Setting(groups, name, params, lexicon, single)
             rankings.append((setting, setting.measure(before)))
         after = {}
