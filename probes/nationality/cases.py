@@ -40,9 +40,9 @@ class Scores(NamedTuple):
 
     @classmethod
     def of(cls, folder: Path, table: pl.DataFrame, values: NDArray[np.float64]) -> Scores:
-        """Return the scores of the texts of a table; UserError if a text occurs twice."""
+        """Return the scores of the texts in a table; raise UserError if a text occurs twice."""
         if table["text"].is_duplicated().any():
-            raise UserError(f"{folder}: has a text twice; delete the folder, run the probe again")
+            raise UserError(f"{folder}: a text occurs twice; delete it and run the probe again")
         return cls(table["text"], table["tokens"].cast(pl.Int32).to_numpy(), values)
 
     def places(self, texts: pl.Series) -> NDArray[np.int32]:
@@ -85,8 +85,8 @@ class Case(NamedTuple):
     def units(self) -> list[NDArray[np.int32]]:
         """Return clusters by first word and by the rest of the name, each (n,).
 
-        Placebo swaps use the first words of both names. A row without such a word is a separate
-        cluster.
+        Placebo swaps use the first words of both names. A row without such a word is a cluster of
+        its own.
         """
         clusters = []
         for column in ("first", "first_other" if self.reading == "placebo" else "rest"):
@@ -175,7 +175,7 @@ def classified(
 
 
 def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Case]:
-    """Yield the readings of a config, in the order of rows; UserError for an unclassified text."""
+    """Yield the readings of a config in row order; raise UserError for unclassified texts."""
     words = pl.col("name").str.splitn(" ", 2).struct
     rows = pl.read_parquet(path).with_columns(
         first=words.field("field_0"), rest=words.field("field_1").fill_null("")
@@ -195,7 +195,7 @@ def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Cas
         row, compared_row = (scores.places(table[column]) for column in ("text", "text_other"))
         if min(row.min(), compared_row.min()) < 0:
             raise UserError(
-                f"{path}: has texts that were not classified; run `make repro STAGE=classification`"
+                f"{path}: contains unclassified texts; run `make repro STAGE=classification`"
             )
         sentence, country = (
             table[name].rank("dense").cast(pl.Int32).to_numpy() - 1
@@ -219,8 +219,8 @@ def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Cas
 def split_halves(ranks: Ranks, case: Case) -> Case:
     """Return placebo swaps as names of odd ranks minus names of even ranks of the same country.
 
-    The halves are the same in all texts, so estimates vary with names. Swaps within a half are
-    omitted.
+    The halves are the same in all texts, so that estimates vary with the names. Swaps within a half
+    are omitted.
     """
 
     def odd(country: str, gender: str, name: str) -> int | None:
@@ -250,7 +250,7 @@ def read_ranks(folder: Path, countries: Sequence[str]) -> Ranks:
 
 
 def rank_of(ranks: Ranks, country: str, gender: str, part: str, last: bool = False) -> int | None:
-    """Return the rank of part of a name, as a first name of the gender or else as a last name."""
+    """Return the rank of a name part: as a first name of this gender, else as a last name."""
     kinds = sorted(KINDS, key=lambda kind: (kind != gender, kind == "last"))
     order = kinds[::-1] if last else kinds
     return next((t[part] for k in order if part in (t := ranks.get((country, k), {}))), None)

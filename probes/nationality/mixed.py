@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 TERMS = ("tokens", "log rank")
 MAX_LEVERAGE = 0.9  # highest leverage of a row
-RANK = 1e-12  # smaller eigenvalues count as 0, for columns of length 1
-VARIES = 1e-9  # smaller standard deviations are rounding error
+RANK = 1e-12  # smaller eigenvalues count as 0, for columns of unit length
+VARIES = 1e-9  # smaller standard deviations are rounding errors
 
 
 def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
-    """Return the effects of countries, tokens and name frequency on P+ - P-, in points.
+    """Return the effects of countries, tokens and name frequency on P+ - P-, in percentage points.
 
     Source texts are fixed effects, swept out; names have random intercepts. Countries are coded as
     deviations from their mean; countries with a single first or last word, or a single text, are
-    omitted. Standard errors are clustered by texts and names, as variances may differ between
+    omitted. Standard errors are clustered by texts and names, because variances may differ between
     countries. The result is empty for a single country, a covariate determined by countries, or a
     constant outcome.
 
@@ -78,7 +78,7 @@ def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
 
 
 def _covariates(case: Case, ranks: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the covariates (tokens, log ranks) that vary, texts swept out, and their mask."""
+    """Return the covariates (tokens, log ranks) that vary within texts, centred, and their mask."""
     ranked = ~np.isnan(ranks)
     rank = np.where(ranked, ranks, ranks[ranked].mean() if ranked.any() else 0.0)
     covariates = centred(np.column_stack([case.tokens, rank]), case.sentence)
@@ -89,7 +89,7 @@ def _covariates(case: Case, ranks: Floats) -> tuple[Floats, NDArray[np.bool_]]:
 def _leverage(weights: Floats, case: Case, group: Integers) -> Floats:
     """Return the leverage of each row, (rows,).
 
-    It is the leverage of the text mean plus that of the country mean and slopes, shared by a name.
+    It is the leverage of the text mean plus that of the country mean and slopes for the name.
     """
     square, size = np.bincount(group, weights**2), np.bincount(group)
     country = np.zeros(len(size), np.int32)

@@ -1,8 +1,8 @@
 """Analysis ``nationality``: changes of a classifier's predictions with names of other countries.
 
 Barriere and Cifuentes (2024), LREC-COLING and EMNLP: differences of P+ - P- and percentages of
-predictions by country, and their correlation with perplexity. Intervals and tests over source texts
-and names, placebo swaps within a country, and a mixed model with confounders are added.
+predictions by country, and their correlation with perplexity. The analysis adds intervals and tests
+over source texts and names, placebo swaps within a country, and a mixed model with confounders.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ OUTPUTS = ("classification",)
 BESIDE = ("perplexity",)  # probes of other models
 PIECES = "pieces"
 LIMITS = ("value", "low", "high")
-LEAST_NAMES = 5  # effective number; for 2 to 4 the familywise error rate is .1 to .33
+LEAST_NAMES = 5  # effective number; with 2 to 4, the familywise error rate is .1 to .33
 __all__ = ["SCHEMAS", "Params"]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of all classifiers; those of perplexities need a masked model.
+    """Compute the tables of all classifiers; those with perplexities need a masked model.
 
     Raises UserError if a classifier has no positive or negative class, or a masked model has no
     outputs.
@@ -58,7 +58,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the names and tables of a classifier, for each config and reading."""
+    """Yield the name and rows of each table of a classifier, by config and reading."""
     outputs, masked = inputs.outputs("classification", model), params.underlying.get(model)
     sides = {"positive": params.positive, "negative": params.negative}
     for folder in sorted(p for p in outputs.iterdir() if p.is_dir() and p.name != PIECES):
@@ -119,7 +119,7 @@ def _by_gender(
 def _delta(case: Case, params: Params) -> pl.DataFrame:
     """Return the differences of probabilities, by country, gender and measure.
 
-    Contrasts with the other countries are tested; for placebo swaps, differences are.
+    Contrasts with the other countries are tested; for placebo swaps, the differences themselves.
     """
     number, placebo = len(case.countries), case.reading == "placebo"
 
@@ -190,6 +190,6 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
         }
 
     table = _by_gender(case, "class", classes, LIMITS, estimate)
-    # the detectable log ratio as a percentage increase of the class
+    # express the detectable log ratio as a percentage increase of the class
     more = (pl.col("detectable").exp() * 100 - 100).round(stats.DECIMALS)
     return stats.with_detectable(table, params.confidence).with_columns(more)

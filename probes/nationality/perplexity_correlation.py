@@ -1,4 +1,4 @@
-"""Correlation of perplexity and class probabilities, over texts and within texts."""
+"""Correlation between perplexity and class probabilities, over texts and within texts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Integers = NDArray[np.int32]
-    Clusters = tuple[Integers, Integers, list[Integers]]  # (rows,): group, text, and name by kind
+    Clusters = tuple[Integers, Integers, list[Integers]]  # codes of group, text, names
 
 LIMITS = ("value", "low", "high")
 CLOSEST = 1e-6  # lower bound of 1 - r^2 in standard errors
@@ -107,7 +107,7 @@ def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl
         for groups, countries in ((pooled, [EVERY]), (case.country, case.countries)):
             clusters = groups, case.sentence, case.units()
             tables.append(_scope(scope, x, y, clusters, countries, *shared))
-    # a family has all countries and measures of a perplexity variant
+    # a family consists of all countries and measures for a perplexity variant
     by_country = pl.col("country") != EVERY
     table = stats.rounded(pl.concat(tables), LIMITS).with_columns(
         by_country=pl.when(by_country).then("p")
@@ -180,7 +180,7 @@ def _correlate(
 
 
 def _influence(x: Array, y: Array, r: Array, groups: Integers) -> Array:
-    """Return each row's contribution to its group's correlation, times row count, (rows,)."""
+    """Return each row's contribution to its group's correlation, times the row count, (rows,)."""
     u, w = (_standard(side, groups, len(r)) for side in (x, y))
     influence: Array = u * w - r[groups] / 2 * (u**2 + w**2)
     influence[~np.isfinite(influence)] = 0.0

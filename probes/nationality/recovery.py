@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DATASETS, TABLES = ("counterfactuals",), ("nationality",)
 MODELS = {"delta": "model", "mixed": "model", "perplexities": "masked"}  # model column
-ROUNDED = 1e-5  # points: rounding error of tables and log-probabilities
+ROUNDED = 1e-5  # rounding error of tables and log-probabilities, in points
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
@@ -50,8 +50,8 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
 def truth(inputs: Inputs, model: str, config: str) -> pl.DataFrame:
     """Return the planted change of each reading and country, the mean over its texts.
 
-    Readings with a text without a planted effect are omitted. ``beside`` excludes the effect
-    planted for tokens.
+    Readings are omitted if the planted effect of any text is missing. The column ``beside``
+    excludes the effect planted for tokens.
     """
     texts = inputs.weights(model) / "texts.parquet"
     planted_texts = pl.read_parquet(texts, columns=["text", "planted", "of_tokens"])
@@ -72,7 +72,7 @@ def truth(inputs: Inputs, model: str, config: str) -> pl.DataFrame:
 def _compare(
     rows: Comparison, name: str, table: pl.DataFrame, planted: pl.DataFrame, reading: str
 ) -> None:
-    """Add the comparisons for one reading of a table; placebo swaps only have tests compared."""
+    """Add the comparisons for one reading of a table: for placebo swaps, only those of tests."""
     placebo = reading == "placebo"
     key: dict[str, Any] = {"reading": reading, "item": name}
     if name == "delta":

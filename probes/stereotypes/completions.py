@@ -43,21 +43,21 @@ COLUMNS = (
     Column("category", "string", "category of the group"),
     Column("group", "string", "the group, as in the prompt"),
     Column("template", "string", "the template, in lower case"),
-    Column("query", "string", "the template with the group, in lower case; joins `stereotypes`"),
+    Column("query", "string", "template and group in lower case; key for joins with `stereotypes`"),
     Column(
         "rewritten",
         "bool",
-        "whether the template has a key term of an attribute (good at): it is used only for groups "
-        "with such attributes, and excluded from comparisons of groups",
+        "whether the template contains a key term of an attribute, such as `good at`; it is used "
+        "only for groups with such attributes, and excluded from comparisons of groups",
     ),
     Column("prompt", "string", "exact prompt"),
     Column("token", "string", "the token, as in the vocabulary"),
-    Column("word", "string", "the token as stripped text; joins an attribute"),
+    Column("word", "string", "the token as stripped text; key for joins with attributes"),
     Column(
         "starts_word",
         "bool",
-        "whether the token is the complete `word` after another word; else it is a piece of a "
-        "longer word, a special token, or a second spelling",
+        "whether the token is the complete `word` when it follows another word; otherwise it is "
+        "part of a longer word, a special token, or another spelling",
     ),
     Column("rank", "int32", "rank by log-probability", minimum=1),
     Column(
@@ -69,32 +69,32 @@ COLUMNS = (
     Column(
         "logprob_top_nats",
         "float64",
-        "the same, normalised over the retained tokens, as in the released code",
+        "log-probability at the mask, normalised over the retained tokens, as in the released code",
         maximum=0,
     ),
     Column(
         "prior_nats",
         "float64",
-        "log-probability of the token with one mask for each token of the group (eq. 2 has one "
-        "mask); causal models: with a neutral group",
+        "log-probability of the token when each token of the group is replaced by a mask (eq. 2 "
+        "uses a single mask); for causal models, with a neutral group instead",
         maximum=0,
     ),
     Column(
         "prior_one_nats",
         "float64",
-        "the same with one mask for the group, as in eq. 2; null for causal models",
+        "the token's log-probability with one mask for the group (eq. 2); null for causal models",
         nullable=True,
         maximum=0,
     ),
     Column(
         "prior_released_nats",
         "float64",
-        "prior of the released code: in the frame `released` for every template, for the token "
-        "equal to `word`, or else the unknown token; null for causal models",
+        "prior of the released code: log-probability in the one template `released`, of the token "
+        "equal to `word` or else of the unknown token; null for causal models",
         nullable=True,
         maximum=0,
     ),
-    Column("unknown_pieces", "int32", "unknown tokens of the prompt", minimum=0),
+    Column("unknown_pieces", "int32", "number of unknown tokens in the prompt", minimum=0),
     *MODEL,
 )
 SCHEMA = Schema(columns=COLUMNS, key=("category", "group", "query", "rank"))
@@ -102,14 +102,14 @@ SCHEMA = Schema(columns=COLUMNS, key=("category", "group", "query", "rank"))
 HAVE = Schema.keyed(
     (
         Column("language", "string", "config of `social_groups`"),
-        Column("attribute", "string", "an attribute of the dataset `stereotypes`, casefolded"),
+        Column("attribute", "string", "attribute from the dataset `stereotypes`, casefolded"),
     ),
     Column(
         "pieces",
         "int32",
-        "fewest tokens of the attribute after another word, over spellings (lower case, "
-        "capitalised, as suggested); 0 if it cannot be written. Only single tokens can be "
-        "predicted",
+        "number of tokens of the attribute after another word, the minimum over its spellings "
+        "(lower case, capitalised, as suggested); 0 if the vocabulary cannot encode it. Only "
+        "single tokens can be predicted",
         minimum=0,
     ),
     *MODEL,
@@ -121,16 +121,16 @@ class Params(prompts.Asking):
     """Prompts and the number of retained tokens."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    top_k: int = Field(200, ge=1, description="retained tokens of each prompt; 200 in the paper")
+    top_k: int = Field(200, ge=1, description="tokens retained per prompt; 200 in the paper")
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the shards; UserError if a language is not in the dataset."""
+    """Return the shards; raise UserError for a language that is not in the dataset."""
     languages = model.among(params.languages)
     if missing := sorted(set(languages) - set(parquet.configs(folders["social_groups"]))):
         raise UserError(
-            f"probes.completions.frames: {', '.join(missing)} not in social_groups; add the groups "
-            "under datasets, or take the frames out"
+            f"probes.completions.frames: {', '.join(missing)} not in social_groups; add their "
+            "groups under datasets, or remove the frames"
         )
     result = []
     for language in languages:
@@ -140,7 +140,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of prompts by language, without priors and rewritten ones."""
+    """Return the number of prompts per language, without those for priors and rewritten ones."""
     return {
         language: len(prompts.queries(params, folders, language))
         for language in model.among(params.languages)
@@ -173,9 +173,9 @@ def run(
     schema: Schema = SCHEMA,
     **further: str | float,
 ) -> Iterator[pa.Table]:
-    """Yield output rows for queries; UserError if no number of masks matches the tokens of a group.
+    """Yield output rows for queries; raise UserError if no number of masks replaces a group.
 
-    ``schema``: :data:`COLUMNS` and the further columns; ``further``: their constant values.
+    ``schema``: :data:`COLUMNS` and additional columns; ``further``: the constant values of these.
     """
     if not queries:
         return
@@ -185,18 +185,18 @@ def run(
 
     @cache
     def prior(text: str) -> tuple[Array, int]:
-        """Return log-probabilities by token id, and the number of tokens of the prompt."""
+        """Return log-probabilities by token id, and the number of tokens in the prompt."""
         (block,) = scorer.predict([text], len(tokens), language=language)
         values = np.empty(len(tokens))
         values[block.ids[0]] = block.logprobs_nats[0]
         return values, int(block.length[0])
 
     def masked(query: Query, masks: int, gap: str = " ") -> tuple[Array, int]:
-        """Return the same with masks in place of the group."""
+        """Return the prior for a query's template with masks in place of the group."""
         return prior(prompts.prompt(prompts.masked(query.template, masks, gap), ending))
 
     def without(query: Query, length: int) -> Array:
-        """Return the prior, with the group replaced by one mask for each of its tokens."""
+        """Return the prior, with each token of the group replaced by one mask."""
         if causal:
             text = query.template.replace(prompts.GROUP, frames.neutral[query.kind])
             return prior(prompts.prompt(text, ending))[0]
@@ -206,8 +206,8 @@ def run(
             if size == length:
                 return values
         raise UserError(
-            f"models.{scorer.name}: {query.text!r} has {length} tokens, and no number of "
-            "masks for the group makes as many; take the model out of assignments.completions"
+            f"models.{scorer.name}: {query.text!r} has {length} tokens, and no number of masks for "
+            "the group gives as many; remove the model from assignments.completions"
         )
 
     remaining = iter(queries)
@@ -250,7 +250,7 @@ def run(
 
 
 def attributes(folder: Path, language: str) -> dict[str, set[str]]:
-    """Return the suggested attributes, casefolded, with their spellings."""
+    """Return the spellings of each suggested attribute, by the casefolded attribute."""
     spellings: dict[str, set[str]] = {}
     for text in prompts.suggestions(folder, language, "attribute")["attribute"]:
         small = text.casefold()
@@ -259,7 +259,7 @@ def attributes(folder: Path, language: str) -> dict[str, set[str]]:
 
 
 def _vocabulary(scorer: Predicts, language: str, spellings: dict[str, set[str]]) -> pa.Table:
-    """Return the number of tokens of each attribute, in its shortest spelling."""
+    """Return the number of tokens of each attribute, in the spelling with the fewest tokens."""
     lengths = scorer.spelled(sorted({t for texts in spellings.values() for t in texts}), language)
     pieces = [
         min((lengths[t] for t in texts if t in lengths), default=0) for texts in spellings.values()

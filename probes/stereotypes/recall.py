@@ -1,7 +1,7 @@
 """Analysis ``recall``: share of autocompleted attributes among a model's best words.
 
-Choenni et al. (2021), recall@k of stereotypical attributes, for each model, ranking, category and k
-= 1, 2, ...; intervals over groups and two baselines, random order and other groups, are added.
+Recall@k of stereotypical attributes as in Choenni et al. (2021), for each model, ranking, category
+and k = 1, 2, ..., with intervals over groups and two baselines: random order and other groups.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LONGER = "multi_word"  # flag of multi-word attributes, whose first word may be 
 ATTRIBUTE = ("category", "group", "query", "target")
 WHERE = (
     *(typicality.MODEL, typicality.LANGUAGE),
-    Column("dataset", "string", "config of `stereotypes`"),
+    Column("dataset", "string", "config of the dataset `stereotypes`"),
     typicality.READING,
     Column(
         "attributes",
@@ -50,8 +50,8 @@ WHERE = (
         labels=KINDS,
     ),
 )
-NEAR = 1e-9  # number of attributes for groups without any in shared queries
-K = Column("k", "int64", "words taken from each list", minimum=1)
+NEAR = 1e-9  # replaces 0 attributes in shared queries, so that shares are defined
+K = Column("k", "int64", "number of words taken from each list", minimum=1)
 RECALL = Schema.keyed(
     (*WHERE, typicality.CATEGORY, K),
     *estimates(
@@ -60,8 +60,8 @@ RECALL = Schema.keyed(
         null="lists exchanged between the groups of the category, with mean `other_groups` "
         "(rewritten queries left out)",
     ),
-    Column("n_attributes", "int64", "attributes in queries the model was prompted with", minimum=1),
-    number("out_of_vocabulary", "share of attributes that are not one token, and so in no list"),
+    Column("n_attributes", "int64", "number of attributes in the model's queries", minimum=1),
+    number("out_of_vocabulary", "share of attributes that are not one token and so are in no list"),
     Column("other_groups", "float64", "mean recall with the lists of the other groups"),
     Column("random_order", "float64", "mean recall with every list in random order"),
 )
@@ -70,13 +70,13 @@ GROUPS = Schema.keyed(
         *WHERE,
         Column("category", "string", "category of the group in the dataset"),
         Column("group", "string", "social group"),
-        Column("pool", "string", "category of the prompts; lists are exchanged within it"),
+        Column("pool", "string", "category in the prompts; lists are exchanged within it"),
         K,
     ),
-    Column("hits", "int64", "attributes in the lists", minimum=0),
+    Column("hits", "int64", "number of the group's attributes that are in its lists", minimum=0),
     Column("n_attributes", "int64", "number of attributes of the group", minimum=1),
     Column(
-        "other_groups", "float64", "mean share of hits in the lists of other groups of the pool"
+        "other_groups", "float64", "mean share of hits in the lists of the other groups in the pool"
     ),
 )
 WORDS = Schema.keyed(
@@ -85,17 +85,17 @@ WORDS = Schema.keyed(
         Column("group", "string", "social group"),
         Column("word", "string", "the word; casefolded in corrected readings"),
     ),
-    *(number(name, "mean score over lists with the word, nats") for name in typicality.READINGS),
+    *(number(name, "mean score of the word over its lists, nats") for name in typicality.READINGS),
 )
 SCHEMAS = {"recall": RECALL, "groups": GROUPS, "words": WORDS}
 
 
 class Params(typicality.GroupTests):
-    """List depth, and interval and test settings."""
+    """Length of lists, and settings of intervals and tests."""
 
-    top_k: int = Field(200, ge=1, description="largest k; the paper: 200")
+    top_k: int = Field(200, ge=1, description="largest k; 200 in the paper")
     tested: list[int] = Field(
-        [10, 50, 100, 200], min_length=1, description="values of k with tests"
+        [10, 50, 100, 200], min_length=1, description="values of k that are tested"
     )
 
 
@@ -147,9 +147,9 @@ def _words(ranked: dict[str, Lists]) -> pl.DataFrame:
 def _config(
     ranked: dict[str, Lists], sought: dict[str, pl.DataFrame], params: Params
 ) -> dict[str, pl.DataFrame]:
-    """Return the rows of categories and of groups, for all readings and kinds of attributes.
+    """Return the rows for categories and groups, for all readings and kinds of attributes.
 
-    p is adjusted over all tests for one kind of attributes.
+    p is adjusted over all tests of one kind of attributes.
     """
     categories, groups = [], []
     for kind, attributes in sought.items():
@@ -176,7 +176,7 @@ def _config(
 def _reading(
     lists: Lists, attributes: pl.DataFrame, groups: pl.DataFrame, params: Params, untested: float
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return rows by k and category, and rows by group; no tests from k = ``untested``."""
+    """Return rows by k and category, and rows by group, with tests for k below ``untested``."""
     size, top_k, tested = len(groups), params.top_k, np.array(params.tested) - 1
     row, rank = attributes["row"].to_numpy(), attributes["place"].to_numpy()
     counts, sizes = hits(rank, row, size, top_k), np.bincount(row, minlength=size)
@@ -195,7 +195,7 @@ def _reading(
     for category in [*nulls, MEAN]:
         inside = (category_of == category) | (category in (EVERY, MEAN))
         strata, p = None, np.full(top_k, np.nan)
-        if category == MEAN:  # it has the test of `all`
+        if category == MEAN:  # its test is that of `all`
             strata = np.unique(category_of, return_inverse=True)[1]
         else:
             mean = expected[inside].sum(axis=0)[tested]
@@ -232,8 +232,8 @@ class Lists(NamedTuple):
 
     whole_words: bool  # True if parts of longer words are excluded
     table: pl.DataFrame  # from typicality.rank_words, each query once
-    best: pl.DataFrame  # category, group, template, query, key: best place; tokens listed
-    lengths: pl.DataFrame  # category, group, template, query, rewritten: tokens in the list
+    best: pl.DataFrame  # best place and number of tokens by category, group, template, query, key
+    lengths: pl.DataFrame  # number of tokens by category, group, template, query, rewritten
 
     @classmethod
     def of(cls, answers: pl.DataFrame, reading: str) -> Lists:
@@ -248,9 +248,9 @@ class Lists(NamedTuple):
     def find(self, attributes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Look up attributes in the lists of their queries; those without a prompt are omitted.
 
-        Returns the attributes with place (0 if not listed), listed (number of tokens), length,
-        rewritten, and row (index of the group); and the groups, sorted: category (of the dataset),
-        group, and pool (category of its prompts).
+        Returns the attributes, with place (0 if not listed), listed (number of tokens), length,
+        rewritten, and row (index of the group); and the sorted groups, with category (in the
+        dataset), group, and pool (category of its prompts).
         """
         lists = self.lengths.rename({"category": "pool", "group": "own"})
         best = self.best.select("query", "place", "listed", target="key")
@@ -268,7 +268,7 @@ class Lists(NamedTuple):
 
         Lists are exchanged within the category of their prompts, the pool. A group has no hits in
         lists of other templates; attributes in rewritten queries, which few groups have, are
-        omitted. Permutations are independent between categories and pools.
+        omitted. Permutations of different categories and pools are independent.
 
         ``attributes``: from :meth:`find`. Returns mean hits of each group in the lists of the other
         groups, and in all lists (the mean over exchanges), both (groups, top_k); and total hits
@@ -301,8 +301,8 @@ class Lists(NamedTuple):
 def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
     """Count the attributes of each group at ranks up to 1, 2, ..., ``top_k``, (size, top_k).
 
-    ``ranks``, ``groups``: rank of each attribute in the list of its query, from 1, or 0 if it is
-    not listed; and its group number, below ``size``; both (attributes,).
+    ``ranks``: rank of each attribute in the list of its query, from 1, or 0 if it is not listed.
+    ``groups``: its group number, below ``size``. Both have shape (attributes,).
 
     Examples
     --------
@@ -322,8 +322,8 @@ def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float6
     so the comparison isolates the effect of the order. The probability is exact: min(k, length) /
     length for an attribute listed once, the mean of a hypergeometric variable.
 
-    ``listed``, ``lengths``: number of candidates equal to the attribute (mostly 0 or 1; 2 if two
-    tokens are one word), and number of candidates in the list, both (attributes,).
+    ``listed``: number of candidates equal to the attribute (mostly 0 or 1; 2 if two tokens are one
+    word). ``lengths``: number of candidates in the list. Both have shape (attributes,).
 
     Examples
     --------
@@ -344,7 +344,7 @@ def exchange_lists(
     """Draw total hits with the lists permuted over groups, (n_permutations, ranks).
 
     The null hypothesis is that lists are independent of the group in their prompts, except for
-    words common to all. Groups are permuted with all their lists.
+    words common to all. All lists of a group are permuted together.
 
     ``hits``: hits of a group's attributes in each group's lists of the same templates, including
     groups without attributes, (groups, lists, ranks). ``lists``: index of the group's own lists,
@@ -361,9 +361,9 @@ def exchange_lists(
 
 
 def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]]:
-    """Return category, group, query and target of attributes, casefolded, by config and kind.
+    """Return category, group, query and target (casefolded attribute), by config and kind.
 
-    Flagged rows are omitted, except in the published set, which was cleaned manually. The flag for
+    Flagged rows are omitted, except in the published set, which was cleaned by hand. The flag for
     multi-word attributes does not exclude the first word.
 
     ``folder``: the dataset ``stereotypes``; each config has one language.
@@ -384,7 +384,7 @@ def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]
 
 
 def pieces(outputs: Path, language: str) -> pl.DataFrame:
-    """Return target and pieces (number of tokens) of each attribute, if available."""
+    """Return the target and pieces (number of tokens) of each attribute, if available."""
     path = outputs / typicality.VOCABULARY / f"{language}.parquet"
     if not path.is_file():
         return pl.DataFrame(schema={"target": pl.String, "pieces": pl.Int32})

@@ -40,7 +40,7 @@ class World(NamedTuple):
 
     @property
     def null(self) -> bool:
-        """Whether nothing was planted: no pairs, or all log-odds 0."""
+        """Whether nothing was planted: there are no pairs, or all log-odds are 0."""
         return not (self.planted["log_odds_nats"] != 0).any()
 
     def read(self, analysis: str, name: str) -> pl.DataFrame:
@@ -88,7 +88,7 @@ def ideal(weights: Path, reading: str, k: int) -> pl.DataFrame:
     """Return the best ``k`` single-token words of each group: group and key.
 
     They are the lists of a model that has learnt all planted biases, ranked by typicality, or by
-    probability in that reading.
+    probability if that is the reading.
     """
     table = pl.read_parquet(weights / PLANTED).filter(pieces=1)
     prior = pl.lit(1.0) if reading == "probability" else pl.col("prior")
@@ -97,7 +97,7 @@ def ideal(weights: Path, reading: str, k: int) -> pl.DataFrame:
 
 
 def _recall(rows: Comparison, world: World) -> None:
-    """Compare recall with other groups' lists and with true values, and scores by rank."""
+    """Compare recall with other groups' lists and with the truth, and scores with log-odds."""
     groups = world.read("recall", "groups").filter(
         pl.col("dataset") == pl.col("language"),
         pl.col("k") == pl.col("k").min(),
@@ -125,7 +125,7 @@ def _recall(rows: Comparison, world: World) -> None:
 
 
 def _mean(rows: Comparison, measure: str, table: pl.DataFrame, value: pl.Expr, **key: str) -> None:
-    """Add the mean of a value over groups; the table has one row per group."""
+    """Add the mean of a value over groups, from a table with one row per group."""
     values = table.select(value.cast(pl.Float64).fill_null(float("nan"))).to_series()
     rows.mean(measure, values.to_numpy(), table["group"].to_list(), "group", **key)
 
@@ -170,7 +170,7 @@ def _rsa(rows: Comparison, world: World) -> None:
         return
     groups = world.read("emotions", "emotions").filter(pl.col("group") != "")
     category = dict(groups.select("group", "category").iter_rows())
-    table = table.filter(pl.col("reading") != "released")  # it differs from faithful only in fear
+    table = table.filter(pl.col("reading") != "released")  # it differs from faithful only by fear
     folder = world.inputs.weights
     for (language, ranking, k, reading), part in _parts(
         table, "language", "ranking", "top_k", "reading"
@@ -207,7 +207,7 @@ def _rsa(rows: Comparison, world: World) -> None:
 
 
 def _share_words(first: Path, second: Path) -> bool:
-    """Return True if two control models have planted words in common."""
+    """Return True if the same words were planted in two control models."""
     settings = [json.loads((path / "world.json").read_text("utf-8")) for path in (first, second)]
     return any(a["common"] and a["common_seed"] == b["seed"] for a, b in (settings, settings[::-1]))
 
@@ -220,7 +220,7 @@ def _profiles(lists: pl.DataFrame, lexicon: pl.DataFrame, affects: list[str]) ->
 def similarity(a: Profiles, b: Profiles, groups: Sequence[str], *, diagonal: bool) -> float:
     """Return the mean Spearman correlation of groups' rows of cosines in two control models.
 
-    It is nan if a group is equally similar to all others. It does not use the code under test.
+    It is nan if a group is equally similar to all others. It shares no code with the analysis.
     """
     shared = [group for group in groups if group in a and group in b]
     sides = []
@@ -234,7 +234,7 @@ def similarity(a: Profiles, b: Profiles, groups: Sequence[str], *, diagonal: boo
 
 
 def _shift(rows: Comparison, world: World) -> None:
-    """Compare shifts after training on outlets with the outlets' tone about groups."""
+    """Compare shifts after training on outlets with the outlets' tone towards groups."""
     for (language, ranking), table in _parts(world.read("shift", "groups"), "language", "ranking"):
         rows.at["language"] = language
         coloured = table.filter(
@@ -253,11 +253,11 @@ def _shift(rows: Comparison, world: World) -> None:
 
 
 def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame:
-    """Measure the tone of every corpus about each group named in its articles.
+    """Return the tone of every corpus towards each group that its articles name.
 
-    The columns are corpus, group and tone: 1 if the articles that name the group (in the dataset
-    ``outlets``) have more positive than negative words, -1 if fewer; there is no row without such
-    articles, or with equal counts.
+    The columns are corpus, group and tone: 1 if the articles in the dataset ``outlets`` that name
+    the group contain more positive than negative words, -1 if they contain fewer. A group without
+    such articles, or with equal counts, has no row.
     """
     texts = pl.read_parquet(path, columns=["outlet", "text"]).with_columns(key=casefold("text"))
     signed = pl.col("positive").cast(pl.Int8) - pl.col("negative").cast(pl.Int8)
@@ -275,5 +275,5 @@ def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame
 
 
 def _parts(table: pl.DataFrame, *keys: str) -> Any:
-    """Return the distinct values of columns, with the rows of each."""
+    """Return the distinct values of columns and their rows; nothing for an empty table."""
     return table.group_by(keys, maintain_order=True) if len(table) else ()

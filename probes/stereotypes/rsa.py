@@ -1,8 +1,8 @@
 """Analysis ``rsa``: similarity of models in the emotion profiles of social groups.
 
-Choenni et al. (2021), representational similarity of emotion profiles: in each category, cosines
-between groups in one model are correlated, row by row, with those in another, as published and
-without the diagonal.
+Representational similarity of emotion profiles as in Choenni et al. (2021): in each category, the
+cosines between groups in one model are correlated, row by row, with those in another, both as
+published and without the diagonal.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ RSA = Schema.keyed(
         Column(
             "reading",
             "category",
-            "faithful: diagonal, without fear; released: diagonal; corrected: neither",
+            "faithful: diagonal, no fear; released: diagonal, fear; corrected: no diagonal, fear",
             labels=READINGS,
         ),
         typicality.CATEGORY,
@@ -58,21 +58,21 @@ RSA = Schema.keyed(
     ),
     number(
         "expected",
-        "mean under the null hypothesis; 3 / (n + 1) for a category with the diagonal, without "
-        "ties; for all, it includes similarity between categories",
+        "mean under the null hypothesis: 3 / (n + 1) for a category with the diagonal and without "
+        "ties; for all categories, it includes the similarity between them",
     ),
 )
 SCHEMAS = {"rsa": RSA}
 
 
 class Params(GroupTests):
-    """Interval and test settings."""
+    """Settings of intervals and tests."""
 
 
-DIGITS = 10  # decimals of cosines: groups with equal profiles are ties
-NEAR = 1e-9  # standard errors below are rounding error
+DIGITS = 10  # decimals of cosines, so that groups with equal profiles are ties
+NEAR = 1e-9  # smaller standard errors are rounding errors
 BLOCK = 25  # permutations in a batch
-LEAST = 3  # fewest groups: with two, a row without its diagonal has one entry
+LEAST = 3  # minimum number of groups: with two, a row without its diagonal has one entry
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -140,8 +140,8 @@ def compare(
 ) -> Similarity:
     """Compare two descriptions of groups, with interval and test.
 
-    The interval is from :func:`jackknife`, see :func:`limits`; it is nan for three groups. The
-    two-sided p is from distances to the mean over permutations of the groups of ``b``, including
+    The interval, from :func:`jackknife` and :func:`limits`, is nan for three groups. The two-sided
+    p is computed from distances to the permutation mean, permuting the groups of ``b`` and counting
     the observed outcome (Phipson and Smyth 2010). It is nan if the smallest possible p is above
     .05, as for three groups. All values are nan if :func:`similarity` is undefined.
 
@@ -163,7 +163,7 @@ def compare(
 
 
 def cosines(profiles: Array) -> Array:
-    """Return the cosine of every two rows of a (groups, dimensions) array, (groups, groups).
+    """Return the cosines, (groups, groups), between the rows of a (groups, dimensions) array.
 
     Cosines are rounded, so equal profiles have a cosine of exactly 1.
 
@@ -195,7 +195,7 @@ def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
 
     Examples
     --------
-    Compare vectors at 0, 10, 30 and 80 degrees with the same after exchanging those at 10 and 30.
+    Compare vectors at 0, 10, 30 and 80 degrees with themselves after exchanging 10 and 30.
 
     >>> angles = np.radians([[0, 10, 30, 80], [0, 30, 10, 80]])
     >>> a, b = (np.stack([np.cos(x), np.sin(x)], axis=1) for x in angles)
@@ -213,7 +213,7 @@ def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
 def ranks(profiles: Array, *, diagonal: bool) -> Array:
     """Return centred unit-length ranks of the cosines by row; 0 on an excluded diagonal.
 
-    The result is nan in constant rows. ``profiles``: (groups, dimensions).
+    Constant rows are nan. ``profiles``: (groups, dimensions).
     """
     similar = cosines(profiles)
     mask = ~np.eye(len(similar), dtype=np.bool_) | diagonal
@@ -221,7 +221,7 @@ def ranks(profiles: Array, *, diagonal: bool) -> Array:
 
 
 def _row_ranks(similar: Array, mask: NDArray[np.bool_]) -> Array:
-    """Return ranks by row, up to a constant; those outside the mask are the lowest."""
+    """Return ranks by row, up to a constant; cells outside the mask rank lowest."""
     return np.asarray(rankdata(np.where(mask, similar, -np.inf), axis=1))
 
 
@@ -326,8 +326,8 @@ def limits(
 ) -> tuple[float, float]:
     """Return the t interval of a similarity, from the components of its error by group.
 
-    The limits are nan if the error is 0: few groups can have the same order in both descriptions
-    by chance, as in every fifth pair of unrelated descriptions of four groups.
+    The limits are nan if the error is 0: few groups can have the same order in both descriptions by
+    chance, as in one of five pairs of unrelated descriptions of four groups.
     """
     error = float(np.linalg.norm(parts))
     half = t_half_width(error, len(parts) - 1, confidence) if error > NEAR else np.nan

@@ -1,7 +1,7 @@
 """Analysis ``shift``: changes in a model's stereotypes after training on a news outlet.
 
-Choenni et al. (2021), section 6: emotion profiles, attributes, recall and representational
-similarity before and after fine-tuning. In addition, every outlet is compared with a control corpus
+Emotion profiles, attributes, recall and representational similarity before and after fine-tuning,
+as in Choenni et al. (2021), section 6. In addition, every outlet is compared with a control corpus
 on other topics, since any training shifts a model.
 """
 
@@ -50,29 +50,29 @@ TABLES = ()
 BEFORE = "before training"
 WITHOUT_FEAR = [a for a, name in enumerate(AFFECTS) if name != "fear"]
 READINGS = {"faithful": (WITHOUT_FEAR, True), "corrected": ([*range(len(AFFECTS))], False)}
-NEAR = 1e-12  # standard errors below are rounding error
+NEAR = 1e-12  # smaller standard errors are rounding errors
 DIFFERENCES = ("difference", "low_difference", "high_difference")
 TEST = ("p", stats.TESTED_ERROR, stats.DF)
 TESTED = (
-    "`difference` is 0 over trainings (Welch); null for the control, without a control at the "
-    "share, if numbers of articles differ by more than 5%, or one of them has one training"
+    "`difference` is 0 over training runs (Welch); no test for the control, without a control at "
+    "the share, if numbers of articles differ by more than 5%, or with one run on a side"
 )
 DIFFERENCE = (
-    number("difference", "value minus the control's at the same share; tested"),
-    *typicality.LIMITS,  # over groups, conditional on these trainings
+    number("difference", "value minus that of the control at this share; tested"),
+    *typicality.LIMITS,  # over groups, given these training runs
 )
 WHERE = (
     *(typicality.MODEL, typicality.LANGUAGE, typicality.RANKING),
-    Column("corpus", "string", "outlet or control that the model was trained on"),
-    Column("share", "float64", "share of its articles", minimum=0, maximum=1),
+    Column("corpus", "string", "outlet or control corpus on which the model was trained"),
+    Column("share", "float64", "share of its articles used for training", minimum=0, maximum=1),
 )
 GROUPED = (
     Column("category", "string", "category of social groups"),
     Column("group", "string", "social group"),
 )
 WHAT = (
-    Column("measure", "category", "measure compared with the model before", labels=MEASURES),
-    Column("outcome", "string", "affect; config of `stereotypes` and k; or tracked words"),
+    Column("measure", "category", "measure compared before and after training", labels=MEASURES),
+    Column("outcome", "string", "affect, config of `stereotypes` with k, or tracked words"),
 )
 SHIFTS = Schema.keyed(
     (*WHERE, typicality.CATEGORY, *WHAT),
@@ -89,7 +89,7 @@ SIMILARITIES = Schema.keyed(
         Column(
             "reading",
             "category",
-            "faithful: with the diagonal, without fear; corrected: neither",
+            "faithful: with the diagonal, without fear; corrected: without the diagonal, with fear",
             labels=tuple(READINGS),
         ),
     ),
@@ -102,17 +102,17 @@ SIMILARITIES = Schema.keyed(
 )
 GROUPS = Schema.keyed(
     (*WHERE, *GROUPED, *WHAT),
-    number("change", "after minus before, mean over seeds"),
-    number("difference", "change minus the control's"),
+    number("change", "measure after minus before training, mean over seeds"),
+    number("difference", "change minus that of the control"),
 )
 WORDS = Schema.keyed(
     (
         *(*WHERE[:4], *GROUPED),
-        Column("query", "string", "the template with the group"),
+        Column("query", "string", "the template with the group filled in"),
         Column("word", "string", "the word, casefolded"),
     ),
-    Column("outcome", "category", "change of the word", labels=OUTCOMES),
-    Column("positive", "bool", "positive in the lexicon; null: not in it", nullable=True),
+    Column("outcome", "category", "effect of training on the word", labels=OUTCOMES),
+    Column("positive", "bool", "positive in the lexicon; null if it is not there", nullable=True),
     Column("negative", "bool", "negative in the lexicon", nullable=True),
 )
 SCHEMAS = {"shifts": SHIFTS, "groups": GROUPS, "attributes": WORDS, "similarities": SIMILARITIES}
@@ -121,8 +121,8 @@ SCHEMAS = {"shifts": SHIFTS, "groups": GROUPS, "attributes": WORDS, "similaritie
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    Raises UserError if no list is in a language of the dataset ``emotions``, the control has no
-    training, or prompts before and after the trainings differ.
+    Raises UserError if there are no lists in a language of the dataset ``emotions``, no training on
+    the control, or different prompts before and after training.
     """
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     makers = (_shifts, _groups, _attributes, _similarities)
@@ -134,8 +134,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 tables[name].append(stats.typed(table, schema, params.confidence))
     if not tables["shifts"]:
         raise UserError(
-            "data/outputs/after_training: no list in a language of the dataset emotions and a "
-            "ranking of analysis.shift.top_k; add one there"
+            "data/outputs/after_training: no lists in a language of the dataset emotions with a "
+            "ranking of analysis.shift.top_k; add a language or a ranking"
         )
     return {name: pl.concat(parts) for name, parts in tables.items()}
 
@@ -172,11 +172,11 @@ def change_rows(
     weights: NDArray[np.float32],
     confidence: float,
 ) -> pl.DataFrame:
-    """Return a row for each outcome: mean change over groups, and its difference to the control.
+    """Return a row for each outcome: mean change over groups, and its difference from the control.
 
-    ``base``, ``sizes``: values before training, and weights of groups in means, (groups, outcomes).
-    ``control``: None for no comparison. ``weights``: number of times each group is drawn, (groups,
-    replicates).
+    ``base``: values before training; ``sizes``: weights of groups in means; both (groups,
+    outcomes). ``control``: None for no comparison. ``weights``: number of times each group is
+    drawn, (groups, replicates).
     """
 
     def mean(change: Array) -> Array:
@@ -211,8 +211,8 @@ def weighted_mean(values: Array, counts: Array) -> Array:
 def welch(trainings: Array, control: Array) -> tuple[Array, Array, Array]:
     """Test the difference of means over trainings: return p, standard error, degrees of freedom.
 
-    Welch (1947), Biometrika 34(1-2), p. 28-35. All are nan if one side has a single training, or
-    without variance. ``trainings``, ``control``: means after each training, (seeds, outcomes).
+    Welch (1947), Biometrika 34(1-2), p. 28-35. All are nan if a side has a single run, or if
+    neither side varies. ``trainings``, ``control``: means after each training, (seeds, outcomes).
 
     Examples
     --------
@@ -236,8 +236,8 @@ def welch(trainings: Array, control: Array) -> tuple[Array, Array, Array]:
 def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
     """Return similarities between the model before and after training on each outlet.
 
-    Groups without direction in a training are omitted, and categories with fewer than three
-    remaining groups or an undefined similarity.
+    Groups without a direction in a training run are omitted, as are categories with fewer than
+    three remaining groups or an undefined similarity.
     """
     base = trainings.base.values[:, : len(AFFECTS)]
     table = stats.Table(SIMILARITIES, params.confidence, model="", language="", ranking="")
@@ -304,7 +304,7 @@ def _compare(first: Runs, second: Runs, groups: Bools, affects: list[int], diago
 def _limits(means: Sequence[Array], confidence: float, bound: float) -> Array:
     """Return value, low and high of each category, and of their mean with t over categories.
 
-    ``means``: for each category (1 + groups,), as in :func:`_compare`; values are within ``bound``.
+    ``means``: by category, (1 + groups,), as in :func:`_compare`; limits are within ``bound``.
     """
     rows = [(x[0], *rsa.limits(x[0], x[1:], confidence, bound)) for x in means]
     values = np.array([value for value, *_ in rows])
@@ -319,7 +319,7 @@ def _with_mean(categories: Sequence[Array]) -> Array:
 
 
 def _groups(trainings: Trainings, _: Params) -> pl.DataFrame:
-    """Return the change of every group; single groups are not tested."""
+    """Return the change of every group, without tests of single groups."""
     setting, base = trainings.setting, trainings.base.values
     rows = setting.groups.join(setting.outcomes(), how="cross", maintain_order="left_right")
     parts = []
@@ -335,7 +335,7 @@ def _groups(trainings: Trainings, _: Params) -> pl.DataFrame:
 
 
 def _attributes(trainings: Trainings, _: Params) -> pl.DataFrame:
-    """Return the change of every word at each corpus's largest share (Figure 7)."""
+    """Return the change of every word at the largest share of each corpus (Figure 7)."""
     largest = {name: corpus.top for (name, _), corpus in trainings.corpora.items()}
     before, lexicon = trainings.base.top, trainings.setting.lexicon
     return pl.concat(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Bools = NDArray[np.bool_]
 
-ARTICLES_DIFFERENCE_MAX = 0.05  # largest relative difference in articles of compared corpora
+ARTICLES_DIFFERENCE_MAX = 0.05  # maximum relative difference in numbers of articles
 WORD = (*GROUP, "query", "key")
 EMOTION, RECALL, RETAINED = MEASURES = ("emotion", "recall", "retained")
 OUTCOMES = ADDED, KEPT, REMOVED = ("added", "retained", "removed")
@@ -35,16 +35,16 @@ TRAINING = ("corpus", "share", "tuning_seed", "articles", "steps")
 
 
 class Params(Bootstrap):
-    """Measure and interval settings."""
+    """Settings of measures and intervals."""
 
     top_k: dict[Reading, int] = Field(
         {"probability": 200},
         min_length=1,
-        description="words of each list in a profile, by ranking; in the paper: probability, 200",
+        description="words per list in a profile, by ranking; the paper takes 200 by probability",
     )
     top_k_followed: int = Field(15, ge=1, description="words of each list tracked individually")
-    recall_at: list[int] = Field([10, 50], min_length=1, description="values of k of recall")
-    control: str = Field("control", description="control corpus for all others")
+    recall_at: list[int] = Field([10, 50], min_length=1, description="values of k for recall@k")
+    control: str = Field("control", description="corpus with which all others are compared")
 
 
 class Measured(NamedTuple):
@@ -61,7 +61,7 @@ class Setting(NamedTuple):
     groups: pl.DataFrame  # category and group, in the order of results
     ranking: Reading
     params: Params
-    lexicon: pl.DataFrame  # as emotions.lexicon returns it
+    lexicon: pl.DataFrame  # from emotions.lexicon
     attributes: Mapping[str, pl.DataFrame]  # by config of the dataset stereotypes, sorted
 
     def outcomes(self) -> pl.DataFrame:
@@ -109,8 +109,8 @@ def words_moved(
 ) -> pl.DataFrame:
     """Return the change of the tracked words of every list.
 
-    A word is in the list after training if it is for more than half of the seeds; words in neither
-    list have no row.
+    A word is in the list after training if it is in the lists of more than half of the seeds; words
+    in neither list have no row.
 
     ``before``, ``after``: ``Measured.top`` before training, and after it for each seed.
     """
@@ -140,27 +140,26 @@ def lists_after(
     lengths = [x.group_by(LIST).agg(pl.col("rank").max()).sort(LIST) for x in (before, table)]
     if not lengths[0].equals(lengths[1]):
         raise UserError(
-            f"{path}: not the prompts of the model before its trainings, or lists of another "
-            "length; set top_k of probes.after_training and probes.completions to one value, and "
-            "run `make repro`"
+            f"{path}: prompts or lengths of lists differ from those before training; set top_k of "
+            "probes.after_training and probes.completions to one value, and run `make repro`"
         )
     return (corpus, share, seed, articles), typicality.normalise(table.drop(TRAINING))
 
 
 class Corpus(NamedTuple):
-    """Measures after the trainings on a share of a corpus."""
+    """Measures after the training runs on a share of a corpus."""
 
     seeds: Sequence[int]
     values: Array  # (seeds, groups, outcomes)
-    articles: float  # mean over trainings
-    top: Sequence[pl.DataFrame] = ()  # tracked words after each
+    articles: float  # mean over training runs
+    top: Sequence[pl.DataFrame] = ()  # tracked words after each run
 
     def select(self, inside: Bools) -> Corpus:
         """Return the values of the selected groups."""
         return self._replace(values=self.values[:, inside])
 
     def matching(self, seeds: Sequence[int]) -> Corpus:
-        """Return the trainings with the given seeds, see :func:`matching`."""
+        """Return the training runs with the given seeds, see :func:`matching`."""
         places = matching(self.seeds, seeds)
         return self._replace(seeds=[self.seeds[i] for i in places], values=self.values[places])
 
@@ -182,15 +181,15 @@ class Corpus(NamedTuple):
 
 
 def matching(seeds: Sequence[int], chosen: Sequence[int]) -> list[int]:
-    """Return the indices of the trainings with the wanted seeds, or of all if there are none.
+    """Return the indices of the runs with the chosen seeds, or of all runs if none has one.
 
-    Welch's test at level .05 has a size of .07 to .11 for two against six, .03 for two and two.
+    At level .05, Welch's test has a size of .07 to .11 for two runs against six, .03 for two each.
     """
     return [i for i, seed in enumerate(seeds) if seed in chosen] or [*range(len(seeds))]
 
 
 class Trainings(NamedTuple):
-    """Measures of a model before and after all its trainings, in one language and ranking."""
+    """Measures of a model before and after all its training runs, in one language and ranking."""
 
     setting: Setting
     base: Measured
@@ -202,7 +201,7 @@ class Trainings(NamedTuple):
         return {str(name): category == name for name in np.unique(category)}
 
     def compared(self) -> Iterator[tuple[dict[str, Any], Corpus, Corpus | None]]:
-        """Yield each corpus with the matching trainings on the control."""
+        """Yield each corpus with the matching training runs on the control."""
         for (name, share), corpus in self.corpora.items():
             control = self.corpora.get((self.setting.params.control, share))
             if control is not None:
@@ -211,7 +210,7 @@ class Trainings(NamedTuple):
 
 
 def read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, Trainings]]:
-    """Yield language and measures for each ranking, reading one training at a time."""
+    """Yield the language and measures for each ranking, reading one training run at a time."""
     folder = inputs.outputs("after_training", model)
     for language in typicality.languages(folder):
         lexicon = emotions.lexicon(inputs.datasets["emotions"], language)
@@ -232,7 +231,7 @@ def read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple
         names = sorted({name for name, *_ in after})
         if params.control not in names:
             raise UserError(
-                f"{folder / language}: no training on {params.control} (there are "
+                f"{folder / language}: no training on {params.control} (available: "
                 f"{', '.join(names) or 'none'}); name another analysis.shift.control, add it to "
                 "probes.after_training.corpora, or run `make repro STAGE=after_training`"
             )
