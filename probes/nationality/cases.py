@@ -131,7 +131,7 @@ class Case(NamedTuple):
 def table(
     countries: Sequence[str], key: str, names: Sequence[str] | range, columns: Mapping[str, Any]
 ) -> pl.DataFrame:
-    """Return a row for each country and name, such as a class; nan becomes null.
+    """Return a row for each country and name (such as that of a class); nan becomes null.
 
     ``key``: column for the names. ``columns``: arrays that broadcast to (countries, names).
     """

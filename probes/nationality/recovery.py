@@ -1,7 +1,7 @@
 """Recovery of the study ``nationality``: changes compared with the planted offsets of countries.
 
 The planted mean of a country is computed over the same texts, from ``counterfactuals`` and the
-effect planted in each text.
+effects planted in the texts.
 """
 
 from __future__ import annotations

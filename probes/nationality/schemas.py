@@ -23,7 +23,7 @@ COUNTRY = Column("country", "string", "country of the inserted names (ISO 3166),
 GENDER = Column("gender", "category", "gender of the inserted names", labels=SEXES)
 MASKED = Column("masked", "string", "masked model that computes the perplexity")
 PERPLEXITY = Column(
-    "perplexity", "category", "masking of tokens, and sum or mean over them", labels=PERPLEXITIES
+    "perplexity", "category", "masking method, and sum or mean over tokens", labels=PERPLEXITIES
 )
 MEASURE = Column("measure", "string", "a class, or `positive minus negative`")
 SCHEMAS = {
@@ -98,7 +98,7 @@ class Params(Section):
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
     underlying: dict[str, str] = Field(
-        default_factory=dict, description="masked model of classifiers; others: no correlations"
+        default_factory=dict, description="masked model behind each classifier, for correlations"
     )
     positive: dict[str, list[str]] = Field(
         {OTHER: ["positive"]},

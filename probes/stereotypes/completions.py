@@ -101,7 +101,7 @@ SCHEMA = Schema(columns=COLUMNS, key=("category", "group", "query", "rank"))
 
 HAVE = Schema.keyed(
     (
-        Column("language", "string", "config of `social_groups`"),
+        Column("language", "string", "config of the dataset `social_groups`"),
         Column("attribute", "string", "attribute from the dataset `stereotypes`, casefolded"),
     ),
     Column(

@@ -60,7 +60,7 @@ EMOTIONS = Schema.keyed(
         null="`difference` is 0: affects permuted over words; categories: the larger p of this and "
         "of groups permuted over categories",
     ),
-    number("coverage", "share of the words in the lexicon"),
+    number("coverage", "share of the words that the lexicon contains"),
     number(
         "difference",
         "value minus the mean of the other groups, or of the groups outside the category; this "

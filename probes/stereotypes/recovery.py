@@ -56,12 +56,12 @@ class World(NamedTuple):
 
 
 def casefold(column: str) -> pl.Expr:
-    """Return casefolded words, independently of the code of the analyses."""
+    """Return casefolded words, without using the code of the analyses."""
     return pl.col(column).map_elements(lambda word: word.strip().casefold(), pl.String)
 
 
 def truth(inputs: Inputs, model: str) -> World | None:
-    """Read the biases planted in a model; None if it is not a control model of the study."""
+    """Return the biases planted in a model; None if it is not a control model of the study."""
     path = inputs.weights(model) / PLANTED
     if not path.is_file() or "group" not in pl.read_parquet_schema(path):
         return None

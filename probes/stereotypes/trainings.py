@@ -65,7 +65,7 @@ class Setting(NamedTuple):
     attributes: Mapping[str, pl.DataFrame]  # by config of the dataset stereotypes, sorted
 
     def outcomes(self) -> pl.DataFrame:
-        """Return measure and outcome of the columns of :class:`Measured`."""
+        """Return the measure and outcome of each column of :class:`Measured`."""
         ranks, top = self.params.recall_at, self.params.top_k_followed
         recall = [(RECALL, f"{config}@{k}") for config in self.attributes for k in ranks]
         names = [*((EMOTION, affect) for affect in AFFECTS), *recall, (RETAINED, f"top {top}")]
@@ -131,7 +131,7 @@ def words_moved(
 def lists_after(
     path: Path, before: pl.DataFrame
 ) -> tuple[tuple[str, float, int, int], pl.DataFrame]:
-    """Return corpus, share, seed and articles of a training run, and the lists after it.
+    """Return corpus, share, seed and number of articles of a training run, and the lists after it.
 
     Raises UserError if queries or lengths differ from the lists before.
     """
