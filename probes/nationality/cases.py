@@ -40,18 +40,15 @@ class Scores(NamedTuple):
 
     @classmethod
     def of(cls, folder: Path, table: pl.DataFrame, values: NDArray[np.float64]) -> Scores:
-        """Return the scores of the texts of a table; UserError if a text occurs twice."""
+        """Return the scores of the texts in a table; raise UserError if a text occurs twice."""
         if table["text"].is_duplicated().any():
-            raise UserError(f"{folder}: has a text twice; delete the folder, run the probe again")
+            raise UserError(f"{folder}: a text occurs twice; delete it and run the probe again")
         return cls(table["text"], table["tokens"].cast(pl.Int32).to_numpy(), values)
 
     def places(self, texts: pl.Series) -> NDArray[np.int32]:
         """Return the row of each text, -1 for a text without scores."""
-        rows = pl.DataFrame({"text": self.texts}).with_row_index("row")
-        rows_of_texts = pl.DataFrame({"text": texts}).join(
-            rows, "text", "left", maintain_order="left"
-        )
-        return rows_of_texts["row"].cast(pl.Int32).fill_null(-1).to_numpy()
+        rows = pl.int_range(len(self.texts), dtype=pl.Int32, eager=True)
+        return texts.replace_strict(self.texts, rows, default=-1).to_numpy()
 
 
 class Case(NamedTuple):
@@ -88,8 +85,8 @@ class Case(NamedTuple):
     def units(self) -> list[NDArray[np.int32]]:
         """Return clusters by first word and by the rest of the name, each (n,).
 
-        Placebo swaps use the first words of both names. A row without such a word is a separate
-        cluster.
+        Placebo swaps use the first words of both names. A row without such a word is a cluster of
+        its own.
         """
         clusters = []
         for column in ("first", "first_other" if self.reading == "placebo" else "rest"):
@@ -114,8 +111,8 @@ class Case(NamedTuple):
             value(self.countries[country], GENDERS[gender], f"{first} {last}".strip().casefold())
             for country, gender, first, last in distinct.iter_rows()
         ]
-        values_by_name = distinct.with_columns(pl.Series("value", values, dtype=pl.Float64))
-        column = rows.join(values_by_name, on=key, how="left", maintain_order="left")["value"]
+        table = distinct.with_columns(pl.Series("value", values, dtype=pl.Float64))
+        column = rows.join(table, on=key, how="left", maintain_order="left")["value"]
         return column.fill_null(np.nan).to_numpy()
 
     def where(self, mask: NDArray[np.bool_]) -> Case:
@@ -126,19 +123,17 @@ class Case(NamedTuple):
 
     def of_countries(self, mask: NDArray[np.bool_]) -> Case:
         """Return the rows of the countries selected by a mask, and renumber the countries."""
-        case = self.where(mask[self.country])
-        countries = [c for c, keep in zip(self.countries, mask, strict=True) if keep]
-        number = (np.cumsum(mask) - 1).astype(np.int32)
+        case, number = self.where(mask[self.country]), (np.cumsum(mask) - 1).astype(np.int32)
+        countries = np.array(self.countries)[mask].tolist()
         return case._replace(countries=countries, country=number[case.country])
 
 
 def table(
     countries: Sequence[str], key: str, names: Sequence[str] | range, columns: Mapping[str, Any]
 ) -> pl.DataFrame:
-    """Return a row for each country and name, such as a class; nan becomes null.
+    """Return a row for each country and name (such as that of a class); nan becomes null.
 
-    ``key``: column for the names.
-    ``columns``: arrays that broadcast to (countries, names).
+    ``key``: column for the names. ``columns``: arrays that broadcast to (countries, names).
     """
     shape = len(countries), len(names)
     keys = {"country": list(np.repeat(countries, shape[1])), key: list(names) * shape[0]}
@@ -156,10 +151,9 @@ def classified(
 ) -> tuple[Scores, tuple[str, ...]]:
     """Return a classifier's predictions for a config, and the names of its measures.
 
-    ``folder``: outputs of the probe ``classification`` for the config.
-    ``sides``: ``positive`` and ``negative`` classes by model or ``other``; case is ignored.
-
-    Raises UserError if a side has none of the model's classes.
+    ``folder``: outputs of the probe ``classification`` for the config. ``sides``: ``positive`` and
+    ``negative`` classes by model or ``other``; case is ignored. Raises UserError if a side has none
+    of the model's classes.
     """
     columns = ["text", "tokens", "class", "logprob_nats"]
     rows = pl.read_parquet(sorted(folder.glob("*.parquet")), columns=columns)
@@ -181,12 +175,7 @@ def classified(
 
 
 def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Case]:
-    """Yield the non-empty readings of a config of ``counterfactuals``.
-
-    Rows are in the order of the dataset, so two classifiers can be paired by row.
-
-    Raises UserError if a text was not classified.
-    """
+    """Yield the readings of a config in row order; raise UserError for unclassified texts."""
     words = pl.col("name").str.splitn(" ", 2).struct
     rows = pl.read_parquet(path).with_columns(
         first=words.field("field_0"), rest=words.field("field_1").fill_null("")
@@ -206,7 +195,7 @@ def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Cas
         row, compared_row = (scores.places(table[column]) for column in ("text", "text_other"))
         if min(row.min(), compared_row.min()) < 0:
             raise UserError(
-                f"{path}: has texts that were not classified; run `make repro STAGE=classification`"
+                f"{path}: contains unclassified texts; run `make repro STAGE=classification`"
             )
         sentence, country = (
             table[name].rank("dense").cast(pl.Int32).to_numpy() - 1
@@ -230,8 +219,8 @@ def cases(path: Path, scores: Scores, measures: tuple[str, ...]) -> Iterator[Cas
 def split_halves(ranks: Ranks, case: Case) -> Case:
     """Return placebo swaps as names of odd ranks minus names of even ranks of the same country.
 
-    The halves are the same in all texts, so estimates vary with names. Swaps within a half are
-    omitted.
+    The halves are the same in all texts, so that estimates vary with the names. Swaps within a half
+    are omitted.
     """
 
     def odd(country: str, gender: str, name: str) -> int | None:
@@ -241,14 +230,10 @@ def split_halves(ranks: Ranks, case: Case) -> Case:
     after, before = case.by_name("", odd), case.by_name("_other", odd)
     mask = np.abs(after - before) == 1
     case, swapped = case.where(mask), (after == 0)[mask]
-    flip = {"first": "first_other", "rest": "rest_other"}
-    flip |= {swapped_column: column for column, swapped_column in flip.items()}
-    names = case.names.with_columns(
-        pl.when(pl.lit(pl.Series(swapped))).then(flip[column]).otherwise(column).alias(column)
-        for column in flip
-    )
+    names = case.names.to_numpy().astype(str)  # columns of one side, then of the other
+    names = np.where(swapped[:, None], names[:, [2, 3, 0, 1]], names)
     return case._replace(
-        names=names,
+        names=pl.DataFrame(names, case.names.schema),
         row=np.where(swapped, case.compared, case.row),
         compared=np.where(swapped, case.row, case.compared),
     )
@@ -265,7 +250,7 @@ def read_ranks(folder: Path, countries: Sequence[str]) -> Ranks:
 
 
 def rank_of(ranks: Ranks, country: str, gender: str, part: str, last: bool = False) -> int | None:
-    """Return the rank of part of a name, as a first name of the gender or else as a last name."""
+    """Return the rank of a name part: as a first name of this gender, else as a last name."""
     kinds = sorted(KINDS, key=lambda kind: (kind != gender, kind == "last"))
     order = kinds[::-1] if last else kinds
     return next((t[part] for k in order if part in (t := ranks.get((country, k), {}))), None)

@@ -34,20 +34,20 @@ PIECES = "pieces"
 
 SCHEMA = Schema.keyed(
     (
-        Column("text", "string", "exact input text; joins `counterfactuals`"),
-        Column("class", "string", "label in the config of the model"),
+        Column("text", "string", "exact input text; key for joins with `counterfactuals`"),
+        Column("class", "string", "class label in the config of the model"),
     ),
     Column("logprob_nats", "float64", "log-probability of the label", maximum=0),
-    Column("tokens", "int32", "tokens of the text, including special tokens", minimum=1),
+    Column("tokens", "int32", "number of tokens of the text, including special tokens", minimum=1),
     *MODEL,
 )
 HAVE = Schema.keyed(
     (
         Column("country", "string", "config of `names`"),
-        Column("kind", "category", "first name of men, of women, or last name", labels=KINDS),
-        Column("name", "string", "a name that may be used"),
+        Column("kind", "category", "first name of men or of women, or last name", labels=KINDS),
+        Column("name", "string", "name that counterfactuals may contain"),
     ),
-    Column("tokens", "int32", "tokens of the name after another word", minimum=0),
+    Column("tokens", "int32", "number of tokens of the name after another word", minimum=0),
     *MODEL,
 )
 SCHEMAS = {"one a config of counterfactuals": SCHEMA, PIECES: HAVE}

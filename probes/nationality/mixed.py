@@ -21,23 +21,20 @@ if TYPE_CHECKING:
 
 TERMS = ("tokens", "log rank")
 MAX_LEVERAGE = 0.9  # highest leverage of a row
-RANK = 1e-12  # smaller eigenvalues count as 0, for columns of length 1
-VARIES = 1e-9  # smaller standard deviations are rounding error
+RANK = 1e-12  # smaller eigenvalues count as 0, for columns of unit length
+VARIES = 1e-9  # smaller standard deviations are rounding errors
 
 
 def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
-    """Return the effects of countries, tokens and name frequency on P+ - P-, in points.
+    """Return the effects of countries, tokens and name frequency on P+ - P-, in percentage points.
 
     Source texts are fixed effects, swept out; names have random intercepts. Countries are coded as
     deviations from their mean; countries with a single first or last word, or a single text, are
-    omitted. Standard errors are clustered by texts and names, as variances may differ between
+    omitted. Standard errors are clustered by texts and names, because variances may differ between
     countries. The result is empty for a single country, a covariate determined by countries, or a
     constant outcome.
 
-    Parameters
-    ----------
-    ranks : (rows,) array
-        Logarithms of the ranks of names; nan where they are unknown.
+    ``ranks``: logarithms of the ranks of names, nan where they are unknown, (rows,).
     """
     usable = replicated(case.country, case.sentence, case.units(), len(case.countries))
     ranks, case = ranks[usable[case.country]], case.of_countries(usable)
@@ -50,8 +47,8 @@ def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
     design = np.column_stack([countries[:, :-1] - countries[:, -1:], covariates])
     # count a name per country, else its intercept would absorb country differences
     names, group = np.unique(units[0] * number + case.country, return_inverse=True)
-    matrix, sizes = (np.column_stack([design, outcome]), np.bincount(group).astype(np.float64))
-    sums, squares = (sum_groups(matrix, group), matrix.T @ matrix)
+    matrix, sizes = np.column_stack([design, outcome]), np.bincount(group).astype(np.float64)
+    sums, squares = sum_groups(matrix, group), matrix.T @ matrix
     if not _full_rank(squares[:-1, :-1]) or outcome.std() < VARIES:
         return pl.DataFrame()
     fitted = mixed(sums, squares, sizes, case.sentences)
@@ -81,7 +78,7 @@ def effects(case: Case, ranks: Floats, confidence: float) -> pl.DataFrame:
 
 
 def _covariates(case: Case, ranks: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the covariates (tokens, log ranks) that vary, texts swept out, and their mask."""
+    """Return the covariates (tokens, log ranks) that vary within texts, centred, and their mask."""
     ranked = ~np.isnan(ranks)
     rank = np.where(ranked, ranks, ranks[ranked].mean() if ranked.any() else 0.0)
     covariates = centred(np.column_stack([case.tokens, rank]), case.sentence)
@@ -92,7 +89,7 @@ def _covariates(case: Case, ranks: Floats) -> tuple[Floats, NDArray[np.bool_]]:
 def _leverage(weights: Floats, case: Case, group: Integers) -> Floats:
     """Return the leverage of each row, (rows,).
 
-    It is the leverage of the text mean plus that of the country mean and slopes, shared by a name.
+    It is the leverage of the text mean plus that of the country mean and slopes for the name.
     """
     square, size = np.bincount(group, weights**2), np.bincount(group)
     country = np.zeros(len(size), np.int32)

@@ -1,8 +1,8 @@
 """Analysis ``nationality``: changes of a classifier's predictions with names of other countries.
 
 Barriere and Cifuentes (2024), LREC-COLING and EMNLP: differences of P+ - P- and percentages of
-predictions by country, and their correlation with perplexity. Intervals and tests over source texts
-and names, placebo swaps within a country, and a mixed model with confounders are added.
+predictions by country, and their correlation with perplexity. The analysis adds intervals and tests
+over source texts and names, placebo swaps within a country, and a mixed model with confounders.
 """
 
 from __future__ import annotations
@@ -14,31 +14,12 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.datasets.counterfactuals.build import GENDERS
-from plumbline.probes.nationality import cases
-from plumbline.probes.nationality.cases import (
-    EVERY,
-    SEXES,
-    read_ranks,
-    split_halves,
-    with_constants,
-)
+from plumbline.probes.nationality import cases, perplexity_correlation
+from plumbline.probes.nationality.cases import EVERY, SEXES, with_constants
 from plumbline.probes.nationality.mixed import effects
-from plumbline.probes.nationality.perplexity_correlation import (
-    compare_perplexity,
-    correlate_targets,
-    read_perplexities,
-)
 from plumbline.probes.nationality.schemas import SCHEMAS, TARGETS, Params
+from plumbline.probes.stats import estimate as stats
 from plumbline.probes.stats.counterfactual import delta, gather, percentages
-from plumbline.probes.stats.estimate import (
-    DECIMALS,
-    DF,
-    TESTED_ERROR,
-    adjusted,
-    rounded,
-    typed,
-    with_detectable,
-)
 from plumbline.probes.stats.two_way import FLAT, between_names, replicated, two_way
 
 if TYPE_CHECKING:
@@ -57,15 +38,12 @@ OUTPUTS = ("classification",)
 BESIDE = ("perplexity",)  # probes of other models
 PIECES = "pieces"
 LIMITS = ("value", "low", "high")
-LEAST_NAMES = 5  # effective number; for 2 to 4 the familywise error rate is .1 to .33
+LEAST_NAMES = 5  # effective number; with 2 to 4, the familywise error rate is .1 to .33
 __all__ = ["SCHEMAS", "Params"]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of all classifiers.
-
-    The tables are ``delta``, ``changes`` and ``mixed``, and with a masked model ``correlations``
-    and ``perplexities``.
+    """Compute the tables of all classifiers; those with perplexities need a masked model.
 
     Raises UserError if a classifier has no positive or negative class, or a masked model has no
     outputs.
@@ -75,12 +53,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for name, rows in _tables(inputs, model, params):
             if len(rows):
                 table = rows.with_columns(model=pl.lit(model))
-                tables[name].append(typed(table, SCHEMAS[name], params.confidence))
+                tables[name].append(stats.typed(table, SCHEMAS[name], params.confidence))
     return {name: pl.concat(parts) for name, parts in tables.items() if parts}
 
 
 def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the names and tables of a classifier, for each config and reading."""
+    """Yield the name and rows of each table of a classifier, by config and reading."""
     outputs, masked = inputs.outputs("classification", model), params.underlying.get(model)
     sides = {"positive": params.positive, "negative": params.negative}
     for folder in sorted(p for p in outputs.iterdir() if p.is_dir() and p.name != PIECES):
@@ -88,9 +66,10 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
         scores, measures = cases.classified(folder, model, sides)
         perplexity = None
         if masked is not None:
-            perplexity = read_perplexities(inputs.outputs("perplexity", masked) / folder.name)
+            outputs_of_masked = inputs.outputs("perplexity", masked) / folder.name
+            perplexity = perplexity_correlation.read(outputs_of_masked)
             path = inputs.datasets["targets"] / f"{folder.name}.parquet"
-            rows = correlate_targets(path, scores, measures, perplexity, params)
+            rows = perplexity_correlation.targets(path, scores, measures, perplexity, params)
             yield "correlations", with_constants(rows, **key, reading=TARGETS)
         path = inputs.datasets["counterfactuals"] / f"{folder.name}.parquet"
         for case in cases.cases(path, scores, measures) if path.is_file() else ():
@@ -103,18 +82,17 @@ def _reading(
     case: Case, names: Path, perplexity: Scores | None, params: Params
 ) -> dict[str, pl.DataFrame]:
     """Return the tables of a reading; ``names``: the dataset."""
-    placebo, ranks = case.reading == "placebo", read_ranks(names, case.countries)
+    placebo, ranks = case.reading == "placebo", cases.read_ranks(names, case.countries)
     if placebo:
-        case = split_halves(ranks, case)
+        case = cases.split_halves(ranks, case)
     if not len(case.row):
         return {}
     tables = {"delta": _delta(case, params), "changes": _changes(case, params)}
     if not placebo:
-        tables["mixed"] = effects(
-            case, case.by_name("", partial(cases.log_rank, ranks)), params.confidence
-        )
+        log_ranks = case.by_name("", partial(cases.log_rank, ranks))
+        tables["mixed"] = effects(case, log_ranks, params.confidence)
         if perplexity is not None:
-            tables |= compare_perplexity(case, perplexity, params)
+            tables |= perplexity_correlation.compare(case, perplexity, params)
     return tables
 
 
@@ -135,13 +113,13 @@ def _by_gender(
         if len(part.row):
             rows = cases.table(case.countries, key, names, estimate(part))
             tables.append(with_constants(rows.filter(pl.col("n") > 0), gender=gender))
-    return adjusted(rounded(pl.concat(tables), numbers), over=("gender",))
+    return stats.adjusted(stats.rounded(pl.concat(tables), numbers), over=("gender",))
 
 
 def _delta(case: Case, params: Params) -> pl.DataFrame:
     """Return the differences of probabilities, by country, gender and measure.
 
-    Contrasts with the other countries are tested; for placebo swaps, differences are.
+    Contrasts with the other countries are tested; for placebo swaps, the differences themselves.
     """
     number, placebo = len(case.countries), case.reading == "placebo"
 
@@ -153,13 +131,11 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         compared = replicated(*clusters, number, LEAST_NAMES)
         against = np.eye(number) - compared / max(1, int(compared.sum()))
         contrast = against @ np.where(compared[:, None], value, 0)
-        contrast[~compared] = np.nan
+        contrast[~compared | placebo | (compared.sum() < 2)] = np.nan
         tested = two_way(change, *clusters, 100 * np.concatenate([np.eye(number), against]))
         if placebo:  # halves of a country's names are not compared between countries
             tested.freedom[:number] = between_names(tested.freedom[:number], part.country, units)
         half = tested.half(params.confidence)
-        if placebo or compared.sum() < 2:
-            contrast = np.full_like(contrast, np.nan)
         test = slice(number) if placebo else slice(number, None)  # columns of value or of contrast
         error = tested.se[test]
         return {
@@ -168,8 +144,8 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
             "high": value + half[:number],
             "n": (cells.counts > 0).sum(axis=0)[:, None],
             "p": tested.p(np.concatenate([value, contrast]))[test],
-            DF: tested.freedom[test],
-            TESTED_ERROR: np.where(error > FLAT, error, 0.0),
+            stats.DF: tested.freedom[test],
+            stats.TESTED_ERROR: np.where(error > FLAT, error, 0.0),
             "contrast": contrast,
             "contrast_low": contrast - half[number:],
             "contrast_high": contrast + half[number:],
@@ -194,16 +170,13 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
         count_before, count_after = before.sums.sum(axis=0), after.sums.sum(axis=0)
         rows = before.counts.sum(axis=0)[:, None]
         # contribution of each row to log(after / before)
-        rise, fall = (
-            np.where(n > 0, rows / np.maximum(n, 1), 0.0) for n in (count_after, count_before)
-        )
+        rise, fall = (rows / np.where(n > 0, n, np.inf) for n in (count_after, count_before))
         added = new * rise[part.country] - old * fall[part.country]
         clusters = part.country, part.sentence, part.units()
         ratio = two_way(added, *clusters, np.eye(len(case.countries)))
         with np.errstate(divide="ignore", invalid="ignore"):
-            log = np.where(
-                (count_before > 0) & (count_after > 0), np.log(count_after / count_before), np.nan
-            )
+            log = np.log(count_after / count_before)
+        log[~np.isfinite(log)] = np.nan
         tested = np.full_like(log, np.nan) if case.reading == "placebo" else log
         half = ratio.half(params.confidence)
         return {
@@ -212,11 +185,11 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
             "high": 100 * np.expm1(tested + half),
             "n": (before.counts > 0).sum(axis=0)[:, None],
             "p": ratio.p(tested),
-            DF: ratio.freedom,
-            TESTED_ERROR: ratio.se,
+            stats.DF: ratio.freedom,
+            stats.TESTED_ERROR: ratio.se,
         }
 
     table = _by_gender(case, "class", classes, LIMITS, estimate)
-    # the detectable log ratio as a percentage increase of the class
-    more = (pl.col("detectable").exp() * 100 - 100).round(DECIMALS)
-    return with_detectable(table, params.confidence).with_columns(more)
+    # express the detectable log ratio as a percentage increase of the class
+    more = (pl.col("detectable").exp() * 100 - 100).round(stats.DECIMALS)
+    return stats.with_detectable(table, params.confidence).with_columns(more)

@@ -28,9 +28,9 @@ VERB = "pseudo_logprobs"
 PROMPT = "text"  # the column with the prompts
 
 SCHEMA = Schema.keyed(
-    (Column("text", "string", "exact input text; joins `counterfactuals`"),),
-    Column("tokens", "int32", "tokens of the text without special tokens", minimum=1),
-    Column("unknown", "int32", "unknown tokens of the text", minimum=0),
+    (Column("text", "string", "exact input text; key for joins with `counterfactuals`"),),
+    Column("tokens", "int32", "number of tokens of the text without special tokens", minimum=1),
+    Column("unknown", "int32", "number of unknown tokens in the text", minimum=0),
     Column(
         "sum_original_nats",
         "float64",
@@ -40,7 +40,7 @@ SCHEMA = Schema.keyed(
     Column(
         "sum_l2r_nats",
         "float64",
-        "the same, with the later tokens of its word masked too",
+        "sum of the log-probabilities of the tokens, each masked with the later tokens of its word",
         maximum=0,
     ),
     *MODEL,

@@ -1,4 +1,4 @@
-"""Correlation of perplexity and class probabilities, over texts and within texts."""
+"""Correlation between perplexity and class probabilities, over texts and within texts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,8 @@ from plumbline.probes.nationality.cases import EVERY, Scores, with_constants
 from plumbline.probes.nationality.cases import table as cells
 from plumbline.probes.nationality.schemas import PERPLEXITIES
 from plumbline.probes.stats import counterfactual
+from plumbline.probes.stats import estimate as stats
 from plumbline.probes.stats.counterfactual import NEAREST, delta, gather, moments
-from plumbline.probes.stats.estimate import (
-    DF,
-    TESTED_ERROR,
-    adjusted,
-    rounded,
-    with_detectable_correlations,
-)
 from plumbline.probes.stats.linear import centred
 from plumbline.probes.stats.two_way import two_way
 
@@ -33,12 +27,13 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Integers = NDArray[np.int32]
+    Clusters = tuple[Integers, Integers, list[Integers]]  # codes of group, text, names
 
 LIMITS = ("value", "low", "high")
 CLOSEST = 1e-6  # lower bound of 1 - r^2 in standard errors
 
 
-def read_perplexities(folder: Path) -> Scores:
+def read(folder: Path) -> Scores:
     """Return log-likelihoods of texts, in nats, from the outputs of the probe ``perplexity``.
 
     ``folder``: outputs for a masked model and config; raises UserError if they are missing.
@@ -60,24 +55,21 @@ def _perplexities(scores: Scores, rows: Integers) -> Array:
     return np.stack([sums, means], axis=2).reshape(len(rows), -1)
 
 
-def correlate_targets(
+def targets(
     path: Path, predicted: Scores, measures: tuple[str, ...], scores: Scores, params: Params
 ) -> pl.DataFrame:
-    """Return rows of ``correlations`` for the original texts of a config of ``targets``.
-
-    The result is empty unless all texts have scores.
-    """
+    """Return correlations over the original texts of a config; empty unless all have scores."""
     texts = pl.read_parquet(path, columns=["text"])["text"].unique().sort()
     row, scored = predicted.places(texts), scores.places(texts)
     if min(row.min(), scored.min()) < 0:
         return pl.DataFrame()
     alone = np.arange(len(texts), dtype=np.int32)
     sides = _perplexities(scores, scored), predicted.values[row]
-    rows = _scope("originals", *sides, 0 * alone, [EVERY], alone, [], measures, params)
-    return rounded(rows, LIMITS).with_columns(p_bh=None, detectable=None)
+    rows = _scope("originals", *sides, (0 * alone, alone, []), [EVERY], measures, params)
+    return stats.rounded(rows, LIMITS).with_columns(p_bh=None, detectable=None)
 
 
-def compare_perplexity(case: Case, scores: Scores, params: Params) -> dict[str, pl.DataFrame]:
+def compare(case: Case, scores: Scores, params: Params) -> dict[str, pl.DataFrame]:
     """Return rows of ``correlations`` and ``perplexities`` for one config and reading.
 
     ``scores``: from the masked model. Readings whose texts were not scored have no rows.
@@ -106,65 +98,56 @@ def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl
     predicted, pooled = case.scores.values, np.zeros_like(case.country)
     originals = before[once], predicted[case.compared[once]]
     shared = case.measures, params
-    tables = [
-        _scope("originals", *originals, pooled[once], [EVERY], case.sentence[once], [], *shared)
-    ]
+    clusters: Clusters = pooled[once], case.sentence[once], []
+    tables = [_scope("originals", *originals, clusters, [EVERY], *shared)]
     for scope, x, y in (
         ("subtracted", after - before, case.change),
         ("within", after, predicted[case.row]),
     ):
         for groups, countries in ((pooled, [EVERY]), (case.country, case.countries)):
-            clusters = groups, countries, case.sentence, case.units()
-            tables.append(_scope(scope, x, y, *clusters, *shared))
-    # a family has all countries and measures of a perplexity variant
+            clusters = groups, case.sentence, case.units()
+            tables.append(_scope(scope, x, y, clusters, countries, *shared))
+    # a family consists of all countries and measures for a perplexity variant
     by_country = pl.col("country") != EVERY
-    table = rounded(pl.concat(tables), LIMITS).with_columns(
+    table = stats.rounded(pl.concat(tables), LIMITS).with_columns(
         by_country=pl.when(by_country).then("p")
     )
-    table = adjusted(table, "by_country", over=("perplexity",))
+    table = stats.adjusted(table, "by_country", over=("perplexity",))
     family = pl.when(by_country).then("family_by_country").otherwise(1)
-    return with_detectable_correlations(table.with_columns(p_bh="by_country_bh", family=family))
+    table = table.with_columns(p_bh="by_country_bh", family=family)
+    return stats.with_detectable_correlations(table)
 
 
 def _scope(
     scope: str,
     x: Array,
     y: Array,
-    groups: Integers,
+    clusters: Clusters,
     countries: list[str],
-    texts: Integers,
-    names: list[Integers],
     measures: tuple[str, ...],
     params: Params,
 ) -> pl.DataFrame:
     """Return correlations of perplexities x (rows, 4) with predictions y (rows, measures).
 
-    ``groups``, ``texts``, ``names``: cluster numbers, (rows,). ``countries``: group names.
+    ``countries``: names of the groups.
     """
     tables = []
     for column, variant in zip(x.T, PERPLEXITIES, strict=True):
-        clusters = groups, len(countries), texts, names
-        columns = _correlate(column, y, *clusters, params.confidence, within=scope == "within")
+        within, number = scope == "within", len(countries)
+        columns = _correlate(column, y, clusters, number, params.confidence, within=within)
         table = cells(countries, "measure", measures, columns)
         tables.append(with_constants(table, scope=scope, perplexity=variant))
     return pl.concat(tables)
 
 
 def _correlate(
-    x: Array,
-    y: Array,
-    groups: Integers,
-    number: int,
-    texts: Integers,
-    names: list[Integers],
-    confidence: float,
-    *,
-    within: bool,
+    x: Array, y: Array, clusters: Clusters, number: int, confidence: float, *, within: bool
 ) -> dict[str, Array]:
     """Correlate x (rows,) with each column of y by group; columns have shape (groups, measures).
 
     ``within``: correlate within texts, average by Fisher's z, and test.
     """
+    groups, texts, names = clusters
     shape = int(texts.max()) + 1, number
     if within:
         cell = texts * number + groups
@@ -174,8 +157,6 @@ def _correlate(
     added = [_influence(x, column, r[:, m], groups) for m, column in enumerate(y.T)]
     tested = two_way(np.stack(added, axis=1), groups, texts, names, np.eye(number))
     slope = np.maximum(1 - r**2, CLOSEST)  # derivative of r with respect to Fisher's z
-    count = np.stack([(part[..., 0] > 0).sum(axis=0) for part in sums], axis=1)
-    z, se = np.arctanh(r.clip(-NEAREST, NEAREST)), tested.se / slope
     if within:
         parts = [counterfactual.scores(part) for part in sums]
         scores, weights = (np.stack(a, axis=2) for a in zip(*parts, strict=True))
@@ -194,12 +175,12 @@ def _correlate(
         z, value, p = np.arctanh(r.clip(-NEAREST, NEAREST)), r, np.full_like(r, np.nan)
         tested = tested._replace(se=tested.se / slope)
     half = tested.half(confidence)
-    ends = {"low": np.tanh(z - half), "high": np.tanh(z + half)}
-    return {DF: tested.freedom, TESTED_ERROR: tested.se, "value": value, "n": count, "p": p} | ends
+    columns = {"value": value, "low": np.tanh(z - half), "high": np.tanh(z + half), "n": count}
+    return columns | {"p": p, stats.DF: tested.freedom, stats.TESTED_ERROR: tested.se}
 
 
 def _influence(x: Array, y: Array, r: Array, groups: Integers) -> Array:
-    """Return each row's contribution to its group's correlation, times row count, (rows,)."""
+    """Return each row's contribution to its group's correlation, times the row count, (rows,)."""
     u, w = (_standard(side, groups, len(r)) for side in (x, y))
     influence: Array = u * w - r[groups] / 2 * (u**2 + w**2)
     influence[~np.isfinite(influence)] = 0.0
@@ -220,4 +201,4 @@ def _changes(case: Case, change: Array, params: Params) -> pl.DataFrame:
     half = tested.half(params.confidence)
     columns = {"value": value, "low": value - half, "high": value + half}
     columns["n"] = (sums.counts > 0).sum(axis=0)[:, None]
-    return rounded(cells(case.countries, "perplexity", PERPLEXITIES, columns), LIMITS, p=())
+    return stats.rounded(cells(case.countries, "perplexity", PERPLEXITIES, columns), LIMITS, p=())

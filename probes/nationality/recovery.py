@@ -1,7 +1,7 @@
 """Recovery of the study ``nationality``: changes compared with the planted offsets of countries.
 
 The planted mean of a country is computed over the same texts, from ``counterfactuals`` and the
-effect planted in each text.
+effects planted in the texts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DATASETS, TABLES = ("counterfactuals",), ("nationality",)
 MODELS = {"delta": "model", "mixed": "model", "perplexities": "masked"}  # model column
-ROUNDED = 1e-5  # points: rounding error of tables and log-probabilities
+ROUNDED = 1e-5  # rounding error of tables and log-probabilities, in points
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
@@ -36,9 +36,8 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
             if table.is_empty():
                 continue
             model_rows = table.filter(pl.col(column) == model)
-            for (config, reading), part in model_rows.group_by(
-                "targets", "reading", maintain_order=True
-            ):
+            keys = ("targets", "reading")
+            for (config, reading), part in model_rows.group_by(keys, maintain_order=True):
                 planted = truth(inputs, model, str(config)).filter(reading=reading)
                 if planted.is_empty():
                     continue
@@ -51,8 +50,8 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
 def truth(inputs: Inputs, model: str, config: str) -> pl.DataFrame:
     """Return the planted change of each reading and country, the mean over its texts.
 
-    Readings with a text without a planted effect are omitted. ``beside`` excludes the effect
-    planted for tokens.
+    Readings are omitted if the planted effect of any text is missing. The column ``beside``
+    excludes the effect planted for tokens.
     """
     texts = inputs.weights(model) / "texts.parquet"
     planted_texts = pl.read_parquet(texts, columns=["text", "planted", "of_tokens"])
@@ -73,7 +72,7 @@ def truth(inputs: Inputs, model: str, config: str) -> pl.DataFrame:
 def _compare(
     rows: Comparison, name: str, table: pl.DataFrame, planted: pl.DataFrame, reading: str
 ) -> None:
-    """Add the comparisons for one reading of a table; placebo swaps only have tests compared."""
+    """Add the comparisons for one reading of a table: for placebo swaps, only those of tests."""
     placebo = reading == "placebo"
     key: dict[str, Any] = {"reading": reading, "item": name}
     if name == "delta":

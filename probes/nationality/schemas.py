@@ -17,13 +17,13 @@ CLUSTER = "source text"
 WHERE = (
     Column("model", "string", "name of the classifier in params.yaml"),
     Column("targets", "string", "config of `counterfactuals`"),
-    Column("reading", "category", "type of counterfactuals; see Readings", labels=COMPARED),
+    Column("reading", "category", "method variant of the counterfactuals", labels=COMPARED),
 )
-COUNTRY = Column("country", "string", "country of the inserted names, ISO 3166, or all")
+COUNTRY = Column("country", "string", "country of the inserted names (ISO 3166), or all")
 GENDER = Column("gender", "category", "gender of the inserted names", labels=SEXES)
-MASKED = Column("masked", "string", "masked model of the perplexity")
+MASKED = Column("masked", "string", "masked model that computes the perplexity")
 PERPLEXITY = Column(
-    "perplexity", "category", "variant, and sum or mean over tokens", labels=PERPLEXITIES
+    "perplexity", "category", "masking method, and sum or mean over tokens", labels=PERPLEXITIES
 )
 MEASURE = Column("measure", "string", "a class, or `positive minus negative`")
 SCHEMAS = {
@@ -38,12 +38,12 @@ SCHEMAS = {
         Column(
             "contrast",
             "float64",
-            "value minus the mean over the compared countries, those with two texts and five "
-            "effective names of each kind (1 / sum of squared shares); null for the others",
+            "value minus the mean over countries with at least two texts and five effective names "
+            "(1 / sum of squared shares) of each kind; null for other countries",
             nullable=True,
         ),
-        Column("contrast_low", "float64", "lower end over texts and names", nullable=True),
-        Column("contrast_high", "float64", "upper end over texts and names", nullable=True),
+        Column("contrast_low", "float64", "lower end of the contrast's interval", nullable=True),
+        Column("contrast_high", "float64", "upper end of the contrast's interval", nullable=True),
     ),
     "changes": Schema.keyed(
         (*WHERE, COUNTRY, GENDER, Column("class", "string", "the predicted class")),
@@ -55,7 +55,7 @@ SCHEMAS = {
         ),
     ),
     "mixed": Schema.keyed(
-        (*WHERE, Column("term", "string", "`country XX`, `tokens`, `log rank`")),
+        (*WHERE, Column("term", "string", "covariate: `country XX`, `tokens` or `log rank`")),
         *estimates(
             cluster="first word of a name, by country",
             method=f"mixed model (REML), source texts swept out, names random; {METHOD}",
@@ -68,11 +68,11 @@ SCHEMAS = {
             Column(
                 "reading",
                 "category",
-                "type of counterfactuals; targets: original texts, with and without people",
+                "method variant of the counterfactuals; targets: all original texts",
                 labels=(*COMPARED, TARGETS),
             ),
             MASKED,
-            Column("scope", "category", "texts that are correlated; see Scopes", labels=SCOPES),
+            Column("scope", "category", "texts over which values are correlated", labels=SCOPES),
             *(PERPLEXITY, COUNTRY, MEASURE),
             *estimates(
                 cluster=CLUSTER,
@@ -98,8 +98,7 @@ class Params(Section):
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
     underlying: dict[str, str] = Field(
-        default_factory=dict,
-        description="masked model of each classifier; none: no correlations",
+        default_factory=dict, description="masked model behind each classifier, for correlations"
     )
     positive: dict[str, list[str]] = Field(
         {OTHER: ["positive"]},

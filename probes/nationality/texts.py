@@ -1,4 +1,4 @@
-"""The distinct input texts from the datasets ``counterfactuals`` and ``targets``."""
+"""The distinct input texts of the datasets ``counterfactuals`` and ``targets``."""
 
 from __future__ import annotations
 
@@ -50,13 +50,7 @@ class Params(Section):
 
 
 def language(config: str) -> str:
-    """Return the language of a config, the last part of its name.
-
-    Examples
-    --------
-    >>> language("sentiment-en")
-    'en'
-    """
+    """Return the language of a config, the last part of its name (en for ``sentiment-en``)."""
     return config.rpartition("-")[2]
 
 
@@ -69,7 +63,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     configs_there = sorted({config for name in INPUTS for config in parquet.configs(folders[name])})
     if missing := sorted(set(params.targets) - set(configs_there)):
         raise UserError(
-            f"{params.KEY}.targets: {', '.join(missing)} not in {' or '.join(INPUTS)}; there are "
+            f"{params.KEY}.targets: {', '.join(missing)} not in {' or '.join(INPUTS)}; available: "
             f"{', '.join(configs_there)}"
         )
     configs = [config for config in params.targets if language(config) in languages]

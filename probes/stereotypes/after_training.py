@@ -1,9 +1,7 @@
 """Probe ``after_training``: the probe ``completions`` after training on a news outlet.
 
-Every model is trained on every corpus of the dataset ``outlets``, on a part or all of its articles,
-with several seeds, and prompted again. Choenni, Shutova and van Rooij (2021), section 6: masked
-language modelling, one epoch, learning rate 5e-5, batches of 8, on 4,354 articles of each outlet,
-or 10, 25 and 50% of them.
+Every model is trained on some or all articles of each corpus in the dataset ``outlets``, with
+several seeds, and prompted again, as in Choenni, Shutova and van Rooij (2021), section 6.
 """
 
 from __future__ import annotations
@@ -35,50 +33,48 @@ if TYPE_CHECKING:
 INPUTS = ("social_groups", "stereotypes", "outlets")
 VERB = "predict"
 PROMPT = "prompt"  # the column with the prompts
-TRAINS = True  # cannot be tried in a few seconds
-ALSO = ("probes.completions",)  # further params that outputs depend on
-WORK = Path("data/tuning")  # trainings in progress
+TRAINS = True  # a trial takes more than a few seconds
+ALSO = ("probes.completions",)  # other sections of params on which outputs depend
+WORK = Path("data/tuning")  # unfinished training runs
 KEY = "probes.after_training"
 
 SCHEMA = Schema(
     columns=(
-        Column("corpus", "string", "outlet or control that the model was trained on"),
-        Column("share", "float64", "share of its articles", minimum=0, maximum=1),
-        Column("tuning_seed", "int32", "seed of the training and of the choice of articles"),
+        Column("corpus", "string", "outlet or control corpus on which the model was trained"),
+        Column("share", "float64", "share of its articles used for training", minimum=0, maximum=1),
+        Column("tuning_seed", "int32", "seed of the training run and of its sample of articles"),
         Column("articles", "int32", "number of training articles", minimum=1),
         Column("steps", "int32", "training steps", minimum=1),
         *completions.COLUMNS,
     ),
     key=("corpus", "share", "tuning_seed", *completions.SCHEMA.key),
 )
-
 SCHEMAS = {"one a language": SCHEMA}
 
 
 class Params(Rates):
-    """Corpora, and settings for training with AdamW; templates are those of ``completions``."""
+    """Corpora and settings for training with AdamW; the templates are those of ``completions``."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    languages: list[str] = Field(min_length=1, description="configs of outlets")
-    corpora: list[str] = Field(min_length=1, description="outlets to train on, and control")
+    languages: list[str] = Field(min_length=1, description="configs of the dataset outlets")
+    corpora: list[str] = Field(min_length=1, description="outlets and control to train on")
     shares: list[Annotated[float, Field(gt=0, le=1)]] = Field(
-        min_length=1, description="parts of the articles, nested"
+        min_length=1, description="shares of the articles, each part of the larger ones"
     )
     seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="training seeds")
     further_seeds: dict[str, list[Annotated[int, Field(ge=0)]]] = Field(
         {},
-        description="further seeds at the smallest share, by corpus; the halves of six runs on the "
-        "control are compared",
+        description="additional training seeds at the smallest share, by corpus",
     )
     redrawn: bool = Field(
         False,
-        description="whether articles are sampled with replacement, also at share 1; the paper "
-        "uses all",
+        description="whether articles are sampled with replacement, even at share 1; the paper "
+        "uses each article once",
     )
-    top_k: int = Field(200, ge=1, description="retained tokens of each prompt")
+    top_k: int = Field(200, ge=1, description="number of tokens retained per prompt")
     epochs: int = Field(1, ge=1, description="passes over the articles")
-    batch: int = Field(8, ge=1, description="texts in a step")
-    length: int = Field(512, ge=8, description="tokens of a text; longer articles are split")
+    batch: int = Field(8, ge=1, description="texts per training step")
+    length: int = Field(512, ge=8, description="maximum tokens per text; longer articles are split")
 
     @model_validator(mode="after")
     def _sane(self) -> Params:
@@ -88,7 +84,7 @@ class Params(Rates):
 
 
 def runs(params: Params) -> list[tuple[str, float, int]]:
-    """Return every corpus, share and seed, in the order of the shards."""
+    """Return the corpus, share and seed of each training run, in the order of the shards."""
     trainings = [(c, s, n) for c in params.corpora for s in params.shares for n in params.seeds]
     least = min(params.shares)
     trainings += [(c, least, n) for c, seeds in params.further_seeds.items() for n in seeds]
@@ -96,10 +92,7 @@ def runs(params: Params) -> list[tuple[str, float, int]]:
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return a shard for the responses after each training run.
-
-    Raises UserError if a language or a corpus is not in the dataset.
-    """
+    """Return one shard per training run; raise UserError for an unknown language or corpus."""
     result, trainings = [], runs(params)
     frames = section(ALSO[0], completions.Params).frames
     for language in model.among(params.languages):
@@ -112,7 +105,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
         outlets = set(pl.read_parquet(path, columns=["outlet"])["outlet"].unique())
         if missing := sorted(set(params.corpora) - outlets):
             raise UserError(
-                f"{KEY}.corpora: {', '.join(missing)} not in outlets/{language}; there are "
+                f"{KEY}.corpora: {', '.join(missing)} not in outlets/{language}; available: "
                 f"{', '.join(sorted(outlets))}"
             )
         result += [
@@ -123,7 +116,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of prompts by language, over all trainings, without rewritten ones."""
+    """Return the number of prompts per language over all training runs, without rewritten ones."""
     asking = section(ALSO[0], completions.Params)
     return {
         language: len(runs(params)) * len(queries(asking, folders, language))
@@ -132,7 +125,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Train, yield the output tables of one shard, and remove the trained weights."""
+    """Train the model, yield the output tables of one shard, and delete the trained weights."""
     params: Params = task.params
     model, folders = task.model, task.folders
     from plumbline.probes.models.load import adapter, download
@@ -141,15 +134,14 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     language, name = shard.config, scorer.name
     corpus, share, seed = runs(params)[shard.number]
     prompts = section(ALSO[0], completions.Params)
-    rate = params.rate(name, KEY)
-    tuning = Tuning(rate, params.epochs, params.batch, params.length, seed)
+    tuning = Tuning(params.rate(name, KEY), params.epochs, params.batch, params.length, seed)
     path = folders["outlets"] / f"{language}.parquet"
     articles = texts(path, corpus, share, seed, redrawn=params.redrawn)
     facts = scorer.facts()
     where = WORK / f"{name}-{language}-{shard.part}-{recipe(articles, tuning, facts)[:12]}"
     kind: Literal["masked", "causal"] = "causal" if model.kind == "causal" else "masked"
-    start, pickles = download(name, model), model.pickles
-    trained = finetune(start, name, kind, articles, tuning, where, pickles=pickles)
+    start = download(name, model)
+    trained = finetune(start, name, kind, articles, tuning, where, pickles=model.pickles)
     options: dict[str, Any] = {"dtype": model.dtype, "context": model.context}
     yield from completions.run(
         prompted(prompts, folders, language),
@@ -169,21 +161,19 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
 
 
 def texts(path: Path, corpus: str, share: float, seed: int, *, redrawn: bool = False) -> list[str]:
-    """Return a sample of the articles of a corpus; samples are nested by share.
+    """Return a sample of a corpus's articles, nested by share; raise UserError if it is empty.
 
-    ``redrawn``: whether to sample with replacement, since a replication has other articles.
-
-    Raises UserError if the sample is empty.
+    ``redrawn``: whether to sample with replacement, as a replication would use other articles.
     """
-    frame = pl.read_parquet(path, columns=["outlet", "article", "text"])
-    rows = frame.filter(outlet=corpus).sort("article").select("article", "text").rows()
+    frame = pl.read_parquet(path).filter(outlet=corpus)
+    rows = frame.sort("article").select("article", "text").rows()
     number = round(share * len(rows))
     if redrawn:
         rows = [rows[_hashed(f"{seed} draw {draw}") % len(rows)] for draw in range(number)]
     rows.sort(key=lambda row: _hashed(f"{seed} {row[0]}"))
     articles = [text for _, text in rows[:number]]
     if not articles:
-        raise UserError(f"{path}: {share:g} of {corpus} is no article; take a larger share")
+        raise UserError(f"{path}: {share:g} of {corpus} is empty; take a larger share")
     return articles
 
 

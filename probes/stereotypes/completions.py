@@ -19,16 +19,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.run_probe import MODEL, Shard, Task, rows, split
 from plumbline.probes.models.scorer import DECIMALS, Predicts, Scorer
-from plumbline.probes.prompts.groups import DATASETS as INPUTS
-from plumbline.probes.prompts.groups import (
-    GROUP,
-    Asking,
-    masked,
-    prompt,
-    prompted,
-    queries,
-    suggestions,
-)
+from plumbline.probes.prompts import groups as prompts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,7 +33,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["INPUTS"]
+INPUTS = prompts.DATASETS
 VERB = "predict"
 PROMPT = "prompt"  # the column with the prompts
 SHARD = 100  # groups in a shard, which determines the layout of outputs
@@ -52,21 +43,21 @@ COLUMNS = (
     Column("category", "string", "category of the group"),
     Column("group", "string", "the group, as in the prompt"),
     Column("template", "string", "the template, in lower case"),
-    Column("query", "string", "the template with the group, in lower case; joins `stereotypes`"),
+    Column("query", "string", "template and group in lower case; key for joins with `stereotypes`"),
     Column(
         "rewritten",
         "bool",
-        "whether the template has a key term of an attribute (good at): it is used only for groups "
-        "with such attributes, and excluded from comparisons of groups",
+        "whether the template contains a key term of an attribute, such as `good at`; it is used "
+        "only for groups with such attributes, and excluded from comparisons of groups",
     ),
     Column("prompt", "string", "exact prompt"),
     Column("token", "string", "the token, as in the vocabulary"),
-    Column("word", "string", "the token as stripped text; joins an attribute"),
+    Column("word", "string", "the token as stripped text; key for joins with attributes"),
     Column(
         "starts_word",
         "bool",
-        "whether the token is the complete `word` after another word; else it is a piece of a "
-        "longer word, a special token, or a second spelling",
+        "whether the token is the complete `word` when it follows another word; otherwise it is "
+        "part of a longer word, a special token, or another spelling",
     ),
     Column("rank", "int32", "rank by log-probability", minimum=1),
     Column(
@@ -78,89 +69,80 @@ COLUMNS = (
     Column(
         "logprob_top_nats",
         "float64",
-        "the same, normalised over the retained tokens, as in the released code",
+        "log-probability at the mask, normalised over the retained tokens, as in the released code",
         maximum=0,
     ),
     Column(
         "prior_nats",
         "float64",
-        "log-probability of the token with one mask for each token of the group (eq. 2 has one "
-        "mask); causal models: with a neutral group",
+        "log-probability of the token when each token of the group is replaced by a mask (eq. 2 "
+        "uses a single mask); for causal models, with a neutral group instead",
         maximum=0,
     ),
     Column(
         "prior_one_nats",
         "float64",
-        "the same with one mask for the group, as in eq. 2; null for causal models",
+        "the token's log-probability with one mask for the group (eq. 2); null for causal models",
         nullable=True,
         maximum=0,
     ),
     Column(
         "prior_released_nats",
         "float64",
-        "prior of the released code: in the frame `released` for every template, for the token "
-        "equal to `word`, or else the unknown token; null for causal models",
+        "prior of the released code: log-probability in the one template `released`, of the token "
+        "equal to `word` or else of the unknown token; null for causal models",
         nullable=True,
         maximum=0,
     ),
-    Column(
-        "unknown_pieces",
-        "int32",
-        "unknown tokens of the prompt",
-        minimum=0,
-    ),
+    Column("unknown_pieces", "int32", "number of unknown tokens in the prompt", minimum=0),
     *MODEL,
 )
 SCHEMA = Schema(columns=COLUMNS, key=("category", "group", "query", "rank"))
 
 HAVE = Schema.keyed(
     (
-        Column("language", "string", "config of `social_groups`"),
-        Column("attribute", "string", "an attribute of the dataset `stereotypes`, casefolded"),
+        Column("language", "string", "config of the dataset `social_groups`"),
+        Column("attribute", "string", "attribute from the dataset `stereotypes`, casefolded"),
     ),
     Column(
         "pieces",
         "int32",
-        "fewest tokens of the attribute after another word, over spellings (lower case, "
-        "capitalised, as suggested); 0 if it cannot be written. Only single tokens can be "
-        "predicted",
+        "number of tokens of the attribute after another word, the minimum over its spellings "
+        "(lower case, capitalised, as suggested); 0 if the vocabulary cannot encode it. Only "
+        "single tokens can be predicted",
         minimum=0,
     ),
     *MODEL,
 )
-
 SCHEMAS = {"one a language": SCHEMA, VOCABULARY: HAVE}
 
 
-class Params(Asking):
+class Params(prompts.Asking):
     """Prompts and the number of retained tokens."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    top_k: int = Field(200, ge=1, description="retained tokens of each prompt; 200 in the paper")
+    top_k: int = Field(200, ge=1, description="tokens retained per prompt; 200 in the paper")
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the shards of each language: groups, and the model's vocabulary.
-
-    Raises UserError if a language is not in the dataset.
-    """
+    """Return the shards; raise UserError for a language that is not in the dataset."""
     languages = model.among(params.languages)
     if missing := sorted(set(languages) - set(parquet.configs(folders["social_groups"]))):
         raise UserError(
-            f"probes.completions.frames: {', '.join(missing)} not in social_groups; add the groups "
-            "under datasets, or take the frames out"
+            f"probes.completions.frames: {', '.join(missing)} not in social_groups; add their "
+            "groups under datasets, or remove the frames"
         )
     result = []
     for language in languages:
-        groups = {(q.category, q.group) for q in prompted(params, folders, language)}
+        groups = {(q.category, q.group) for q in prompts.prompted(params, folders, language)}
         result += split(language, len(groups), SHARD)
     return [*result, *(Shard(VOCABULARY, language, 0, 1) for language in languages)]
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of prompts by language, without priors and rewritten ones."""
+    """Return the number of prompts per language, without those for priors and rewritten ones."""
     return {
-        language: len(queries(params, folders, language))
+        language: len(prompts.queries(params, folders, language))
         for language in model.among(params.languages)
     }
 
@@ -173,7 +155,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
         return
     params: Params = task.params
     groups: dict[tuple[str, str], list[Query]] = {}
-    for query in prompted(params, task.folders, shard.config):
+    for query in prompts.prompted(params, task.folders, shard.config):
         groups.setdefault((query.category, query.group), []).append(query)
     selected = [query for of_group in shard.among(list(groups.values())) for query in of_group]
     frames, causal = params.frames[shard.config], task.model.kind == "causal"
@@ -191,11 +173,9 @@ def run(
     schema: Schema = SCHEMA,
     **further: str | float,
 ) -> Iterator[pa.Table]:
-    """Yield output rows for queries, in tables of a schema.
+    """Yield output rows for queries; raise UserError if no number of masks replaces a group.
 
-    ``schema``: :data:`COLUMNS` and the further columns; ``further``: their constant values.
-
-    Raises UserError if no number of masks matches the tokens of a group.
+    ``schema``: :data:`COLUMNS` and additional columns; ``further``: the constant values of these.
     """
     if not queries:
         return
@@ -205,37 +185,41 @@ def run(
 
     @cache
     def prior(text: str) -> tuple[Array, int]:
-        """Return log-probabilities by token id, and the number of tokens of the prompt."""
+        """Return log-probabilities by token id, and the number of tokens in the prompt."""
         (block,) = scorer.predict([text], len(tokens), language=language)
         values = np.empty(len(tokens))
         values[block.ids[0]] = block.logprobs_nats[0]
         return values, int(block.length[0])
 
+    def masked(query: Query, masks: int, gap: str = " ") -> tuple[Array, int]:
+        """Return the prior for a query's template with masks in place of the group."""
+        return prior(prompts.prompt(prompts.masked(query.template, masks, gap), ending))
+
     def without(query: Query, length: int) -> Array:
-        """Return the prior, with the group replaced by one mask for each of its tokens."""
+        """Return the prior, with each token of the group replaced by one mask."""
         if causal:
-            return prior(prompt(query.template.replace(GROUP, frames.neutral[query.kind]), ""))[0]
-        masks = length - prior(prompt(masked(query.template, 1), ending))[1] + 1
+            text = query.template.replace(prompts.GROUP, frames.neutral[query.kind])
+            return prior(prompts.prompt(text, ending))[0]
+        masks = length - masked(query, 1)[1] + 1
         for gap in (" ", ""):
-            values, size = prior(prompt(masked(query.template, masks, gap), ending))
+            values, size = masked(query, masks, gap)
             if size == length:
                 return values
         raise UserError(
-            f"models.{scorer.name}: {query.text!r} has {length} tokens, and no number of "
-            "masks for the group makes as many; take the model out of assignments.completions"
+            f"models.{scorer.name}: {query.text!r} has {length} tokens, and no number of masks for "
+            "the group gives as many; remove the model from assignments.completions"
         )
 
     remaining = iter(queries)
-    for block in scorer.predict(
-        [prompt(q.text, ending) for q in queries], top_k, language=language
-    ):
+    texts = [prompts.prompt(query.text, ending) for query in queries]
+    for block in scorer.predict(texts, top_k, language=language):
         batch = list(islice(remaining, len(block.prompts)))
         n, k = block.ids.shape
         ids, top = block.ids.ravel(), block.logprobs_nats
         listed = top - np.logaddexp.reduce(top, axis=1, keepdims=True)
         bare = np.where(pieces.bare[ids] < 0, pieces.unknown, pieces.bare[ids])
-        priors = [without(q, int(size)) for q, size in zip(batch, block.length, strict=True)]
-        single = [] if causal else [prior(prompt(masked(q.template, 1), ending))[0] for q in batch]
+        priors = zip(map(without, batch, block.length.tolist()), block.ids, strict=True)
+        single = zip((masked(q, 1)[0] for q in batch), block.ids, strict=True)
         released = not causal and pieces.unknown >= 0
         facts = {
             "category": [q.category for q in batch],
@@ -256,29 +240,26 @@ def run(
             "rank": np.tile(np.arange(1, k + 1), n),
             "logprob_nats": top.ravel(),
             "logprob_top_nats": np.minimum(listed, 0).round(DECIMALS).ravel(),
-            "prior_nats": _chosen(priors, block.ids),
-            "prior_one_nats": _chosen(single, block.ids) if single else None,
+            "prior_nats": np.concatenate([values[chosen] for values, chosen in priors]),
+            "prior_one_nats": None
+            if causal
+            else np.concatenate([v[chosen] for v, chosen in single]),
             "prior_released_nats": prior(frames.released)[0][bare] if released else None,
         }
         yield rows(schema, scorer, n * k, columns | further)
 
 
-def _chosen(priors: Sequence[Array], ids: NDArray[np.int32]) -> Array:
-    """Return the priors of the predicted tokens, in row order."""
-    return np.concatenate([prior[chosen] for prior, chosen in zip(priors, ids, strict=True)])
-
-
 def attributes(folder: Path, language: str) -> dict[str, set[str]]:
-    """Return the suggested attributes, casefolded, with their spellings."""
+    """Return the spellings of each suggested attribute, by the casefolded attribute."""
     spellings: dict[str, set[str]] = {}
-    for text in suggestions(folder, language, "attribute")["attribute"]:
+    for text in prompts.suggestions(folder, language, "attribute")["attribute"]:
         small = text.casefold()
         spellings.setdefault(small, {small, small.capitalize(), small.title()}).add(text)
     return dict(sorted(spellings.items()))
 
 
 def _vocabulary(scorer: Predicts, language: str, spellings: dict[str, set[str]]) -> pa.Table:
-    """Return the number of tokens of each attribute, in its shortest spelling."""
+    """Return the number of tokens of each attribute, in the spelling with the fewest tokens."""
     lengths = scorer.spelled(sorted({t for texts in spellings.values() for t in texts}), language)
     pieces = [
         min((lengths[t] for t in texts if t in lengths), default=0) for texts in spellings.values()

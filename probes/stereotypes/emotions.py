@@ -1,8 +1,8 @@
 """Analysis ``emotions``: emotions of the words that models associate with social groups.
 
 Choenni et al. (2021), emotion profiles: the share of a group's words with each of the eight
-emotions and two sentiments of the NRC lexicon, among the words that the lexicon covers. Intervals
-and tests are added, for groups and categories.
+emotions and two sentiments of the NRC lexicon, among the words that the lexicon covers. The
+analysis adds intervals and tests for groups and categories.
 """
 
 from __future__ import annotations
@@ -17,27 +17,12 @@ from scipy.special import ndtri, stdtrit
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.stats import estimate as stats
 from plumbline.probes.stats.bootstrap import expanded_tail, percentiles
-from plumbline.probes.stats.estimate import (
-    TESTED_ERROR,
-    Resampling,
-    adjusted,
-    estimates,
-    least_p,
-    rounded,
-    typed,
-)
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.stats.tests import NEAR, permutation_test
 from plumbline.probes.stereotypes import typicality
-from plumbline.probes.stereotypes.typicality import (
-    Reading,
-    casefold,
-    group_weights,
-    number,
-    sort_by_key,
-    with_constants,
-)
+from plumbline.probes.stereotypes.typicality import casefold, group_weights, number, with_constants
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,36 +47,37 @@ EMOTIONS = Schema.keyed(
         Column(
             "level",
             "category",
-            "group: share of its words; category: mean of its groups",
+            "group: share among its words; category: mean over its groups",
             labels=LEVELS,
         ),
         Column("category", "string", "category of social groups"),
-        Column("group", "string", "social group; empty for a category"),
+        Column("group", "string", "social group; empty in rows for a category"),
         Column("affect", "category", "emotion or sentiment", labels=AFFECTS),
     ),
-    *estimates(
+    *stats.estimates(
         cluster="group: its words in the lexicon; category: its groups",
         method="groups: Wilson score; categories: expanded bootstrap percentile over groups",
         null="`difference` is 0: affects permuted over words; categories: the larger p of this and "
         "of groups permuted over categories",
     ),
-    number("coverage", "share of the words in the lexicon"),
+    number("coverage", "share of the words that the lexicon contains"),
     number(
         "difference",
-        "value minus the mean of the other groups, or of groups outside the category; tested",
+        "value minus the mean of the other groups, or of the groups outside the category; this "
+        "difference is tested",
     ),
     *typicality.LIMITS,
 )
 SCHEMAS = {"emotions": EMOTIONS}
 
 
-class Params(Resampling):
-    """Numbers of words, and interval and test settings."""
+class Params(stats.Resampling):
+    """Numbers of words, and settings of intervals and tests."""
 
-    top_k: dict[Reading, int] = Field(
+    top_k: dict[typicality.Reading, int] = Field(
         {"probability": 200},
         min_length=1,
-        description="words taken from each list, by ranking; in the paper: probability, 200",
+        description="words taken from each list, by ranking; the paper takes 200 by probability",
     )
 
 
@@ -100,7 +86,7 @@ class Profiles(NamedTuple):
 
     groups: pl.DataFrame  # (groups,) category and group, sorted
     words: list[str]  # (words,) sorted
-    members: NDArray[np.float32]  # (groups, words) count of a word
+    members: NDArray[np.float32]  # (groups, words) count of each word
     affects: NDArray[np.float32]  # (words, affects) 0 or 1
     sizes: NDArray[np.int64]  # (groups,) number of words, covered or not
 
@@ -112,26 +98,19 @@ class Profiles(NamedTuple):
     def share(self) -> Array:
         """Return the profiles, (groups, affects); nan for groups without covered words.
 
-        References
-        ----------
-        Choenni, Shutova and van Rooij (2021), Stepmothers are mean and academics are pretentious,
-        EMNLP, section on emotion profiles; their released scores are percentages.
+        Choenni et al. (2021), section on emotion profiles; their released scores are percentages.
         """
         return means(self.members, self.affects, np.ones((len(self.affects), 1)))[..., 0]
 
 
 def means(members: Floats, values: Floats, weights: Floats) -> Array:
-    """Return weighted means of the values of members, (sets, columns, replicates).
+    """Return weighted means of the values of the units in sets, (sets, columns, replicates).
 
-    A member has the same weight in all sets of a replicate, so overlaps of sets are resampled
-    together. The mean is nan if all weights are 0.
+    A unit has the same weight in all sets of a replicate, so overlapping sets are resampled
+    jointly. The mean is nan if all weights are 0.
 
-    Parameters
-    ----------
-    members : (sets, units) array
-        Count of a unit, such as a word, in a set, such as a group.
-    values : (units, columns) array
-    weights : (units, replicates) array
+    ``members``: count of a unit, such as a word, in a set, such as a group, (sets, units).
+    ``values``: (units, columns). ``weights``: (units, replicates).
 
     Examples
     --------
@@ -147,10 +126,7 @@ def means(members: Floats, values: Floats, weights: Floats) -> Array:
 def differences(share: Array) -> Array:
     """Return each group's share minus the mean share of all other groups, in the same shape.
 
-    Parameters
-    ----------
-    share : (groups, ...) array
-        Shares of at least two groups; nan values are excluded from the means.
+    ``share``: (groups, ...), at least two groups; nan values are excluded from the means.
 
     Examples
     --------
@@ -170,20 +146,18 @@ def permuted_affects_p(
     seed: int,
     contrast: Callable[[Array], Array] = differences,
 ) -> Array:
-    """Return two-sided p of profile contrasts, permuting affects over words, (contrasts, affects).
+    """Return two-sided p-values of contrasts, (contrasts, affects), permuting affects over words.
 
-    Contrasts are between groups by default; p is nan for groups without covered words. The null
-    hypothesis is that the words of a group are independent of their affects. All affects of a word
-    are permuted together, and the words of groups are fixed, which preserves their overlap.
-
-    References
-    ----------
-    Phipson and Smyth (2010), Permutation p-values should never be zero, equation 2.
+    By default, each group is contrasted with the others; p is nan for groups without covered words.
+    The null hypothesis is that the words of a group are independent of their affects. All affects
+    of a word are permuted together, and the words of groups are fixed, which preserves their
+    overlap. The observed outcome counts as a permutation: Phipson and Smyth (2010), Permutation
+    p-values should never be zero, equation 2.
     """
     size = profiles.covered[:, None, None]
 
     def distances(affects: NDArray[np.float32]) -> Array:
-        """Return (contrasts, draws, affects) for affects (words, draws, affects)."""
+        """Return distances (contrasts, draws, affects) for affects (words, draws, affects)."""
         counts = profiles.members @ affects.reshape(len(affects), -1)
         with np.errstate(invalid="ignore"):
             return np.abs(contrast(counts.reshape(len(size), *affects.shape[1:]) / size))
@@ -199,10 +173,10 @@ def permuted_affects_p(
 
 
 def lexicon(emotions: Path, language: str) -> pl.DataFrame | None:
-    """Return casefolded words and a column for each affect; None if the language is missing.
+    """Return casefolded words with one column per affect; None if the language is missing.
 
-    A word that translates several English words has the affects of any of them; words that differ
-    only in case are merged.
+    A word that translates several English words has all their affects; words that differ only in
+    case are merged.
     """
     path = emotions / f"{language}.parquet"
     if not path.is_file():
@@ -212,13 +186,7 @@ def lexicon(emotions: Path, language: str) -> pl.DataFrame | None:
 
 
 def gather_profiles(unions: pl.DataFrame, lexicon: pl.DataFrame) -> Profiles:
-    """Gather the words of groups.
-
-    Parameters
-    ----------
-    unions
-        Columns category, group, ``key`` and ``strings``, sorted; from ``typicality.top_words``.
-    """
+    """Gather the profiles of groups from ``unions``, the result of ``typicality.top_words``."""
     names = ["category", "group"]
     groups = unions.group_by(names, maintain_order=True).agg(pl.col("strings").sum())
     rows = unions.select(row=pl.struct(names).rle_id(), key="key", strings="strings")
@@ -235,10 +203,7 @@ def gather_profiles(unions: pl.DataFrame, lexicon: pl.DataFrame) -> Profiles:
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the table of all models; languages without a lexicon have no rows.
 
-    Raises
-    ------
-    UserError
-        If there is no list in a language of the dataset ``emotions``.
+    Raises UserError if there are no lists in a language of the dataset ``emotions``.
     """
     tables: list[pl.DataFrame] = []
     for model in inputs.models:
@@ -254,17 +219,17 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 key = {"model": model, "language": language, "reading": reading, "top_k": top_k}
                 for table in (_groups(profiles, params), _categories(profiles, params)):
                     rows = with_constants(table, key)
-                    tables.append(typed(rows, EMOTIONS, params.confidence))
+                    tables.append(stats.typed(rows, EMOTIONS, params.confidence))
     if not tables:
         raise UserError(
-            "data/outputs/completions: no list in a language of the dataset emotions and a ranking "
-            "of analysis.emotions.top_k; add one there"
+            "data/outputs/completions: no lists in a language of the dataset emotions with a "
+            "ranking of analysis.emotions.top_k; add a language or a ranking"
         )
     return {"emotions": pl.concat(tables)}
 
 
 def _groups(profiles: Profiles, params: Params) -> pl.DataFrame:
-    """Return the rows of groups."""
+    """Return the rows for groups."""
     covered, share = profiles.covered, profiles.share()
     intervals = [
         wilson(value * n, n, params.confidence)[1:3] if n else (np.nan, np.nan)
@@ -282,10 +247,10 @@ def _groups(profiles: Profiles, params: Params) -> pl.DataFrame:
 
 
 def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
-    """Return the rows of categories: means over groups, compared with all other groups.
+    """Return the rows for categories: means over groups, compared with all other groups.
 
-    p is the larger of two; that of permuted groups alone has a type I error of .2 at level .05
-    for categories with their own words.
+    p is the larger of two p-values: permuting only groups has a type I error of .2 at level .05 if
+    categories have words of their own.
     """
     mask, permutations = profiles.covered > 0, (params.n_permutations, params.seed)
     members, sizes = profiles.members[mask], profiles.sizes[mask]
@@ -303,12 +268,10 @@ def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
     by_words = permuted_affects_p(
         profiles, *permutations, lambda shares: np.tensordot(inner - outer, shares, axes=1)
     )
-    by_groups = [
-        np.full(len(AFFECTS), np.nan)
-        if groups.all()
-        else permutation_test(share[groups], share[~groups], *permutations).p
-        for groups in inside
-    ]
+    by_groups = np.full(contrasts.shape[:2], np.nan)
+    for row, groups in zip(by_groups, inside, strict=True):
+        if not groups.all():
+            row[:] = permutation_test(share[groups], share[~groups], *permutations).p
     covered = pl.Series([np.mean(profiles.covered[x] / sizes[x]) for x in inside])
     rows = pl.DataFrame({"category": names, "n": n, "coverage": covered})
     rows = rows.with_columns(level=pl.lit("category"), group=pl.lit(""))
@@ -316,10 +279,9 @@ def _categories(profiles: Profiles, params: Params) -> pl.DataFrame:
 
 
 def _limits(draws: Array, clusters: NDArray[np.int64], params: Params) -> Array:
-    """Return the limits of replicates (rows, affects, replicates), (2, rows, affects).
+    """Return the limits, (2, rows, affects), of replicates, (rows, affects, replicates).
 
-    Percentiles are expanded for few clusters; see
-    :func:`plumbline.probes.stats.bootstrap.interval`.
+    Percentiles are expanded for few clusters, as in ``bootstrap.interval``.
     """
     tails = [expanded_tail(n, params.confidence) if n > 1 else 0.0 for n in clusters.tolist()]
     limits = [percentiles(x, 1 - 2 * tail) for x, tail in zip(draws, tails, strict=True)]
@@ -327,7 +289,7 @@ def _limits(draws: Array, clusters: NDArray[np.int64], params: Params) -> Array:
 
 
 def _finish(rows: pl.DataFrame, numbers: list[Array], p: Array, params: Params) -> pl.DataFrame:
-    """Return a table with a row for each input row and affect, with p adjusted over all.
+    """Return one row for each input row and affect, with p adjusted over all of them.
 
     The standard error is half the interval of the difference, divided by the quantile of t with
     n - 1 degrees of freedom as in :func:`_limits`, or of z for a single cluster.
@@ -339,8 +301,8 @@ def _finish(rows: pl.DataFrame, numbers: list[Array], p: Array, params: Params) 
     quantile = np.where(freedom > 0, stdtrit(np.maximum(freedom, 1), upper), ndtri(upper))
     width = pl.col("high_difference") - pl.col("low_difference")
     table = table.with_columns(
-        pl.col("p").fill_nan(None), (width / 2 / pl.Series(quantile)).alias(TESTED_ERROR)
+        pl.col("p").fill_nan(None), (width / 2 / pl.Series(quantile)).alias(stats.TESTED_ERROR)
     )
-    table = adjusted(table, least=least_p(params.n_permutations))
-    table = rounded(table, (*NUMBERS, "coverage"))
-    return sort_by_key(table, EMOTIONS, "category", "group", "affect")
+    table = stats.adjusted(table, least=stats.least_p(params.n_permutations))
+    table = stats.rounded(table, (*NUMBERS, "coverage"))
+    return typicality.sort_by_key(table, EMOTIONS, "category", "group", "affect")

@@ -12,7 +12,7 @@ from plumbline.probes.report.results import Drawing
 if TYPE_CHECKING:
     from plumbline.probes.report.tables import Tables
 
-LINES = {  # readings: grey or black, dashes
+LINES = {  # colour and dashes of each reading
     "probability": ("#888", ""),
     "faithful": ("#000", "5 3"),
     "corrected": ("#000", ""),
@@ -21,7 +21,7 @@ LINES = {  # readings: grey or black, dashes
 
 
 def draw_recall(table: pl.DataFrame, title: str, _: Tables) -> str:
-    """Draw recall at k, a panel for each category, a line for each reading and baseline."""
+    """Draw recall at k, with a panel for each category and a line for each reading and baseline."""
     table = table.sort(pl.col("category") != "all", "category", "reading", "k")
     panels: dict[str, list[figures.Curve]] = {}
     for (category, reading), part in table.group_by("category", "reading", maintain_order=True):

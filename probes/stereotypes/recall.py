@@ -1,7 +1,7 @@
 """Analysis ``recall``: share of autocompleted attributes among a model's best words.
 
-Choenni et al. (2021), recall@k of stereotypical attributes, for each model, ranking, category and k
-= 1, 2, ...; intervals over groups and two baselines, random order and other groups, are added.
+Recall@k of stereotypical attributes as in Choenni et al. (2021), for each model, ranking, category
+and k = 1, 2, ..., with intervals over groups and two baselines: random order and other groups.
 """
 
 from __future__ import annotations
@@ -20,18 +20,7 @@ from plumbline.probes.stats.estimate import adjusted, estimates, finite, least_p
 from plumbline.probes.stats.intervals import clustered
 from plumbline.probes.stats.tests import possible_p
 from plumbline.probes.stereotypes import typicality
-from plumbline.probes.stereotypes.typicality import (
-    EVERY,
-    MEAN,
-    VOCABULARY,
-    WHOLE,
-    GroupTests,
-    casefold,
-    number,
-    rank_words,
-    sort_by_key,
-    with_constants,
-)
+from plumbline.probes.stereotypes.typicality import EVERY, MEAN, casefold, number, with_constants
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +41,7 @@ LONGER = "multi_word"  # flag of multi-word attributes, whose first word may be 
 ATTRIBUTE = ("category", "group", "query", "target")
 WHERE = (
     *(typicality.MODEL, typicality.LANGUAGE),
-    Column("dataset", "string", "config of `stereotypes`"),
+    Column("dataset", "string", "config of the dataset `stereotypes`"),
     typicality.READING,
     Column(
         "attributes",
@@ -61,8 +50,8 @@ WHERE = (
         labels=KINDS,
     ),
 )
-NEAR = 1e-9  # number of attributes for groups without any in shared queries
-K = Column("k", "int64", "words taken from each list", minimum=1)
+NEAR = 1e-9  # replaces 0 attributes in shared queries, so that shares are defined
+K = Column("k", "int64", "number of words taken from each list", minimum=1)
 RECALL = Schema.keyed(
     (*WHERE, typicality.CATEGORY, K),
     *estimates(
@@ -71,11 +60,8 @@ RECALL = Schema.keyed(
         null="lists exchanged between the groups of the category, with mean `other_groups` "
         "(rewritten queries left out)",
     ),
-    Column("n_attributes", "int64", "attributes in queries the model was prompted with", minimum=1),
-    number(
-        "out_of_vocabulary",
-        "share of attributes that are not one token, and so in no list",
-    ),
+    Column("n_attributes", "int64", "number of attributes in the model's queries", minimum=1),
+    number("out_of_vocabulary", "share of attributes that are not one token and so are in no list"),
     Column("other_groups", "float64", "mean recall with the lists of the other groups"),
     Column("random_order", "float64", "mean recall with every list in random order"),
 )
@@ -84,13 +70,13 @@ GROUPS = Schema.keyed(
         *WHERE,
         Column("category", "string", "category of the group in the dataset"),
         Column("group", "string", "social group"),
-        Column("pool", "string", "category of the prompts; lists are exchanged within it"),
+        Column("pool", "string", "category in the prompts; lists are exchanged within it"),
         K,
     ),
-    Column("hits", "int64", "attributes in the lists", minimum=0),
+    Column("hits", "int64", "number of the group's attributes that are in its lists", minimum=0),
     Column("n_attributes", "int64", "number of attributes of the group", minimum=1),
     Column(
-        "other_groups", "float64", "mean share of hits in the lists of other groups of the pool"
+        "other_groups", "float64", "mean share of hits in the lists of the other groups in the pool"
     ),
 )
 WORDS = Schema.keyed(
@@ -99,27 +85,24 @@ WORDS = Schema.keyed(
         Column("group", "string", "social group"),
         Column("word", "string", "the word; casefolded in corrected readings"),
     ),
-    *(number(name, "mean score over lists with the word, nats") for name in typicality.READINGS),
+    *(number(name, "mean score of the word over its lists, nats") for name in typicality.READINGS),
 )
 SCHEMAS = {"recall": RECALL, "groups": GROUPS, "words": WORDS}
 
 
-class Params(GroupTests):
-    """List depth, and interval and test settings."""
+class Params(typicality.GroupTests):
+    """Length of lists, and settings of intervals and tests."""
 
-    top_k: int = Field(200, ge=1, description="largest k; the paper: 200")
+    top_k: int = Field(200, ge=1, description="largest k; 200 in the paper")
     tested: list[int] = Field(
-        [10, 50, 100, 200], min_length=1, description="values of k with tests"
+        [10, 50, 100, 200], min_length=1, description="values of k that are tested"
     )
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    Raises
-    ------
-    UserError
-        If a tested k is above the largest, or no attribute is in a query of the model's prompts.
+    Raises UserError if a tested k is above the largest, or no attribute is in a prompted query.
     """
     if max(params.tested) > params.top_k:
         raise UserError(
@@ -164,21 +147,21 @@ def _words(ranked: dict[str, Lists]) -> pl.DataFrame:
 def _config(
     ranked: dict[str, Lists], sought: dict[str, pl.DataFrame], params: Params
 ) -> dict[str, pl.DataFrame]:
-    """Return the rows of categories and of groups, for all readings and kinds of attributes.
+    """Return the rows for categories and groups, for all readings and kinds of attributes.
 
-    p is adjusted over all tests for one kind of attributes.
+    p is adjusted over all tests of one kind of attributes.
     """
     categories, groups = [], []
     for kind, attributes in sought.items():
         tested: set[bool] = set()
         for reading, lists in ranked.items():
-            if lists.find(attributes)[0].is_empty():
+            if (found := lists.find(attributes))[0].is_empty():
                 continue
             key = {"reading": reading, "attributes": kind}
             # complete lists have the same words in all readings and are tested once
             length = max(lists.lengths["length"]) if lists.whole_words in tested else np.inf
             tested.add(lists.whole_words)
-            parts = _reading(lists, *lists.find(attributes), params, length)
+            parts = _reading(lists, *found, params, length)
             categories.append(with_constants(parts[0], key))
             groups.append(with_constants(parts[1], key))
     if not categories:
@@ -186,17 +169,14 @@ def _config(
     least = least_p(params.n_permutations)
     table = adjusted(pl.concat(categories, how="vertical_relaxed"), "p", ("attributes",), least)
     table = rounded(table, ("value", "low", "high", "other_groups", "random_order"))
-    table = sort_by_key(table, RECALL, "reading", "attributes", "category", "k")
+    table = typicality.sort_by_key(table, RECALL, "reading", "attributes", "category", "k")
     return {"recall": table, "groups": pl.concat(groups)}
 
 
 def _reading(
     lists: Lists, attributes: pl.DataFrame, groups: pl.DataFrame, params: Params, untested: float
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return rows by k and category (including all categories), and rows by group.
-
-    ``untested``: smallest k without tests.
-    """
+    """Return rows by k and category, and rows by group, with tests for k below ``untested``."""
     size, top_k, tested = len(groups), params.top_k, np.array(params.tested) - 1
     row, rank = attributes["row"].to_numpy(), attributes["place"].to_numpy()
     counts, sizes = hits(rank, row, size, top_k), np.bincount(row, minlength=size)
@@ -215,7 +195,7 @@ def _reading(
     for category in [*nulls, MEAN]:
         inside = (category_of == category) | (category in (EVERY, MEAN))
         strata, p = None, np.full(top_k, np.nan)
-        if category == MEAN:  # it has the test of `all`
+        if category == MEAN:  # its test is that of `all`
             strata = np.unique(category_of, return_inverse=True)[1]
         else:
             mean = expected[inside].sum(axis=0)[tested]
@@ -225,32 +205,26 @@ def _reading(
         recall, low, high = clustered(counts[inside], sizes[inside], params.confidence, strata)
         trials = np.maximum(shared_sizes, NEAR)[inside]
         tokens = attributes.filter(pl.Series(inside[row]))["pieces"]
-        columns = {
-            "category": category,
-            "k": k,
-            "value": recall,
-            "low": low,
-            "high": high,
-            "n": int(inside.sum()),
-            "p": pl.Series(p).fill_nan(None),
-            "n_attributes": int(sizes[inside].sum()),
-            "out_of_vocabulary": None
-            if tokens.has_nulls()
-            else finite(np.mean(tokens.to_numpy() != 1)),
-            "other_groups": clustered(others[inside], trials, strata=strata)[0],
-            "random_order": clustered(random[inside], sizes[inside], strata=strata)[0],
-        }
-        parts.append(pl.DataFrame(columns))
-    of_groups = [
+        outside = None if tokens.has_nulls() else finite((tokens.to_numpy() != 1).mean())
+        table = pl.DataFrame({"k": k, "value": recall, "low": low, "high": high, "p": p})
+        table = table.with_columns(
+            pl.col("p").fill_nan(None),
+            category=pl.lit(category),
+            n=pl.lit(int(inside.sum())),
+            n_attributes=pl.lit(int(sizes[inside].sum())),
+            out_of_vocabulary=pl.lit(outside),
+            other_groups=clustered(others[inside], trials, strata=strata)[0],
+            random_order=clustered(random[inside], sizes[inside], strata=strata)[0],
+        )
+        parts.append(table)
+    shares = others / np.maximum(shared_sizes, 1)[:, None]
+    by_group = pl.concat(
         groups.with_columns(
-            k=pl.lit(k),
-            hits=counts[:, k - 1],
-            n_attributes=sizes,
-            other_groups=others[:, k - 1] / np.maximum(shared_sizes, 1),
+            k=pl.lit(k), n_attributes=sizes, hits=counts[:, k - 1], other_groups=shares[:, k - 1]
         )
         for k in params.tested
-    ]
-    return pl.concat(parts, how="vertical_relaxed"), pl.concat(of_groups)
+    )
+    return pl.concat(parts, how="vertical_relaxed"), by_group
 
 
 class Lists(NamedTuple):
@@ -258,29 +232,25 @@ class Lists(NamedTuple):
 
     whole_words: bool  # True if parts of longer words are excluded
     table: pl.DataFrame  # from typicality.rank_words, each query once
-    best: pl.DataFrame  # category, group, template, query, key: best place; tokens listed
-    lengths: pl.DataFrame  # category, group, template, query, rewritten: tokens in the list
+    best: pl.DataFrame  # best place and number of tokens by category, group, template, query, key
+    lengths: pl.DataFrame  # number of tokens by category, group, template, query, rewritten
 
     @classmethod
     def of(cls, answers: pl.DataFrame, reading: str) -> Lists:
         """Rank the lists of :func:`plumbline.probes.stereotypes.typicality.read_lists`."""
         once = answers.unique(["query", "rank"], keep="first", maintain_order=True)
-        table = rank_words(once, reading)
+        table = typicality.rank_words(once, reading)
         names = ("category", "group", "template", "query")
         best = table.group_by(*names, "key").agg(place=pl.col("place").min(), listed=pl.len())
         lengths = table.group_by(*names, "rewritten").agg(length=pl.len())
-        return cls(reading in WHOLE, table, best, lengths.sort(names))
+        return cls(reading in typicality.WHOLE, table, best, lengths.sort(names))
 
     def find(self, attributes: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         """Look up attributes in the lists of their queries; those without a prompt are omitted.
 
-        Returns
-        -------
-        attributes
-            With place (0 if not listed), listed (number of tokens), length, rewritten, and row
-            (index of the group).
-        groups
-            category (of the dataset), group, and pool (category of its prompts), sorted.
+        Returns the attributes, with place (0 if not listed), listed (number of tokens), length,
+        rewritten, and row (index of the group); and the sorted groups, with category (in the
+        dataset), group, and pool (category of its prompts).
         """
         lists = self.lengths.rename({"category": "pool", "group": "own"})
         best = self.best.select("query", "place", "listed", target="key")
@@ -298,15 +268,11 @@ class Lists(NamedTuple):
 
         Lists are exchanged within the category of their prompts, the pool. A group has no hits in
         lists of other templates; attributes in rewritten queries, which few groups have, are
-        omitted. Permutations are independent between categories and pools.
+        omitted. Permutations of different categories and pools are independent.
 
-        ``attributes``: from :meth:`find`.
-
-        Returns
-        -------
-        (groups, top_k), (groups, top_k) and, by category, (draws, ranks) arrays
-            Mean hits of each group in the lists of the other groups; mean hits in all lists (the
-            mean over exchanges); total hits in a category with exchanged lists.
+        ``attributes``: from :meth:`find`. Returns mean hits of each group in the lists of the other
+        groups, and in all lists (the mean over exchanges), both (groups, top_k); and total hits
+        with exchanged lists by category, (draws, ranks).
         """
         others, expected = np.zeros((2, attributes["row"].n_unique(), top_k))
         categories = attributes["category"].unique().sort()
@@ -320,10 +286,8 @@ class Lists(NamedTuple):
             best = best.select("template", rank="place", other="group", target="key")
             matches = part.join(best, on=["template", "target"])
             rank = matches["rank"].to_numpy()
-            member, column = (
-                np.searchsorted(rows, matches["row"]),
-                np.searchsorted(names, matches["other"]),
-            )
+            member = np.searchsorted(rows, matches["row"])
+            column = np.searchsorted(names, matches["other"])
             table = np.zeros((len(rows), len(names), len(ranks)))
             np.add.at(table, (member, column), rank[:, None] <= np.array(ranks))
             expected[rows] = hits(rank, member, len(rows), top_k) / len(names)
@@ -335,18 +299,10 @@ class Lists(NamedTuple):
 
 
 def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
-    """Count the attributes of each group at ranks up to 1, 2, ..., ``top_k``.
+    """Count the attributes of each group at ranks up to 1, 2, ..., ``top_k``, (size, top_k).
 
-    Parameters
-    ----------
-    ranks : (attributes,) array
-        Rank of each attribute in the list of its query, from 1; 0 if not in the list.
-    groups : (attributes,) array
-        Group number of each attribute, below ``size``.
-
-    Returns
-    -------
-    (size, top_k) array
+    ``ranks``: rank of each attribute in the list of its query, from 1, or 0 if it is not listed.
+    ``groups``: its group number, below ``size``. Both have shape (attributes,).
 
     Examples
     --------
@@ -360,22 +316,14 @@ def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
 
 
 def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float64]:
-    """Return the exact probability that each attribute is a hit in a list in random order.
+    """Return the probability that each attribute is a hit in random order, (attributes, top_k).
 
     Candidates are fixed and only the ranking is random: attributes outside the list are never hits,
-    so the comparison isolates the effect of the order.
+    so the comparison isolates the effect of the order. The probability is exact: min(k, length) /
+    length for an attribute listed once, the mean of a hypergeometric variable.
 
-    Parameters
-    ----------
-    listed : (attributes,) array
-        Number of candidates equal to the attribute: mostly 0 or 1; 2 if two tokens are one word.
-    lengths : (attributes,) array
-        Number of candidates in the list.
-
-    Returns
-    -------
-    (attributes, top_k) array
-        min(k, length) / length if it is listed once: the mean of a hypergeometric variable.
+    ``listed``: number of candidates equal to the attribute (mostly 0 or 1; 2 if two tokens are one
+    word). ``lengths``: number of candidates in the list. Both have shape (attributes,).
 
     Examples
     --------
@@ -387,32 +335,22 @@ def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float6
     for i in range(int(listed.max(initial=0))):
         share = np.clip(lengths[:, None] - first - i, 0, None) / (lengths[:, None] - i).clip(1)
         missed *= np.where(listed[:, None] > i, share, 1.0)
-    chances: NDArray[np.float64] = 1 - missed
-    return chances
+    return np.asarray(1 - missed)
 
 
 def exchange_lists(
     hits: Array, lists: Integers, n_permutations: int, seed: int | Sequence[int]
 ) -> Array:
-    """Draw total hits with the lists permuted over groups.
+    """Draw total hits with the lists permuted over groups, (n_permutations, ranks).
 
     The null hypothesis is that lists are independent of the group in their prompts, except for
-    words common to all. Groups are permuted with all their lists.
+    words common to all. All lists of a group are permuted together.
 
-    Parameters
-    ----------
-    hits : (groups, lists, ranks) array
-        Hits of a group's attributes in each group's lists of the same templates, including groups
-        without attributes.
-    lists : (groups,) array
-        Index of the group's own lists; indices are distinct.
-    seed
-        Outcomes that are summed need different seeds, such as (seed, part number): with one seed,
-        parts of equal size have equal permutations, which inflates the variance of the sum.
-
-    Returns
-    -------
-    (n_permutations, ranks) array
+    ``hits``: hits of a group's attributes in each group's lists of the same templates, including
+    groups without attributes, (groups, lists, ranks). ``lists``: index of the group's own lists,
+    (groups,); indices are distinct. ``seed``: outcomes that are summed need different seeds, such
+    as (seed, part number): with one seed, parts of equal size have equal permutations, which
+    inflates the variance of the sum.
     """
     size, number, _ = hits.shape
     if len(set(lists.tolist())) != size:
@@ -423,15 +361,12 @@ def exchange_lists(
 
 
 def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]]:
-    """Return category, group, query and target of attributes, casefolded, by config and kind.
+    """Return category, group, query and target (casefolded attribute), by config and kind.
 
-    Flagged rows are omitted, except in the published set, which was cleaned manually. The flag for
+    Flagged rows are omitted, except in the published set, which was cleaned by hand. The flag for
     multi-word attributes does not exclude the first word.
 
-    Parameters
-    ----------
-    folder
-        Folder of the dataset ``stereotypes``; each config has one language.
+    ``folder``: the dataset ``stereotypes``; each config has one language.
     """
     configs = {}
     for config in parquet.configs(folder):
@@ -449,8 +384,8 @@ def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]
 
 
 def pieces(outputs: Path, language: str) -> pl.DataFrame:
-    """Return target and pieces (number of tokens) of each attribute, if available."""
-    path = outputs / VOCABULARY / f"{language}.parquet"
+    """Return the target and pieces (number of tokens) of each attribute, if available."""
+    path = outputs / typicality.VOCABULARY / f"{language}.parquet"
     if not path.is_file():
         return pl.DataFrame(schema={"target": pl.String, "pieces": pl.Int32})
     return pl.read_parquet(path).select("pieces", target=casefold("attribute")).unique("target")

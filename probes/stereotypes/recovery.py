@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.stats import rankdata
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.controls.compare import PARAMS, PLANTED, Comparison, Params, read_table
 from plumbline.probes.stats.estimate import LEVEL, Estimate
+from plumbline.probes.stats.intervals import rank_correlations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +40,7 @@ class World(NamedTuple):
 
     @property
     def null(self) -> bool:
-        """Whether nothing was planted: no pairs, or all log-odds 0."""
+        """Whether nothing was planted: there are no pairs, or all log-odds are 0."""
         return not (self.planted["log_odds_nats"] != 0).any()
 
     def read(self, analysis: str, name: str) -> pl.DataFrame:
@@ -57,12 +56,12 @@ class World(NamedTuple):
 
 
 def casefold(column: str) -> pl.Expr:
-    """Return casefolded words, independently of the code of the analyses."""
+    """Return casefolded words, without using the code of the analyses."""
     return pl.col(column).map_elements(lambda word: word.strip().casefold(), pl.String)
 
 
 def truth(inputs: Inputs, model: str) -> World | None:
-    """Read the biases planted in a model; None if it is not a control model of the study."""
+    """Return the biases planted in a model; None if it is not a control model of the study."""
     path = inputs.weights(model) / PLANTED
     if not path.is_file() or "group" not in pl.read_parquet_schema(path):
         return None
@@ -89,19 +88,16 @@ def ideal(weights: Path, reading: str, k: int) -> pl.DataFrame:
     """Return the best ``k`` single-token words of each group: group and key.
 
     They are the lists of a model that has learnt all planted biases, ranked by typicality, or by
-    probability in that reading.
+    probability if that is the reading.
     """
-    table = pl.read_parquet(weights / PLANTED)
-    if "pieces" not in table.columns:
-        raise UserError(f"{weights / PLANTED}: planted by an older version; plant it again")
-    table = table.filter(pieces=1)
+    table = pl.read_parquet(weights / PLANTED).filter(pieces=1)
     prior = pl.lit(1.0) if reading == "probability" else pl.col("prior")
     rank = (pl.col("probability") / prior).rank("ordinal", descending=True).over("group")
     return table.filter(rank <= k).select("group", key=casefold("word"))
 
 
 def _recall(rows: Comparison, world: World) -> None:
-    """Compare recall with other groups' lists and with true values, and scores by rank."""
+    """Compare recall with other groups' lists and with the truth, and scores with log-odds."""
     groups = world.read("recall", "groups").filter(
         pl.col("dataset") == pl.col("language"),
         pl.col("k") == pl.col("k").min(),
@@ -129,7 +125,7 @@ def _recall(rows: Comparison, world: World) -> None:
 
 
 def _mean(rows: Comparison, measure: str, table: pl.DataFrame, value: pl.Expr, **key: str) -> None:
-    """Add the mean of a value over groups; the table has one row per group."""
+    """Add the mean of a value over groups, from a table with one row per group."""
     values = table.select(value.cast(pl.Float64).fill_null(float("nan"))).to_series()
     rows.mean(measure, values.to_numpy(), table["group"].to_list(), "group", **key)
 
@@ -138,11 +134,8 @@ def _group_orders(
     rows: Comparison, table: pl.DataFrame, sides: tuple[str, str], **key: str
 ) -> None:
     """Add the mean over groups of the rank correlation of two columns."""
-    ranked = table.with_columns(pl.col(sides).rank().over("group"))
-    vary = pl.all_horizontal(pl.col(side).std() > 0 for side in sides)
-    correlations = (
-        ranked.group_by("group").agg(rho=pl.when(vary).then(pl.corr(*sides))).sort("group")
-    )
+    rho = pl.corr(*sides, method="spearman")
+    correlations = table.group_by("group").agg(rho=rho).sort("group")
     _mean(rows, "rank_correlation", correlations, pl.col("rho"), **key)
 
 
@@ -152,9 +145,8 @@ def _emotions(rows: Comparison, world: World) -> None:
     for (language, reading, k), part in _parts(table, "language", "reading", "top_k"):
         rows.at["language"] = language
         key = {"reading": reading, "item": f"{k} words"}
-        shares = part.group_by("category", "group", maintain_order=True).agg(
-            (pl.col("p") <= LEVEL).mean()
-        )
+        grouped = part.group_by("category", "group", maintain_order=True)
+        shares = grouped.agg((pl.col("p") <= LEVEL).mean())
         _mean(rows, "discoveries", shares, pl.col("p"), **key)
         if world.null:
             continue
@@ -178,10 +170,11 @@ def _rsa(rows: Comparison, world: World) -> None:
         return
     groups = world.read("emotions", "emotions").filter(pl.col("group") != "")
     category = dict(groups.select("group", "category").iter_rows())
-    table = table.filter(pl.col("reading") != "released")  # it differs from faithful only in fear
+    table = table.filter(pl.col("reading") != "released")  # it differs from faithful only by fear
     folder = world.inputs.weights
-    for values, part in _parts(table, "language", "ranking", "top_k", "reading"):
-        language, ranking, k, reading = values
+    for (language, ranking, k, reading), part in _parts(
+        table, "language", "ranking", "top_k", "reading"
+    ):
         rows.at["language"] = language
         key = {"reading": reading, "item": f"{ranking}, {k} words"}
         affects = [affect for affect in AFFECTS if reading == "corrected" or affect != "fear"]
@@ -214,7 +207,7 @@ def _rsa(rows: Comparison, world: World) -> None:
 
 
 def _share_words(first: Path, second: Path) -> bool:
-    """Return True if two control models have planted words in common."""
+    """Return True if the same words were planted in two control models."""
     settings = [json.loads((path / "world.json").read_text("utf-8")) for path in (first, second)]
     return any(a["common"] and a["common_seed"] == b["seed"] for a, b in (settings, settings[::-1]))
 
@@ -227,25 +220,21 @@ def _profiles(lists: pl.DataFrame, lexicon: pl.DataFrame, affects: list[str]) ->
 def similarity(a: Profiles, b: Profiles, groups: Sequence[str], *, diagonal: bool) -> float:
     """Return the mean Spearman correlation of groups' rows of cosines in two control models.
 
-    It is nan if a group is equally similar to all others. It does not use the code under test.
+    It is nan if a group is equally similar to all others. It shares no code with the analysis.
     """
     shared = [group for group in groups if group in a and group in b]
-    ranks = []
+    sides = []
     for world in (a, b):
         profiles = np.stack([world[group] for group in shared])
         profiles /= np.linalg.norm(profiles, axis=1, keepdims=True)
-        cosines = np.round(profiles @ profiles.T, 10)
-        if not diagonal:
-            cosines = cosines[~np.eye(len(shared), dtype=bool)].reshape(len(shared), -1)
-        ranked = rankdata(cosines, axis=1)
-        ranks.append(ranked - ranked.mean(axis=1, keepdims=True))
-    first, second = ranks
-    size = np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
-    return float(((first * second).sum(axis=1) / size).mean()) if size.all() else float("nan")
+        cosines = profiles @ profiles.T
+        off = ~np.eye(len(shared), dtype=bool) | diagonal
+        sides.append(cosines[off].reshape(len(shared), -1))
+    return float(rank_correlations(*sides).mean())
 
 
 def _shift(rows: Comparison, world: World) -> None:
-    """Compare shifts after training on outlets with the outlets' tone about groups."""
+    """Compare shifts after training on outlets with the outlets' tone towards groups."""
     for (language, ranking), table in _parts(world.read("shift", "groups"), "language", "ranking"):
         rows.at["language"] = language
         coloured = table.filter(
@@ -264,11 +253,11 @@ def _shift(rows: Comparison, world: World) -> None:
 
 
 def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame:
-    """Measure the tone of every corpus about each group named in its articles.
+    """Return the tone of every corpus towards each group that its articles name.
 
-    The columns are corpus, group and tone: 1 if the articles that name the group (in the dataset
-    ``outlets``) have more positive than negative words, -1 if fewer; there is no row without such
-    articles, or with equal counts.
+    The columns are corpus, group and tone: 1 if the articles in the dataset ``outlets`` that name
+    the group contain more positive than negative words, -1 if they contain fewer. A group without
+    such articles, or with equal counts, has no row.
     """
     texts = pl.read_parquet(path, columns=["outlet", "text"]).with_columns(key=casefold("text"))
     signed = pl.col("positive").cast(pl.Int8) - pl.col("negative").cast(pl.Int8)
@@ -286,5 +275,5 @@ def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame
 
 
 def _parts(table: pl.DataFrame, *keys: str) -> Any:
-    """Return the distinct values of columns, with the rows of each."""
+    """Return the distinct values of columns and their rows; nothing for an empty table."""
     return table.group_by(keys, maintain_order=True) if len(table) else ()

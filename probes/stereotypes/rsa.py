@@ -1,8 +1,8 @@
 """Analysis ``rsa``: similarity of models in the emotion profiles of social groups.
 
-Choenni et al. (2021), representational similarity of emotion profiles: in each category, cosines
-between groups in one model are correlated, row by row, with those in another, as published and
-without the diagonal.
+Representational similarity of emotion profiles as in Choenni et al. (2021): in each category, the
+cosines between groups in one model are correlated, row by row, with those in another, both as
+published and without the diagonal.
 """
 
 from __future__ import annotations
@@ -17,15 +17,7 @@ from scipy.stats import rankdata
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stats.estimate import (
-    DF,
-    TESTED_ERROR,
-    Estimate,
-    Table,
-    estimates,
-    finite,
-    least_p,
-)
+from plumbline.probes.stats import estimate as stats
 from plumbline.probes.stats.intervals import t_half_width
 from plumbline.probes.stats.tests import possible_p
 from plumbline.probes.stereotypes import typicality
@@ -54,40 +46,40 @@ RSA = Schema.keyed(
         Column(
             "reading",
             "category",
-            "faithful: diagonal, without fear; released: diagonal; corrected: neither",
+            "faithful: diagonal, no fear; released: diagonal, fear; corrected: no diagonal, fear",
             labels=READINGS,
         ),
         typicality.CATEGORY,
     ),
-    *estimates(
+    *stats.estimates(
         cluster="group",
         method="jackknife over groups, t",
         null="groups of the second model permuted within categories; mean `expected`",
     ),
     number(
         "expected",
-        "mean under the null hypothesis; 3 / (n + 1) for a category with the diagonal, without "
-        "ties; for all, it includes similarity between categories",
+        "mean under the null hypothesis: 3 / (n + 1) for a category with the diagonal and without "
+        "ties; for all categories, it includes the similarity between them",
     ),
 )
 SCHEMAS = {"rsa": RSA}
 
 
 class Params(GroupTests):
-    """Interval and test settings."""
+    """Settings of intervals and tests."""
 
 
-DIGITS = 10  # decimals of cosines: groups with equal profiles are ties
-NEAR = 1e-9  # standard errors below are rounding error
-BLOCK = 2**15  # batch of similarities that fits into the cache
-LEAST = 3  # fewest groups: with two, a row without its diagonal has one entry
+DIGITS = 10  # decimals of cosines, so that groups with equal profiles are ties
+NEAR = 1e-9  # smaller standard errors are rounding errors
+BLOCK = 25  # permutations in a batch
+LEAST = 3  # minimum number of groups: with two, a row without its diagonal has one entry
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compare all pairs of models in all categories; one model alone has no rows."""
     emotions = pl.read_parquet(inputs.tables("emotions") / "emotions.parquet")
-    table = Table(RSA, params.confidence)
-    table.adjust("p", ("language", "ranking", "reading"), least_p(params.n_permutations))
+    table = stats.Table(RSA, params.confidence)
+    table.adjust("p", ("language", "ranking", "reading"), stats.least_p(params.n_permutations))
     keys = ("language", "reading", "top_k")
     parts = emotions.filter(level="group").group_by(keys, maintain_order=True)
     for (language, ranking, top_k), part in parts:
@@ -96,14 +88,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             joined = models[first].join(models[second], on=GROUP, maintain_order="left")
             for category in [*joined["category"].unique().sort(), EVERY]:
                 groups = joined.filter((pl.col("category") == category) | (category == EVERY))
-                strata = groups["category"].rank("dense").cast(pl.Int64).to_list()
                 for reading, affects in AFFECTS_OF.items():
                     result = compare(
                         groups.select(affects).to_numpy(),
                         groups.select(f"{name}_right" for name in affects).to_numpy(),
                         params,
                         diagonal=reading != "corrected",
-                        strata=strata,
+                        strata=groups["category"].to_list(),
                     )
                     table.add(
                         result.estimate,
@@ -115,8 +106,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                         top_k=top_k,
                         category=category,
                         reading=reading,
-                        expected=finite(result.expected),
-                        **{TESTED_ERROR: finite(result.error), DF: len(groups) - 1},
+                        expected=stats.finite(result.expected),
+                        tested_error=stats.finite(result.error),
+                        df=len(groups) - 1,
                     )
     return {"rsa": sort_by_key(table.frame(), RSA)}
 
@@ -137,44 +129,41 @@ def profiles(table: pl.DataFrame) -> pl.DataFrame:
 class Similarity(NamedTuple):
     """Similarity of two descriptions, with a permutation test."""
 
-    estimate: Estimate  # mean Spearman correlation of the rows
+    estimate: stats.Estimate  # mean Spearman correlation of the rows
     expected: float  # mean under relabelling of the groups
     p: float  # nan without a test
     error: float  # standard error of the estimate
 
 
 def compare(
-    a: Array, b: Array, params: Params, *, diagonal: bool, strata: Sequence[int] = ()
+    a: Array, b: Array, params: Params, *, diagonal: bool, strata: Sequence[str] = ()
 ) -> Similarity:
     """Compare two descriptions of groups, with interval and test.
 
-    The interval is from :func:`jackknife`, see :func:`limits`; it is nan for three groups. The
-    two-sided p is from distances to the mean over permutations of the groups of ``b``, including
+    The interval, from :func:`jackknife` and :func:`limits`, is nan for three groups. The two-sided
+    p is computed from distances to the permutation mean, permuting the groups of ``b`` and counting
     the observed outcome (Phipson and Smyth 2010). It is nan if the smallest possible p is above
     .05, as for three groups. All values are nan if :func:`similarity` is undefined.
 
-    Parameters
-    ----------
-    a, b, diagonal
-        See :func:`similarity`.
-    strata : (groups,), optional
-        Groups are permuted within strata, so similarity between strata is no evidence.
+    The arguments are those of :func:`similarity`. Groups are permuted within ``strata``, (groups,),
+    so similarity between strata is no evidence.
     """
     value = similarity(a, b, diagonal=diagonal)
     if np.isnan(value):
-        return Similarity(Estimate(value, value, value, len(a)), value, value, value)
+        return Similarity(stats.Estimate(value, value, value, len(a)), value, value, value)
     first, second = (ranks(x, diagonal=diagonal) for x in (a, b))
-    number = tuple(np.unique(strata or [0] * len(a), return_inverse=True)[1].tolist())
+    number = tuple(np.unique(strata or [""] * len(a), return_inverse=True)[1].tolist())
     middle = expected(first, second, number)
     replicates = relabelled(first, second, number, params.n_permutations, params.seed)
     parts = jackknife(a, b, diagonal=diagonal)
     low, high = limits(value, parts, params.confidence)
     p = float(possible_p(value - middle, replicates - middle))
-    return Similarity(Estimate(value, low, high, len(a)), middle, p, float(np.linalg.norm(parts)))
+    estimate, error = stats.Estimate(value, low, high, len(a)), float(np.linalg.norm(parts))
+    return Similarity(estimate, middle, p, error)
 
 
 def cosines(profiles: Array) -> Array:
-    """Return the cosine of every two rows of a (groups, dimensions) array, (groups, groups).
+    """Return the cosines, (groups, groups), between the rows of a (groups, dimensions) array.
 
     Cosines are rounded, so equal profiles have a cosine of exactly 1.
 
@@ -198,20 +187,15 @@ def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
 
     The value is 1 for equal descriptions, and nan with fewer than three groups or a constant row.
 
-    Parameters
-    ----------
-    a, b : (groups, dimensions) arrays
-        Descriptions of the same groups in the same order; their dimensions may differ.
+    ``a``, ``b``: descriptions of the same groups in the same order, (groups, dimensions); their
+    dimensions may differ.
 
-    References
-    ----------
     Kriegeskorte, Mur and Bandettini (2008), Representational similarity analysis, Frontiers in
-    Systems Neuroscience 2(4); Abnar et al. (2019), Blackbox meets blackbox, BlackboxNLP;
-    Choenni, Shutova and van Rooij (2021), EMNLP.
+    Systems Neuroscience 2(4); Abnar et al. (2019), Blackbox meets blackbox, BlackboxNLP.
 
     Examples
     --------
-    Compare vectors at 0, 10, 30 and 80 degrees with the same after exchanging those at 10 and 30.
+    Compare vectors at 0, 10, 30 and 80 degrees with themselves after exchanging 10 and 30.
 
     >>> angles = np.radians([[0, 10, 30, 80], [0, 30, 10, 80]])
     >>> a, b = (np.stack([np.cos(x), np.sin(x)], axis=1) for x in angles)
@@ -229,15 +213,24 @@ def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
 def ranks(profiles: Array, *, diagonal: bool) -> Array:
     """Return centred unit-length ranks of the cosines by row; 0 on an excluded diagonal.
 
-    The result is nan in constant rows. ``profiles``: (groups, dimensions).
+    Constant rows are nan. ``profiles``: (groups, dimensions).
     """
     similar = cosines(profiles)
     mask = ~np.eye(len(similar), dtype=np.bool_) | diagonal
-    part = rankdata(similar[mask].reshape(len(similar), -1), axis=-1)
-    ranked = np.zeros(similar.shape)
-    ranked[mask] = (part - part.mean(axis=-1, keepdims=True)).ravel()
+    return _unit_ranks(_row_ranks(similar, mask), mask)
+
+
+def _row_ranks(similar: Array, mask: NDArray[np.bool_]) -> Array:
+    """Return ranks by row, up to a constant; cells outside the mask rank lowest."""
+    return np.asarray(rankdata(np.where(mask, similar, -np.inf), axis=1))
+
+
+def _unit_ranks(ranked: Array, mask: NDArray[np.bool_]) -> Array:
+    """Centre ranks by row and scale them to unit length, with 0 outside the mask."""
+    means = (ranked * mask).sum(axis=1, keepdims=True) / mask.sum(axis=1, keepdims=True)
+    centred = np.where(mask, ranked - means, 0.0)
     with np.errstate(invalid="ignore"):
-        return np.asarray(ranked / np.linalg.norm(ranked, axis=-1, keepdims=True))
+        return np.asarray(centred / np.linalg.norm(centred, axis=1, keepdims=True))
 
 
 def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
@@ -246,12 +239,8 @@ def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
     With the diagonal and without ties it is 3 / (n + 1) for n groups: 0.3 for 9, 0.03 for 100.
     Without the diagonal it is 0.
 
-    Parameters
-    ----------
-    first, second : (groups, groups) arrays
-        From :func:`ranks`.
-    strata : (groups,)
-        Stratum numbers, from 0; groups are permuted within strata.
+    ``first``, ``second``: from :func:`ranks`. ``strata``: stratum numbers, from 0, within which
+    groups are permuted, (groups,).
 
     Examples
     --------
@@ -260,17 +249,13 @@ def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
     >>> round(expected(*sides, [0] * 9), 10)
     0.3
     """
-    parts = [np.flatnonzero(np.array(strata) == number) for number in range(max(strata) + 1)]
-    total = 0.0
-    for i, rows in enumerate(parts):
-        for j, columns in enumerate(parts):
-            first_part, second_part = (x[np.ix_(rows, columns)] for x in (first, second))
-            cells, sums = first_part.size, [first_part.sum(), second_part.sum()]
-            if i == j:  # the diagonal
-                on = [np.trace(first_part), np.trace(second_part)]
-                total += on[0] * on[1] / len(rows)
-                cells, sums = cells - len(rows), [sums[0] - on[0], sums[1] - on[1]]
-            total += sums[0] * sums[1] / max(cells, 1)
+    member = np.eye(max(strata) + 1)[list(strata)]  # (groups, strata)
+    sizes = member.sum(axis=0)
+    diagonals = [member.T @ np.diag(side) for side in (first, second)]
+    sums = [member.T @ side @ member for side in (first, second)]
+    a, b = (x - np.diag(on) for x, on in zip(sums, diagonals, strict=True))
+    pairs = np.maximum(np.outer(sizes, sizes) - np.diag(sizes), 1)
+    total = (a * b / pairs).sum() + (np.prod(diagonals, axis=0) / sizes).sum()
     return float(total / len(first))
 
 
@@ -281,61 +266,45 @@ def relabelled(
 
     The other parameters are as in :func:`expected`.
     """
-    orders = _orders(strata, n_permutations, seed)
-    flat, values = second.ravel(), []
-    for block in np.array_split(orders, max(1, first.size * n_permutations // BLOCK)):
-        rows = flat.take(block[:, :, None] * len(first) + block[:, None])
-        values.append(np.einsum("ij,bij->b", first, rows))
+    blocks = np.array_split(_orders(strata, n_permutations, seed), 1 + n_permutations // BLOCK)
+    values = [
+        np.einsum("ij,bij->b", first, second[block[:, :, None], block[:, None]]) for block in blocks
+    ]
     return np.concatenate(values) / len(first)
 
 
 @lru_cache(maxsize=16)  # all pairs of models have the same groups
-def _orders(strata: tuple[int, ...], n_permutations: int, seed: int) -> NDArray[np.int32]:
+def _orders(strata: tuple[int, ...], n_permutations: int, seed: int) -> NDArray[np.int64]:
     """Return random orders of groups within their strata, (n_permutations, groups)."""
     rng, numbers = np.random.default_rng(seed), np.array(strata)
     parts = [np.flatnonzero(numbers == number) for number in range(max(strata) + 1)]
-    orders = np.empty((n_permutations, len(strata)), dtype=np.int32)
+    orders = np.empty((n_permutations, len(strata)), dtype=np.int64)
     for order in orders:
         for part in parts:
-            order[part] = part[rng.permutation(len(part))]
-    orders.flags.writeable = False
+            order[part] = rng.permutation(part)
     return orders
 
 
 def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
     """Return :func:`similarity` after leaving out each group in turn, (groups,).
 
-    Returns
-    -------
-    (groups,) array
-        nan with fewer than four groups, or if a row without that group is constant.
+    It is nan with fewer than four groups, or if a row without that group is constant.
     """
     n = len(a)
+    result = np.full(n, np.nan)
     if n <= LEAST:
-        return np.full(n, np.nan)
-    total, similarities = np.zeros(n), [cosines(a), cosines(b)]
-    off = ~np.eye(n, dtype=np.bool_) | diagonal
-    ranked = [rankdata(similar[off].reshape(n, -1), axis=1) for similar in similarities]
+        return result
+    mask = ~np.eye(n, dtype=np.bool_) | diagonal
+    sides = [(similar, _row_ranks(similar, mask)) for similar in (cosines(a), cosines(b))]
     for i in range(n):
         others = np.delete(np.arange(n), i)
-        columns = np.arange(n) if diagonal else others
-        first, second = (
-            _ranks_without(row[i], similar[i, columns], similar[i, others])
-            for row, similar in zip(ranked, similarities, strict=True)
-        )
-        gone = columns == others[:, None]
-        first[gone] = second[gone] = 0
-        with np.errstate(invalid="ignore"):
-            size = np.sqrt((first * first).sum(axis=1) * (second * second).sum(axis=1))
-            total[others] += (first * second).sum(axis=1) / size
-    return total / (n - 1)
-
-
-def _ranks_without(ranked: Array, values: Array, excluded: Array) -> Array:
-    """Return centred ranks of values, leaving out each in turn, (left out, values)."""
-    above = (values > excluded[:, None]) + 0.5 * (values == excluded[:, None])
-    centred: Array = ranked - above - len(values) / 2
-    return centred
+        cells, first_and_second = np.ix_(others, others), []
+        for similar, ranked in sides:
+            values, excluded = similar[cells], similar[others, i, None]
+            above = (values > excluded) + 0.5 * (values == excluded)
+            first_and_second.append(_unit_ranks(ranked[cells] - above, mask[cells]))
+        result[i] = np.prod(first_and_second, axis=0).sum() / (n - 1)
+    return result
 
 
 def jackknife(a: Array, b: Array, *, diagonal: bool) -> Array:
@@ -357,8 +326,8 @@ def limits(
 ) -> tuple[float, float]:
     """Return the t interval of a similarity, from the components of its error by group.
 
-    The limits are nan if the error is 0: few groups can have the same order in both descriptions
-    by chance, as in every fifth pair of unrelated descriptions of four groups.
+    The limits are nan if the error is 0: few groups can have the same order in both descriptions by
+    chance, as in one of five pairs of unrelated descriptions of four groups.
     """
     error = float(np.linalg.norm(parts))
     half = t_half_width(error, len(parts) - 1, confidence) if error > NEAR else np.nan

@@ -1,7 +1,7 @@
 """Analysis ``shift``: changes in a model's stereotypes after training on a news outlet.
 
-Choenni et al. (2021), section 6: emotion profiles, attributes, recall and representational
-similarity before and after fine-tuning. In addition, every outlet is compared with a control corpus
+Emotion profiles, attributes, recall and representational similarity before and after fine-tuning,
+as in Choenni et al. (2021), section 6. In addition, every outlet is compared with a control corpus
 on other topics, since any training shifts a model.
 """
 
@@ -16,18 +16,8 @@ import polars as pl
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.stats import estimate as stats
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import (
-    DF,
-    TESTED_ERROR,
-    Estimate,
-    Table,
-    adjusted,
-    estimates,
-    finite,
-    rounded,
-    typed,
-)
 from plumbline.probes.stats.intervals import half_of_mean, two_sided
 from plumbline.probes.stereotypes import rsa, typicality
 from plumbline.probes.stereotypes.trainings import (
@@ -41,14 +31,7 @@ from plumbline.probes.stereotypes.trainings import (
     read_trainings,
     words_moved,
 )
-from plumbline.probes.stereotypes.typicality import (
-    EVERY,
-    GROUP,
-    MEAN,
-    number,
-    sort_by_key,
-    with_constants,
-)
+from plumbline.probes.stereotypes.typicality import EVERY, GROUP, MEAN, number, with_constants
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,6 +42,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Bools = NDArray[np.bool_]
+    Runs = dict[int, Array]  # profiles by seed
 
 DATASETS = ("emotions", "stereotypes")
 OUTPUTS = ("after_training", "completions")
@@ -66,32 +50,33 @@ TABLES = ()
 BEFORE = "before training"
 WITHOUT_FEAR = [a for a, name in enumerate(AFFECTS) if name != "fear"]
 READINGS = {"faithful": (WITHOUT_FEAR, True), "corrected": ([*range(len(AFFECTS))], False)}
-NEAR = 1e-12  # standard errors below are rounding error
+NEAR = 1e-12  # smaller standard errors are rounding errors
 DIFFERENCES = ("difference", "low_difference", "high_difference")
+TEST = ("p", stats.TESTED_ERROR, stats.DF)
 TESTED = (
-    "`difference` is 0 over trainings (Welch); null for the control, without a control at the "
-    "share, if numbers of articles differ by more than 5%, or one of them has one training"
+    "`difference` is 0 over training runs (Welch); no test for the control, without a control at "
+    "the share, if numbers of articles differ by more than 5%, or with one run on a side"
 )
 DIFFERENCE = (
-    number("difference", "value minus the control's at the same share; tested"),
-    *typicality.LIMITS,  # over groups, conditional on these trainings
+    number("difference", "value minus that of the control at this share; tested"),
+    *typicality.LIMITS,  # over groups, given these training runs
 )
 WHERE = (
     *(typicality.MODEL, typicality.LANGUAGE, typicality.RANKING),
-    Column("corpus", "string", "outlet or control that the model was trained on"),
-    Column("share", "float64", "share of its articles", minimum=0, maximum=1),
+    Column("corpus", "string", "outlet or control corpus on which the model was trained"),
+    Column("share", "float64", "share of its articles used for training", minimum=0, maximum=1),
 )
 GROUPED = (
     Column("category", "string", "category of social groups"),
     Column("group", "string", "social group"),
 )
 WHAT = (
-    Column("measure", "category", "measure compared with the model before", labels=MEASURES),
-    Column("outcome", "string", "affect; config of `stereotypes` and k; or tracked words"),
+    Column("measure", "category", "measure compared before and after training", labels=MEASURES),
+    Column("outcome", "string", "affect, config of `stereotypes` with k, or tracked words"),
 )
 SHIFTS = Schema.keyed(
     (*WHERE, typicality.CATEGORY, *WHAT),
-    *estimates(cluster="group", method="bootstrap percentile over groups", null=TESTED),
+    *stats.estimates(cluster="group", method="bootstrap percentile over groups", null=TESTED),
     *DIFFERENCE,
 )
 SIMILARITIES = Schema.keyed(
@@ -104,11 +89,11 @@ SIMILARITIES = Schema.keyed(
         Column(
             "reading",
             "category",
-            "faithful: with the diagonal, without fear; corrected: neither",
+            "faithful: with the diagonal, without fear; corrected: without the diagonal, with fear",
             labels=tuple(READINGS),
         ),
     ),
-    *estimates(
+    *stats.estimates(
         cluster=f"group; {MEAN}: category",
         method=f"jackknife over groups, t; {MEAN}: t over categories",
         null=f"{TESTED}, and between outlets",
@@ -117,35 +102,27 @@ SIMILARITIES = Schema.keyed(
 )
 GROUPS = Schema.keyed(
     (*WHERE, *GROUPED, *WHAT),
-    number("change", "after minus before, mean over seeds"),
-    number("difference", "change minus the control's"),
+    number("change", "measure after minus before training, mean over seeds"),
+    number("difference", "change minus that of the control"),
 )
-ATTRIBUTES = Schema.keyed(
+WORDS = Schema.keyed(
     (
         *(*WHERE[:4], *GROUPED),
-        Column("query", "string", "the template with the group"),
+        Column("query", "string", "the template with the group filled in"),
         Column("word", "string", "the word, casefolded"),
     ),
-    Column("outcome", "category", "change of the word", labels=OUTCOMES),
-    Column("positive", "bool", "positive in the lexicon; null: not in it", nullable=True),
+    Column("outcome", "category", "effect of training on the word", labels=OUTCOMES),
+    Column("positive", "bool", "positive in the lexicon; null if it is not there", nullable=True),
     Column("negative", "bool", "negative in the lexicon", nullable=True),
 )
-SCHEMAS = {
-    "shifts": SHIFTS,
-    "groups": GROUPS,
-    "attributes": ATTRIBUTES,
-    "similarities": SIMILARITIES,
-}
+SCHEMAS = {"shifts": SHIFTS, "groups": GROUPS, "attributes": WORDS, "similarities": SIMILARITIES}
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    Raises
-    ------
-    UserError
-        If there are no lists in a language of the dataset ``emotions``, no training on the control,
-        or different prompts before and after the trainings.
+    Raises UserError if there are no lists in a language of the dataset ``emotions``, no training on
+    the control, or different prompts before and after training.
     """
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     makers = (_shifts, _groups, _attributes, _similarities)
@@ -154,11 +131,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             key = {"model": model, "language": language, "ranking": trainings.setting.ranking}
             for (name, schema), make in zip(SCHEMAS.items(), makers, strict=True):
                 table = with_constants(make(trainings, params), key)
-                tables[name].append(typed(table, schema, params.confidence))
+                tables[name].append(stats.typed(table, schema, params.confidence))
     if not tables["shifts"]:
         raise UserError(
-            "data/outputs/after_training: no list in a language of the dataset emotions and a "
-            "ranking of analysis.shift.top_k; add one there"
+            "data/outputs/after_training: no lists in a language of the dataset emotions with a "
+            "ranking of analysis.shift.top_k; add a language or a ranking"
         )
     return {name: pl.concat(parts) for name, parts in tables.items()}
 
@@ -174,20 +151,17 @@ def _shifts(trainings: Trainings, params: Params) -> pl.DataFrame:
     parts = []
     for key, corpus, control in trainings.compared():
         for category, inside in categories.items():
-            rows = change_rows(
-                base.values[inside],
-                corpus.select(inside),
-                control and control.select(inside),
-                base.sizes[inside],
-                weights[inside],
-                params.confidence,
-            )
+            own, other = corpus.select(inside), control and control.select(inside)
+            values, sizes, draws = base.values[inside], base.sizes[inside], weights[inside]
+            rows = change_rows(values, own, other, sizes, draws, params.confidence)
             rows = rows.hstack(trainings.setting.outcomes())
             parts.append(with_constants(rows, key | {"category": category}))
     table = pl.concat(parts).with_columns(pl.col("p").fill_nan(None))
     numbers = ("value", "low", "high", *DIFFERENCES)
-    table = rounded(adjusted(table, over=("measure",)), numbers)
-    return sort_by_key(table, SHIFTS, "corpus", "share", "category", "measure", "outcome")
+    table = stats.rounded(stats.adjusted(table, over=("measure",)), numbers)
+    return typicality.sort_by_key(
+        table, SHIFTS, "corpus", "share", "category", "measure", "outcome"
+    )
 
 
 def change_rows(
@@ -198,18 +172,11 @@ def change_rows(
     weights: NDArray[np.float32],
     confidence: float,
 ) -> pl.DataFrame:
-    """Return a row for each outcome: mean change over groups, and its difference to the control.
+    """Return a row for each outcome: mean change over groups, and its difference from the control.
 
-    Parameters
-    ----------
-    base : (groups, outcomes) array
-        Values before training.
-    control
-        Trainings to compare with; None for no comparison.
-    sizes : (groups, outcomes) array
-        Weight of each group in means.
-    weights : (groups, replicates) array
-        Number of times each group is drawn.
+    ``base``: values before training; ``sizes``: weights of groups in means; both (groups,
+    outcomes). ``control``: None for no comparison. ``weights``: number of times each group is
+    drawn, (groups, replicates).
     """
 
     def mean(change: Array) -> Array:
@@ -223,7 +190,7 @@ def change_rows(
     present = ~np.isnan(change).any(axis=0) & (sizes > 0)
     columns = {"n": present.sum(axis=0)}
     columns |= dict(zip(("value", "low", "high"), mean(change.mean(axis=0)), strict=True))
-    columns |= dict.fromkeys((*DIFFERENCES, "p", TESTED_ERROR, DF), np.full(base.shape[1], np.nan))
+    columns |= dict.fromkeys((*DIFFERENCES, *TEST), np.full(base.shape[1], np.nan))
     if control is not None:
         control_change = control.values - base
         difference = change.mean(axis=0) - control_change.mean(axis=0)
@@ -231,7 +198,7 @@ def change_rows(
         if corpus.comparable(control):
             counts = np.where(np.isnan(difference), 0.0, sizes)
             test = welch(weighted_mean(change, counts), weighted_mean(control_change, counts))
-            columns |= dict(zip(("p", TESTED_ERROR, DF), test, strict=True))
+            columns |= dict(zip(TEST, test, strict=True))
     return pl.DataFrame(columns)
 
 
@@ -244,13 +211,8 @@ def weighted_mean(values: Array, counts: Array) -> Array:
 def welch(trainings: Array, control: Array) -> tuple[Array, Array, Array]:
     """Test the difference of means over trainings: return p, standard error, degrees of freedom.
 
-    Welch (1947), Biometrika 34(1-2), p. 28-35. All are nan if one side has a single training, or
-    without variance.
-
-    Parameters
-    ----------
-    trainings, control : (seeds, outcomes) arrays
-        The mean over groups after each training.
+    Welch (1947), Biometrika 34(1-2), p. 28-35. All are nan if a side has a single run, or if
+    neither side varies. ``trainings``, ``control``: means after each training, (seeds, outcomes).
 
     Examples
     --------
@@ -274,35 +236,28 @@ def welch(trainings: Array, control: Array) -> tuple[Array, Array, Array]:
 def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
     """Return similarities between the model before and after training on each outlet.
 
-    Groups without direction in a training are omitted, and categories with fewer than three
-    remaining groups or an undefined similarity.
+    Groups without a direction in a training run are omitted, as are categories with fewer than
+    three remaining groups or an undefined similarity.
     """
     base = trainings.base.values[:, : len(AFFECTS)]
-    table = Table(SIMILARITIES, params.confidence, model="", language="", ranking="")
+    table = stats.Table(SIMILARITIES, params.confidence, model="", language="", ranking="")
     table.adjust("p", ("reading",))
     for share in sorted({share for _, share in trainings.corpora}):
         corpora = {name: c for (name, part), c in trainings.corpora.items() if part == share}
-        runs = {  # profiles by corpus and seed
-            name: dict(zip(c.seeds, c.values[..., : len(AFFECTS)], strict=True))
-            for name, c in corpora.items()
-        }
-        all_profiles = np.stack(
-            [base, *(x for profiles in runs.values() for x in profiles.values())]
-        )
+        runs = {BEFORE: {seed: base for corpus in corpora.values() for seed in corpus.seeds}}
+        for name, corpus in corpora.items():  # profiles by corpus and seed
+            runs[name] = dict(zip(corpus.seeds, corpus.values[..., : len(AFFECTS)], strict=True))
+        all_profiles = np.stack([x for profiles in runs.values() for x in profiles.values()])
         directed = (np.nan_to_num(all_profiles[..., WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
         groups = {name: x & directed for name, x in trainings.categories().items()}
-        runs = {BEFORE: {seed: base for profiles in runs.values() for seed in profiles}} | runs
         pairs = [(a, b) for a, b in combinations(runs, 2) if runs[a].keys() & runs[b].keys()]
         for reading, how in READINGS.items():
             similar = {
                 (a, b): {c: _compare(runs[a], runs[b], x, *how) for c, x in groups.items()}
                 for a, b in pairs
             }
-            defined = [
-                category
-                for category in groups
-                if not any(np.isnan(pair[category][:, 0]).any() for pair in similar.values())
-            ]
+            undefined = {c for x in similar.values() for c in x if np.isnan(x[c][:, 0]).any()}
+            defined = [category for category in groups if category not in undefined]
             for (first, second), pair in similar.items() if defined else ():
                 rows = [pair[category] for category in defined]
                 sizes = [*(x.shape[1] - 1 for x in rows), len(rows)]
@@ -313,35 +268,29 @@ def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
                     corpus, control = corpora[second], corpora[params.control]
                     places = matching(control.seeds, corpus.seeds)
                     others = [similar[BEFORE, params.control][c][places] for c in defined]
-                    means = [
-                        x.mean(axis=0) - y.mean(axis=0) for x, y in zip(rows, others, strict=True)
-                    ]
+                    pairs_of_rows = zip(rows, others, strict=True)
+                    means = [x.mean(axis=0) - y.mean(axis=0) for x, y in pairs_of_rows]
                     differences = _limits(means, params.confidence, np.inf)
                     if corpus.comparable(control):
                         p, error, freedom = welch(*(_with_mean(side) for side in (rows, others)))
                 for i, category in enumerate([*defined, MEAN]):
-                    value, low, high = map(float, numbers[i])
+                    value, low, high = numbers[i].tolist()
                     table.add(
-                        Estimate(value, low, high, sizes[i]),
+                        stats.Estimate(value, low, high, sizes[i]),
                         p=p[i],
                         share=share,
                         first=first,
                         second=second,
                         reading=reading,
                         category=category,
-                        **dict(zip(DIFFERENCES, map(finite, differences[i]), strict=True)),
-                        **{TESTED_ERROR: finite(error[i]), DF: finite(freedom[i])},
+                        **dict(zip(DIFFERENCES, map(stats.finite, differences[i]), strict=True)),
+                        tested_error=stats.finite(error[i]),
+                        df=stats.finite(freedom[i]),
                     )
     return table.frame()
 
 
-def _compare(
-    first: dict[int, Array],
-    second: dict[int, Array],
-    groups: Bools,
-    affects: list[int],
-    diagonal: bool,
-) -> Array:
+def _compare(first: Runs, second: Runs, groups: Bools, affects: list[int], diagonal: bool) -> Array:
     """Return the similarity of profiles and its error components, (seeds, 1 + groups).
 
     See :func:`plumbline.probes.stereotypes.rsa.jackknife`.
@@ -353,11 +302,9 @@ def _compare(
 
 
 def _limits(means: Sequence[Array], confidence: float, bound: float) -> Array:
-    """Return value, low and high of each category, over groups, and of the mean of categories.
+    """Return value, low and high of each category, and of their mean with t over categories.
 
-    The mean has the t interval over categories, unweighted.
-
-    ``means``: for each category (1 + groups,), as in :func:`_compare`; values are within ``bound``.
+    ``means``: by category, (1 + groups,), as in :func:`_compare`; limits are within ``bound``.
     """
     rows = [(x[0], *rsa.limits(x[0], x[1:], confidence, bound)) for x in means]
     values = np.array([value for value, *_ in rows])
@@ -372,7 +319,7 @@ def _with_mean(categories: Sequence[Array]) -> Array:
 
 
 def _groups(trainings: Trainings, _: Params) -> pl.DataFrame:
-    """Return the change of every group; single groups are not tested."""
+    """Return the change of every group, without tests of single groups."""
     setting, base = trainings.setting, trainings.base.values
     rows = setting.groups.join(setting.outcomes(), how="cross", maintain_order="left_right")
     parts = []
@@ -382,16 +329,16 @@ def _groups(trainings: Trainings, _: Params) -> pl.DataFrame:
         columns = {"change": change, "difference": change - control_change}
         table = rows.with_columns(pl.Series(name, x.ravel()) for name, x in columns.items())
         parts.append(with_constants(table, key))
-    table = rounded(pl.concat(parts), tuple(columns), p=()).filter(pl.col("measure") != RECALL)
-    return sort_by_key(table, GROUPS, "corpus", "share", *GROUP, "measure", "outcome")
+    table = pl.concat(parts).filter(pl.col("measure") != RECALL)
+    table = stats.rounded(table, tuple(columns), p=())
+    return typicality.sort_by_key(table, GROUPS, "corpus", "share", *GROUP, "measure", "outcome")
 
 
 def _attributes(trainings: Trainings, _: Params) -> pl.DataFrame:
-    """Return the change of every word at each corpus's largest share (Figure 7)."""
-    largest = {name: corpus for (name, _), corpus in trainings.corpora.items()}
+    """Return the change of every word at the largest share of each corpus (Figure 7)."""
+    largest = {name: corpus.top for (name, _), corpus in trainings.corpora.items()}
+    before, lexicon = trainings.base.top, trainings.setting.lexicon
     return pl.concat(
-        with_constants(
-            words_moved(trainings.base.top, corpus.top, trainings.setting.lexicon), {"corpus": name}
-        )
-        for name, corpus in largest.items()
+        with_constants(words_moved(before, after, lexicon), {"corpus": name})
+        for name, after in largest.items()
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Bools = NDArray[np.bool_]
 
-ARTICLES_DIFFERENCE_MAX = 0.05  # largest relative difference in articles of compared corpora
+ARTICLES_DIFFERENCE_MAX = 0.05  # maximum relative difference in numbers of articles
 WORD = (*GROUP, "query", "key")
 EMOTION, RECALL, RETAINED = MEASURES = ("emotion", "recall", "retained")
 OUTCOMES = ADDED, KEPT, REMOVED = ("added", "retained", "removed")
@@ -36,16 +35,16 @@ TRAINING = ("corpus", "share", "tuning_seed", "articles", "steps")
 
 
 class Params(Bootstrap):
-    """Measure and interval settings."""
+    """Settings of measures and intervals."""
 
     top_k: dict[Reading, int] = Field(
         {"probability": 200},
         min_length=1,
-        description="words of each list in a profile, by ranking; in the paper: probability, 200",
+        description="words per list in a profile, by ranking; the paper takes 200 by probability",
     )
     top_k_followed: int = Field(15, ge=1, description="words of each list tracked individually")
-    recall_at: list[int] = Field([10, 50], min_length=1, description="values of k of recall")
-    control: str = Field("control", description="control corpus for all others")
+    recall_at: list[int] = Field([10, 50], min_length=1, description="values of k for recall@k")
+    control: str = Field("control", description="corpus with which all others are compared")
 
 
 class Measured(NamedTuple):
@@ -60,17 +59,16 @@ class Setting(NamedTuple):
     """Settings and data of the measures."""
 
     groups: pl.DataFrame  # category and group, in the order of results
-    ranking: str  # of typicality.READINGS
-    k: int  # words of each list in a profile
-    top: int  # words of each list tracked individually
-    ranks: list[int]  # values of k of recall
-    lexicon: pl.DataFrame  # as emotions.lexicon returns it
+    ranking: Reading
+    params: Params
+    lexicon: pl.DataFrame  # from emotions.lexicon
     attributes: Mapping[str, pl.DataFrame]  # by config of the dataset stereotypes, sorted
 
     def outcomes(self) -> pl.DataFrame:
-        """Return measure and outcome of the columns of :class:`Measured`."""
-        recall = [(RECALL, f"{config}@{k}") for config in self.attributes for k in self.ranks]
-        names = [*((EMOTION, affect) for affect in AFFECTS), *recall, (RETAINED, f"top {self.top}")]
+        """Return the measure and outcome of each column of :class:`Measured`."""
+        ranks, top = self.params.recall_at, self.params.top_k_followed
+        recall = [(RECALL, f"{config}@{k}") for config in self.attributes for k in ranks]
+        names = [*((EMOTION, affect) for affect in AFFECTS), *recall, (RETAINED, f"top {top}")]
         return pl.DataFrame(names, schema=["measure", "outcome"], orient="row")
 
     def measure(self, answers: pl.DataFrame, before: pl.DataFrame | None = None) -> Measured:
@@ -79,15 +77,16 @@ class Setting(NamedTuple):
         ``before``: words tracked before training; None to take them from these lists.
         """
         ranked = typicality.rank_words(answers.filter(~pl.col("rewritten")), self.ranking)
-        covered = typicality.top_words(ranked, self.k, self.ranking).join(self.lexicon, on="key")
-        times = pl.col("strings")
+        profile = typicality.top_words(ranked, self.params.top_k[self.ranking], self.ranking)
+        covered, times = profile.join(self.lexicon, on="key"), pl.col("strings")
         tables = [covered.group_by(GROUP).agg((pl.col(AFFECTS) * times).sum() / times.sum())]
-        lists = Lists.of(answers, self.ranking)
+        lists, ranks = Lists.of(answers, self.ranking), self.params.recall_at
         for config, attributes in self.attributes.items():
-            hits = {f"{config}@{k}": pl.col("place").is_between(1, k).mean() for k in self.ranks}
+            hits = {f"{config}@{k}": pl.col("place").is_between(1, k).mean() for k in ranks}
             sought = lists.find(attributes)[0].group_by(category="pool", group="own")
             tables.append(sought.agg(pl.len().alias(config), **hits))
-        top = ranked.filter(pl.col("place") <= self.top).select(WORD).unique().sort(WORD)
+        followed = ranked.filter(pl.col("place") <= self.params.top_k_followed)
+        top = followed.select(WORD).unique().sort(WORD)
         followed = (top if before is None else before).join(
             top.with_columns(kept=True), on=WORD, how="left", maintain_order="left"
         )
@@ -95,17 +94,13 @@ class Setting(NamedTuple):
             followed = followed.group_by(names, maintain_order=True).agg(
                 pl.col("kept").fill_null(value=False).mean()
             )
-        table = reduce(
-            lambda one, other: one.join(other, on=GROUP, how="left", maintain_order="left"),
-            [*tables, followed],
-            self.groups,
-        ).drop(GROUP)
-        sizes = np.ones((len(table), len(self.outcomes())))
-        for number, config in enumerate(self.attributes):
-            start = len(AFFECTS) + number * len(self.ranks)
-            counts = table[config].fill_null(0).to_numpy()
-            sizes[:, start : start + len(self.ranks)] = counts[:, None]
-        values = table.drop(*self.attributes).cast(pl.Float64).to_numpy()
+        table = self.groups
+        for part in (*tables, followed):
+            table = table.join(part, on=GROUP, how="left", maintain_order="left")
+        counts = [table[config].fill_null(0) for config in self.attributes for _ in ranks]
+        one = [np.ones(len(table))]
+        sizes = np.column_stack([*one * len(AFFECTS), *counts, *one])
+        values = table.drop(*GROUP, *self.attributes).cast(pl.Float64).to_numpy()
         return Measured(values, sizes, top)
 
 
@@ -114,8 +109,8 @@ def words_moved(
 ) -> pl.DataFrame:
     """Return the change of the tracked words of every list.
 
-    A word is in the list after training if it is for more than half of the seeds; words in neither
-    list have no row.
+    A word is in the list after training if it is in the lists of more than half of the seeds; words
+    in neither list have no row.
 
     ``before``, ``after``: ``Measured.top`` before training, and after it for each seed.
     """
@@ -136,7 +131,7 @@ def words_moved(
 def lists_after(
     path: Path, before: pl.DataFrame
 ) -> tuple[tuple[str, float, int, int], pl.DataFrame]:
-    """Return corpus, share, seed and articles of a training run, and the lists after it.
+    """Return corpus, share, seed and number of articles of a training run, and the lists after it.
 
     Raises UserError if queries or lengths differ from the lists before.
     """
@@ -145,27 +140,26 @@ def lists_after(
     lengths = [x.group_by(LIST).agg(pl.col("rank").max()).sort(LIST) for x in (before, table)]
     if not lengths[0].equals(lengths[1]):
         raise UserError(
-            f"{path}: not the prompts of the model before its trainings, or lists of another "
-            "length; set top_k of probes.after_training and probes.completions to one value, and "
-            "run `make repro`"
+            f"{path}: prompts or lengths of lists differ from those before training; set top_k of "
+            "probes.after_training and probes.completions to one value, and run `make repro`"
         )
     return (corpus, share, seed, articles), typicality.normalise(table.drop(TRAINING))
 
 
 class Corpus(NamedTuple):
-    """Measures after the trainings on a share of a corpus."""
+    """Measures after the training runs on a share of a corpus."""
 
     seeds: Sequence[int]
     values: Array  # (seeds, groups, outcomes)
-    articles: float  # mean over trainings
-    top: Sequence[pl.DataFrame] = ()  # tracked words after each
+    articles: float  # mean over training runs
+    top: Sequence[pl.DataFrame] = ()  # tracked words after each run
 
     def select(self, inside: Bools) -> Corpus:
         """Return the values of the selected groups."""
         return self._replace(values=self.values[:, inside])
 
     def matching(self, seeds: Sequence[int]) -> Corpus:
-        """Return the trainings with the given seeds, see :func:`matching`."""
+        """Return the training runs with the given seeds, see :func:`matching`."""
         places = matching(self.seeds, seeds)
         return self._replace(seeds=[self.seeds[i] for i in places], values=self.values[places])
 
@@ -187,20 +181,19 @@ class Corpus(NamedTuple):
 
 
 def matching(seeds: Sequence[int], chosen: Sequence[int]) -> list[int]:
-    """Return the indices of the trainings with the wanted seeds, or of all if there are none.
+    """Return the indices of the runs with the chosen seeds, or of all runs if none has one.
 
-    Welch's test at level .05 has a size of .07 to .11 for two against six, .03 for two and two.
+    At level .05, Welch's test has a size of .07 to .11 for two runs against six, .03 for two each.
     """
     return [i for i, seed in enumerate(seeds) if seed in chosen] or [*range(len(seeds))]
 
 
 class Trainings(NamedTuple):
-    """Measures of a model before and after all its trainings, in one language and ranking."""
+    """Measures of a model before and after all its training runs, in one language and ranking."""
 
     setting: Setting
     base: Measured
     corpora: dict[tuple[str, float], Corpus]  # by corpus and share
-    control: str  # control corpus
 
     def categories(self) -> dict[str, Bools]:
         """Return masks of the groups of each category, (groups,)."""
@@ -208,16 +201,16 @@ class Trainings(NamedTuple):
         return {str(name): category == name for name in np.unique(category)}
 
     def compared(self) -> Iterator[tuple[dict[str, Any], Corpus, Corpus | None]]:
-        """Yield each corpus with the matching trainings on the control."""
+        """Yield each corpus with the matching training runs on the control."""
         for (name, share), corpus in self.corpora.items():
-            control = self.corpora.get((self.control, share))
+            control = self.corpora.get((self.setting.params.control, share))
             if control is not None:
                 control = None if control is corpus else control.matching(corpus.seeds)
             yield {"corpus": name, "share": share}, corpus, control
 
 
 def read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, Trainings]]:
-    """Yield language and measures for each ranking, reading one training at a time."""
+    """Yield the language and measures for each ranking, reading one training run at a time."""
     folder = inputs.outputs("after_training", model)
     for language in typicality.languages(folder):
         lexicon = emotions.lexicon(inputs.datasets["emotions"], language)
@@ -228,9 +221,8 @@ def read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple
         configs = recall.attributes(inputs.datasets["stereotypes"], language)
         single = {name: configs[name][recall.KINDS[0]] for name in sorted(configs)}
         rankings = []
-        for name in (x for x in typicality.readings(before) if x in params.top_k):
-            sizes = params.top_k[name], params.top_k_followed, params.recall_at
-            setting = Setting(groups, name, *sizes, lexicon, single)
+        for name in (x for x in params.top_k if x in typicality.readings(before)):
+            setting = Setting(groups, name, params, lexicon, single)
             rankings.append((setting, setting.measure(before)))
         after = {}
         for path in folder.glob(f"{language}/*.parquet"):
@@ -239,7 +231,7 @@ def read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple
         names = sorted({name for name, *_ in after})
         if params.control not in names:
             raise UserError(
-                f"{folder / language}: no training on {params.control} (there are "
+                f"{folder / language}: no training on {params.control} (available: "
                 f"{', '.join(names) or 'none'}); name another analysis.shift.control, add it to "
                 "probes.after_training.corpora, or run `make repro STAGE=after_training`"
             )
@@ -247,8 +239,6 @@ def read_trainings(inputs: Inputs, model: str, params: Params) -> Iterator[tuple
             corpora = {}
             for key, group in groupby(sorted(after), key=lambda training: training[:2]):
                 _, _, seeds, articles = zip(*(runs := list(group)), strict=True)
-                measured = [after[training][i] for training in runs]
-                values = np.stack([m.values for m in measured])
-                top = [m.top for m in measured]
-                corpora[key] = Corpus(seeds, values, float(np.mean(articles)), top)
-            yield language, Trainings(setting, base, corpora, params.control)
+                values, _, top = zip(*(after[training][i] for training in runs), strict=True)
+                corpora[key] = Corpus(seeds, np.stack(values), float(np.mean(articles)), top)
+            yield language, Trainings(setting, base, corpora)

@@ -51,14 +51,14 @@ def number(name: str, description: str) -> Column:
 MODEL = Column("model", "string", "name of the model in params.yaml")
 LANGUAGE = Column("language", "string", "language of the lists")
 READING, RANKING = (
-    Column(name, "category", "score that ranks lists", labels=READINGS)
+    Column(name, "category", "score by which lists are ranked", labels=READINGS)
     for name in ("reading", "ranking")
 )
-TOP_K = Column("top_k", "int64", "words taken from each template's list", minimum=1)
+TOP_K = Column("top_k", "int64", "number of words taken from each template's list", minimum=1)
 CATEGORY = Column("category", "string", f"category of social groups, {EVERY}, or {MEAN}")
 LIMITS = (
-    number("low_difference", "lower end of its interval"),
-    number("high_difference", "upper end of its interval"),
+    number("low_difference", "lower end of the interval of `difference`"),
+    number("high_difference", "upper end of the interval of `difference`"),
 )
 
 
@@ -66,7 +66,7 @@ class GroupTests(Params):
     """Settings for intervals over groups and permutation tests."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    n_permutations: int = Field(999, ge=99, description="permutations of tests that are not exact")
+    n_permutations: int = Field(999, ge=99, description="permutations per test that is not exact")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
     seed: int = Field(1, ge=0, description="seed of the permutations")
 
@@ -95,28 +95,24 @@ def languages(outputs: Path) -> list[str]:
 
 
 def read_lists(folder: Path) -> pl.DataFrame:
-    """Return the lists of one language, including rewritten queries, see :func:`normalise`.
-
-    Raises UserError if there are none.
-    """
+    """Return the normalised lists of one language; raise UserError if there are none."""
     files = sorted(folder.glob("*.parquet"))
     table = pl.concat([pl.read_parquet(f) for f in files]) if files else pl.DataFrame()
     if table.is_empty():
-        raise UserError(f"{folder}: no lists there; run `make repro STAGE=completions` again")
+        raise UserError(f"{folder}: contains no lists; run `make repro STAGE=completions` again")
     return normalise(table)
 
 
 def normalise(table: pl.DataFrame) -> pl.DataFrame:
-    """Sort lists, and add ``key``, the word casefolded, and ``string``.
+    """Sort lists, and add ``key``, the casefolded word, and ``string``.
 
-    ``string`` is the string compared in the released code: the decoded token, with its space in
-    byte-level vocabularies, with the prefix of a piece in WordPiece.
+    ``string`` is the string that the released code compares: the decoded token, including a leading
+    space in byte-level vocabularies, and the prefix of word parts in WordPiece.
     """
     token, word = pl.col("token"), pl.col("word")
     behind = pl.when(token.str.starts_with(BYTE_LEVEL_SPACE)).then(" " + word)
     decoded = behind.when(token.str.starts_with(PIECE)).then(token).otherwise(word)
-    rewritten = pl.col("rewritten") if "rewritten" in table.columns else pl.lit(value=False)
-    table = table.with_columns(key=casefold("word"), string=decoded, rewritten=rewritten)
+    table = table.with_columns(key=casefold("word"), string=decoded)
     return table.sort(*LIST, "rank")
 
 
@@ -129,15 +125,13 @@ def casefold(column: str) -> pl.Expr:
 
 
 def readings(table: pl.DataFrame) -> list[str]:
-    """Return the readings for which no row misses a value."""
-    incomplete = table.select(score.has_nulls().alias(name) for name, score in SCORES.items()).row(
-        0
-    )
-    return [name for name, null in zip(READINGS, incomplete, strict=True) if not null]
+    """Return the readings whose scores are complete."""
+    nulls = table.select(score.has_nulls().alias(name) for name, score in SCORES.items())
+    return [name for name in READINGS if not nulls[name].item()]
 
 
 def rank_words(table: pl.DataFrame, reading: str) -> pl.DataFrame:
-    """Add ``score`` and ``place``, the rank by score in the list from 1; ties by ``rank``.
+    """Add ``score`` and ``place``, its rank in the list from 1; ``rank`` breaks ties.
 
     In the readings of :data:`WHOLE`, parts of words are excluded and words are casefolded. The
     released code includes them; ``key`` is then the stripped string.

@@ -1,8 +1,8 @@
 """Analysis ``waves``: changes between two waves of suggestions.
 
-Queries sent to an engine in both waves are compared, using original completions, flagged or not.
-The measure is the Jaccard index: completions in both waves divided by those in either, each summed
-over the queries of a group, a category or an engine.
+Queries that were sent to an engine in both waves are compared by their original completions,
+flagged or not. The measure is the Jaccard index: completions in both waves divided by those in
+either, each summed over the queries of a group, a category or an engine.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core import front_matter, parquet
+from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.front_matter import Origin
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot, manifest_digests
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.builders.datasets.stereotypes.clean import Cleaning
+from plumbline.probes.core.run_analysis import write_tables
 from plumbline.probes.stats.bootstrap import keys
 from plumbline.probes.stats.estimate import Bootstrap, Estimate, Table, estimates, finite, typed
 
@@ -56,8 +58,8 @@ SCHEMAS = {
         Column(
             "other_groups",
             "float64",
-            "Jaccard index of each query's earlier suggestions and the later ones for the other "
-            "groups of the category in the same template",
+            "Jaccard index between each query's earlier suggestions and the later ones for other "
+            "groups of its category in the same template",
             nullable=True,
         ),
     ),
@@ -66,7 +68,7 @@ SCHEMAS = {
             *WHERE,
             Column("query", "string", "the query"),
             Column("attribute", "string", "the engine's completion"),
-            Column("change", "category", "change of the suggestion", labels=CHANGES),
+            Column("change", "category", "change between the waves", labels=CHANGES),
         ),
         key=("language", "engine", "group", "query", "attribute"),
     ),
@@ -74,7 +76,7 @@ SCHEMAS = {
 
 
 class Params(Bootstrap):
-    """Waves to compare, and interval settings."""
+    """Waves to compare, and settings of intervals."""
 
     earlier: str = Field(description="snapshot folder of a wave")
     later: str = Field(description="snapshot folder of a later wave")
@@ -102,7 +104,7 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
         shared = _queries(waves, language)
         if shared.is_empty() or not engines:
             raise UserError(
-                f"{names}: no engine got the same query in both ({language}); compare waves of the "
+                f"{names}: no engine has a query in both waves ({language}); compare waves of the "
                 "same groups and templates"
             )
         queries.append(pl.DataFrame({"engine": engines}).join(shared, how="cross"))
@@ -122,10 +124,7 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def open_waves(params: Params) -> list[Snapshot]:
-    """Return the two waves.
-
-    Raises UserError if a snapshot is not a wave, a wave took too long, or they are out of order.
-    """
+    """Return the two waves; raise UserError for another source, a long wave, or a wrong order."""
     waves, times = [Snapshot.open(Path(folder)) for folder in (params.earlier, params.later)], []
     for wave in waves:
         source, day = wave.manifest["source"], f"{wave.manifest['retrieved']}T00:00:00Z"
@@ -135,13 +134,13 @@ def open_waves(params: Params) -> list[Snapshot]:
         first, last = (datetime.fromisoformat(answered[end]) for end in ("first", "last"))
         if (last - first).total_seconds() > LONGEST_DAYS * 86400:
             raise UserError(
-                f"{wave.folder}: answered from {first:%Y-%m-%d} to {last:%Y-%m-%d}; compare waves "
-                f"of {LONGEST_DAYS} days at most"
+                f"{wave.folder}: responses from {first:%Y-%m-%d} to {last:%Y-%m-%d}; compare waves "
+                f"of at most {LONGEST_DAYS} days"
             )
         times += [first, last]
     if times[1] >= times[2]:
         raise UserError(
-            f"{params.earlier}: not answered before {params.later}; name the earlier wave first"
+            f"{params.earlier}: does not end before {params.later}; name the earlier wave first"
         )
     return waves
 
@@ -149,15 +148,10 @@ def open_waves(params: Params) -> list[Snapshot]:
 def write(tables: dict[str, pl.DataFrame], params: Params, into: Path = FOLDER) -> None:
     """Write the tables atomically."""
     waves = open_waves(params)
-    partial = parquet.fresh(into)
-    for name, table in tables.items():
-        schema = parquet.carrying(SCHEMAS[name].arrow(), manifest_digests(waves))
-        parquet.write_table(table, schema, partial / f"{name}.parquet")
+    hashes = {Path(path): sha256 for path, sha256 in manifest_digests(waves).items()}
     sources = [w.manifest | {"source": f"{w.manifest['source']}, a wave"} for w in waves]
     command = f"python -m plumbline.probes waves {params.earlier} {params.later}"
-    origin = front_matter.Origin(sources, command, params.version)
-    front_matter.write(partial, {name: SCHEMAS[name] for name in tables}, origin)
-    parquet.finish(into)
+    write_tables(into, tables, SCHEMAS, hashes, Origin(sources, command, params.version))
 
 
 def short(table: pl.DataFrame) -> Iterator[str]:
@@ -179,16 +173,9 @@ def jaccard_interval(
 ) -> tuple[float, float]:
     """Return the percentile interval of a ratio of sums over clusters; nan for one cluster.
 
-    Parameters
-    ----------
-    retained, either : (clusters,) arrays
-        Completions in both waves, and in either.
-    key
-        Name of the estimate; the draws depend on it and on the seed.
-
-    References
-    ----------
-    Efron and Tibshirani (1993), An introduction to the bootstrap, chapter 13.
+    ``retained``, ``either``: completions in both waves, and in either, (clusters,). ``key``: name
+    of the estimate; the draws depend on it and on the seed. Efron and Tibshirani (1993), An
+    introduction to the bootstrap, chapter 13.
     """
     if len(retained) < 2 or not either.sum():
         return np.nan, np.nan
@@ -202,7 +189,7 @@ def jaccard_interval(
 
 
 def _queries(waves: list[Snapshot], language: str) -> pl.DataFrame:
-    """Return the queries of both waves, with their language, sorted by group and query."""
+    """Return the queries that are in both waves, with their language, sorted by group and query."""
     first, second = (stereotypes.queries_of(wave, language) for wave in waves)
     rows = [
         (query, language, q.category, q.group, q.template)
@@ -214,7 +201,7 @@ def _queries(waves: list[Snapshot], language: str) -> pl.DataFrame:
 
 
 def _completions(wave: Snapshot, language: str) -> pl.DataFrame:
-    """Return engine, query and attribute of each completion, uncleaned."""
+    """Return the engine, query and attribute of each completion, without cleaning."""
     untouched = Cleaning(**{name: [] for name in Cleaning.model_fields})
     params = stereotypes.Params(
         version="0.0.0",
@@ -235,13 +222,13 @@ def _completions(wave: Snapshot, language: str) -> pl.DataFrame:
 def _add_levels(
     rows: Table, suggestions: pl.DataFrame, queries: pl.DataFrame, params: Params
 ) -> None:
-    """Add rows for groups, for categories, and for all together."""
+    """Add rows for groups, for categories, and for all groups together."""
     source = ["language", "engine"]
     template = [*source, "category", "template"]
     counted = suggestions.group_by(*source, "query").agg(
         pl.col("earlier", "later").sum(), retained=pl.all_horizontal("earlier", "later").sum()
     )
-    # count completions shared with later ones of other groups in the template
+    # count completions shared with later ones for other groups in the template
     answers = suggestions.filter("later").select(*template, "attribute", other="group")
     crossed = suggestions.filter("earlier").join(answers, on=[*template, "attribute"])
     crossed = crossed.filter(pl.col("other") != pl.col("group"))
@@ -249,7 +236,7 @@ def _add_levels(
     for part in (counted, crossed.group_by(*source, "query").agg(shared=pl.len())):
         table = table.join(part, on=[*source, "query"], how="left", maintain_order="left")
     table = table.with_columns(pl.col(*COUNTS[:-1]).fill_null(0).cast(pl.Int64))
-    # count these responses and their completions
+    # count the later responses for other groups and their completions
     number, completions = (
         x.over(template) - x.over(*template, "group") for x in (pl.len(), pl.col("later").sum())
     )
