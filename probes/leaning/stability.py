@@ -13,7 +13,7 @@ from plumbline.probes.leaning.schemas import COMPARISONS
 from plumbline.probes.leaning.scoring import STANCES
 from plumbline.probes.stats.estimate import TESTED_ERROR, Estimate, finite
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.tests import permutation_p
+from plumbline.probes.stats.tests import blocks, permutation_p, shuffled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,12 +110,14 @@ def _agreement(
 
     product, mass = sign * first.T @ second, np.abs(first).T @ np.abs(second)
     rows = np.arange(len(clusters))
-    orders = _shuffled(tuple(clusters.tolist()), params.n_permutations_stability, params.seed)
+    orders = _orders(tuple(clusters.tolist()), params.n_permutations_stability, params.seed)
     masses = mass[rows, orders].sum(axis=1)
     null = product[rows, orders].sum(axis=1)[masses > 0] / masses[masses > 0]
-    blocks = [block.ravel() for block in _blocks(clusters)]
     mean, mean_mass = (
-        sum(table[np.ix_(block, block)].sum() / len(block) for block in blocks)
+        sum(
+            table[np.ix_(block.ravel(), block.ravel())].sum() / block.size
+            for block in blocks(clusters)
+        )
         for table in (product, mass)
     )
     chance = float(mean / mean_mass) if mean_mass else float("nan")
@@ -128,25 +130,9 @@ def _agreement(
     )
 
 
-def _blocks(clusters: Integers) -> list[Integers]:
-    """Return statement indices by cluster, an array (clusters, size) for each size."""
-    sizes = np.bincount(clusters)
-    order = np.argsort(clusters, kind="stable")
-    return [order[sizes[clusters[order]] == size].reshape(-1, size) for size in np.unique(sizes)]
-
-
 @lru_cache(maxsize=2)  # all checkpoints of a model have the same statements
-def _shuffled(clusters: tuple[int, ...], draws: int, seed: int) -> Integers:
-    """Return random orders of the statements and their clusters, (draws, statements).
-
-    Clusters of equal size are permuted, and statements within clusters: a statement and its
-    opposite are dependent and stay together.
-    """
-    rng = np.random.default_rng(seed)
-    orders = np.empty((draws, len(clusters)), dtype=np.int64)
-    for block in _blocks(np.array(clusters)):
-        permuted = rng.permuted(np.tile(np.arange(len(block)), (draws, 1)), axis=1)
-        orders[:, block.ravel()] = rng.permuted(block[permuted], axis=2).reshape(draws, -1)
+def _orders(clusters: tuple[int, ...], draws: int, seed: int) -> Integers:
+    orders = shuffled(np.array(clusters), draws, seed)
     orders.flags.writeable = False
     return orders
 

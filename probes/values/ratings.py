@@ -22,8 +22,7 @@ from plumbline.probes.stats.estimate import (
 from plumbline.probes.stats.intervals import NEAR, equivalence, mean_p, t_p
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import schemas
-from plumbline.probes.values.calibration import facing, fit, mean, ratings, residuals
-from plumbline.probes.values.responses import NATS
+from plumbline.probes.values.calibration import NATS, facing, fit, mean, ratings, residuals
 from plumbline.probes.values.schemas import LIKELY, OWN, POOLED
 
 if TYPE_CHECKING:
@@ -31,14 +30,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.values.responses import Block
+    from plumbline.probes.values.calibration import Block
     from plumbline.probes.values.schemas import Params
 
     Array = NDArray[np.float64]
     Integers = NDArray[np.int64]
     Rows = Iterator[dict[str, Any]]
-
-# values without pairs of opposites are not tested, since agreement bias would look like a value
 
 
 class Reading(NamedTuple):
@@ -188,14 +185,13 @@ def _tests(
     ``error``, ``at_margin``: standard error and degrees of freedom for the tests of a difference
     and of equivalence.
     """
-    columns: dict[str, Any] = {DF: float(error[1]), "p_equivalence": None}
-    columns |= {"equivalence_low": None, "equivalence_high": None}
+    columns: dict[str, Any] = {DF: float(error[1])}
     if tested and error[1] > 0:
         columns["p"] = t_p(difference, *error)
         if at_margin[1]:
             test = equivalence(difference, at_margin[0], 0, margin, LEVEL, freedom=at_margin[1])
             columns |= {"equivalence_low": finite(test.low), "equivalence_high": finite(test.high)}
-            columns |= {"p_equivalence": None if np.isnan(test.p) else significant(test.p)}
+            columns["p_equivalence"] = significant(test.p)
     return columns
 
 
@@ -285,12 +281,11 @@ def _above(block: Block, err: Array, params: Params) -> tuple[Array, float]:
     """
     likely = block.about["likely"].to_numpy()
     up, down = np.flatnonzero(likely), np.flatnonzero(~likely)
-    total = np.zeros(err.shape[1])
-    for i in up:
-        wins = (err[i] > err[down]) + 0.5 * (err[i] == err[down])
-        total += block.weights[i] * (wins * block.weights[down]).sum(axis=0)
+    wins = (np.sign(err[up][:, None] - err[down]) + 1) / 2  # (likely, unlikely, replicates)
+    weights = block.weights[up], block.weights[down]
     with np.errstate(invalid="ignore"):
-        share: Array = total / (block.weights[up].sum(axis=0) * block.weights[down].sum(axis=0))
+        share: Array = np.einsum("ur,udr,dr->r", weights[0], wins, weights[1])
+        share /= np.prod([side.sum(axis=0) for side in weights], axis=0)
     if not (len(up) and len(down)):
         return share, float("nan")
     rank = np.argsort(np.argsort(err[:, 0], kind="stable"), kind="stable").astype(np.float64)
@@ -303,13 +298,13 @@ def _above(block: Block, err: Array, params: Params) -> tuple[Array, float]:
 def answers(reading: Reading) -> pl.DataFrame:
     """Return the rating of each statement, including those for calibration."""
     lines = fit(reading.calibration, replicates=1)
-    tables = []
-    for part in (reading.calibration, reading.items):
-        rated = ratings(part, lines)
-        for g, gender in enumerate(GENDERS):
-            table = part.about.select("scale", "axis", "id", "reversed", gender=pl.lit(gender))
-            tables.append(table.with_columns(rating=pl.Series(rated[:, g, 0])))
-    return rounded(pl.concat(tables), ["rating"], p=()).with_columns(reading=pl.lit(reading.name))
+    about = ("scale", "axis", "id", "reversed")
+    tables = [
+        part.about.select(*about, gender=pl.lit(gender), rating=rated, reading=pl.lit(reading.name))
+        for part in (reading.calibration, reading.items)
+        for gender, rated in zip(GENDERS, ratings(part, lines)[..., 0].T, strict=True)
+    ]
+    return rounded(pl.concat(tables), ["rating"], p=())
 
 
 def points(reading: Reading) -> pl.DataFrame:

@@ -15,7 +15,6 @@ from scipy.special import ndtr
 
 from plumbline.builders.core.params import section
 from plumbline.probes.controls.compare import PLANTED, Comparison, Params, read_table
-from plumbline.probes.prompts.opinions import GENDERS
 from plumbline.probes.stats.bootstrap import bits, interval, keys, poisson
 from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import rank_correlations
@@ -48,9 +47,8 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
         world = truth(inputs, model)
         if world is None:
             continue
-        kind = (
-            "planted" if (world.filter(pl.col("axis") != "")["planted_nats"] != 0).any() else "null"
-        )
+        effects = world.filter(pl.col("axis") != "")["planted_nats"]
+        kind = "planted" if (effects != 0).any() else "null"
         key = ["language", "scale", "reading"]
         for (language, scale, reading), _ in tables["values"].filter(model=model).group_by(key):
             political = (pl.col("scale") == scale) | (pl.col("axis") == "")  # and apolitical ones
@@ -79,19 +77,10 @@ def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[st
     rated = true_ratings(points)
     _error(rows, tables["answers"], rated, key)
     load, difference = pl.col("bearing").abs(), pl.col("feminine") - pl.col("masculine")
-    means = (
-        pl.concat([rated, rated.with_columns(axis=pl.lit(ALL))])
-        .group_by("axis")
-        .agg(
-            (pl.col("rating") * load)
-            .filter(gender=g)
-            .sum()
-            .truediv(load.filter(gender=g).sum())
-            .alias(g)
-            for g in GENDERS
-        )
-    )
-    gender = tables["gender"].join(means.with_columns(planted=difference), on="axis")
+    of_all = pl.concat([rated, rated.with_columns(axis=pl.lit(ALL))])
+    means = of_all.group_by("axis", "gender").agg((pl.col("rating") * load).sum() / load.sum())
+    means = means.pivot("gender", index="axis", values="rating").with_columns(planted=difference)
+    gender = tables["gender"].join(means, on="axis")
     for row in gender.to_dicts():
         about = {**key, "item": f"feminine minus masculine, {row['axis']}"}
         rows.copy("estimate", row, STATEMENT, expected=row["planted"], **about)
@@ -159,10 +148,8 @@ def _odds(rows: Comparison, points: pl.DataFrame, key: dict[str, Any]) -> None:
     x = (points["agree_nats"] - points["disagree_nats"]).to_numpy()
     y = (points["true_agree"] - points["true_disagree"]).to_numpy()
     names, clusters = np.unique(points["cluster"].to_list(), return_inverse=True)
-    weights = poisson(bits(keys(names.tolist()), rows.params.n_bootstrap, rows.params.seed))[
-        clusters
-    ]
-    w = np.hstack([np.ones((len(x), 1)), weights.astype(np.float64)])
+    counts = poisson(bits(keys(names.tolist()), rows.params.n_bootstrap, rows.params.seed))
+    w = np.hstack([np.ones((len(x), 1)), counts[clusters]])
     with np.errstate(invalid="ignore", divide="ignore"):
         mx, my, xx, yy, xy = (v @ w / w.sum(axis=0) for v in (x, y, x * x, y * y, x * y))
         draws = (xy - mx * my) / np.sqrt((xx - mx * mx) * (yy - my * my))

@@ -19,7 +19,6 @@ COMPARISONS = ("frames", "denied", "opposites", "genders", "methods")
 # neither test is significant, equivalence alone, a difference alone, or both
 VERDICTS = ("undecided", "equivalent", "different", "different, within the margin")
 BASELINES = ("random answers", "always agrees", "always disagrees")
-STATUS = ("all", *INFECTED)
 ALL, CALIBRATION, COMBINED = "all", "calibration", "all"
 
 
@@ -165,7 +164,7 @@ SCHEMAS = {
             *(SURVEY, SCALE, AXIS),
             Column("simulated", "bool", "whether the responses are simulated at random"),
             _text("gender", "gender of the respondents, or all"),
-            _category("infected", STATUS, "infection status of the respondents"),
+            _category("infected", ("all", *INFECTED), "infection status of the respondents"),
             *estimates(cluster="respondent", method="percentile bootstrap over respondents"),
             _number("sd", "standard deviation over respondents", nullable=True),
         ),

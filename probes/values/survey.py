@@ -18,7 +18,7 @@ from plumbline.probes.values.schemas import ALL, BASELINES, OWN
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from plumbline.probes.values.responses import Array
+    from plumbline.probes.values.calibration import Array
     from plumbline.probes.values.schemas import Params
 
 RESPONDENTS_OF = {"feminine": "female", "masculine": "male"}

@@ -21,11 +21,10 @@ from plumbline.probes.stats.estimate import (
     typed,
     with_detectable_correlations,
 )
-from plumbline.probes.stats.tests import permutation_p
+from plumbline.probes.stats.tests import permutation_p, shuffled
 from plumbline.probes.values import ratings as rows_of
-from plumbline.probes.values.calibration import fit
+from plumbline.probes.values.calibration import block, fit, statements
 from plumbline.probes.values.ratings import Reading, estimate
-from plumbline.probes.values.responses import answers, block, statements
 from plumbline.probes.values.schemas import CALIBRATION, SCHEMAS, VERDICTS, Params
 from plumbline.probes.values.survey import baselines, respondents, standing, surveys
 
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.values.responses import Array, Block
+    from plumbline.probes.values.calibration import Array, Block
 
     Rows = Iterator[dict[str, Any]] | pl.DataFrame
 
@@ -70,7 +69,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for language in sorted(path.name for path in folder.iterdir() if path.is_dir()):
             languages.add(language)
             key = {"model": pl.lit(model), "language": pl.lit(language)}
-            answered = answers(folder, language)
+            answered = pl.read_parquet(folder / language / "*.parquet")
             for name, rows in _model(answered, about.filter(language=language), params):
                 table = pl.DataFrame(rows, infer_schema_length=None)
                 parts[name].append(table.with_columns(**key) if len(table) else table)
@@ -112,15 +111,11 @@ def _model(
     """Yield table names and rows for one model and language."""
     neutral = about.filter(pl.col("polarity").is_not_null())
     bearing = about.filter(pl.col("axis") != "")
-    for fails, problem in (
-        (len(neutral) < LEAST, f"fewer than {LEAST} statements for calibration"),
-        (bearing.is_empty(), "no statements that bear on a value"),
-    ):
-        if fails:
-            raise UserError(
-                f"datasets.statements.configs: {problem} in a language of the outputs; name a "
-                "questionnaire with them"
-            )
+    if len(neutral) < LEAST or bearing.is_empty():
+        raise UserError(
+            "datasets.statements.configs: a language of the outputs lacks statements on values, or "
+            f"{LEAST} for calibration; name questionnaires with them"
+        )
     answered_by = sorted(answered["method"].unique(), reverse=True)
     for scale in sorted(set(bearing["scale"])):
         pair = (neutral, bearing.filter(scale=scale))
@@ -182,12 +177,10 @@ def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, dict[s
             yield "denied", {frame: side, f"{frame}, denied": -by_cell[frame, "negated"]}
     means = {method: part[:, :, plain].mean(axis=(1, 2)) for method, part in err.items()}
     statement = means[next(iter(means))]
-    row = {name: i for i, name in enumerate(block.about["id"])}
-    opposite = np.full(len(statement), np.nan)
-    for i, (name, opposite_id) in enumerate(block.about.select("id", "opposite").iter_rows()):
-        if opposite_id in row and name < opposite_id:  # each pair once
-            opposite[i] = -statement[row[opposite_id]]
-    yield "opposites", {"statement": statement, "opposite": opposite}
+    reverse = dict(zip(block.about["id"], -statement, strict=True))
+    pairs = block.about.select("id", "opposite").iter_rows()
+    opposite = [reverse.get(b, np.nan) if a < b else np.nan for a, b in pairs]  # each pair once
+    yield "opposites", {"statement": statement, "opposite": np.array(opposite)}
     by_gender = residual[:, :, plain].mean(axis=2).T
     yield "genders", dict(zip(GENDERS, by_gender, strict=True))
     for pair in combinations(means, 2):
@@ -220,15 +213,7 @@ def shuffled_p(
     x, y = x - x.mean(), y - y.mean()
     if not (x.any() and y.any()):
         return None, None
-    rng = np.random.default_rng(params.seed)
-    order = np.tile(np.arange(len(x)), (params.n_permutations, 1))
-    size = np.bincount(clusters)[clusters]
-    for number in np.unique(size):
-        rows = np.flatnonzero(size == number)
-        pairs = rows[np.argsort(clusters[rows], kind="stable")].reshape(-1, number)
-        moved = rng.permuted(np.tile(np.arange(len(pairs)), (len(order), 1)), axis=1)
-        order[:, pairs.ravel()] = rng.permuted(pairs[moved], axis=2).reshape(len(order), -1)
-    products = x[order] @ y
+    products = x[shuffled(clusters, params.n_permutations, params.seed)] @ y
     variance = float(products.var())  # not about 0, as singles and pairs differ
     freedom = float((x @ x) * (y @ y)) / variance - 2 if variance > 0 else 0.0  # n - 3
     error = freedom**-0.5 if freedom > FEW else None
