@@ -35,7 +35,7 @@ from plumbline.probes.stats.estimate import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from plumbline.probes.core.run_analysis import Inputs
     from plumbline.probes.leaning.responses import Reading, State
@@ -70,8 +70,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         names = set(responses["questionnaire"]) - {"", *questionnaires}
         questionnaires |= scales(inputs.datasets["statements"], names)
         for reading in readings(response_format, responses, questionnaires, params):
-            for table, rows_of in ROWS.items():
-                rows[table] += [{"model": model} | row for row in rows_of(reading, params)]
+            for rows_of in (coordinates, runs, items, shifts, stability, answered):
+                rows[rows_of.__name__] += [{"model": model} | r for r in rows_of(reading, params)]
     rows["baselines"] = [row for scale in questionnaires.values() for row in baselines(scale)]
     if rows["coordinates"]:
         rows["magnitudes"] = magnitudes(rows["coordinates"], rows["shifts"], questionnaires)
@@ -278,13 +278,3 @@ def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]
     table = distances.drop_nulls("value").group_by(*key, "chance", maintain_order=True)
     sizes = table.agg(value=value.mean(), sd=value.std(), n=value.count())
     return sizes.with_columns(pl.col("value", "sd").round(DECIMALS)).to_dicts()
-
-
-ROWS: dict[str, Callable[[Reading, Params], Iterator[Row]]] = {
-    "coordinates": coordinates,
-    "runs": runs,
-    "items": items,
-    "shifts": shifts,
-    "stability": stability,
-    "answered": answered,
-}

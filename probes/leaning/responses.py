@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+from scipy.special import expit
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning.choices import Choice, choice, refused
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from plumbline.probes.leaning.schemas import CompassParams as Params
     from plumbline.probes.leaning.scoring import Array, Scale
     from plumbline.probes.leaning.scoring import Reading as Rounding
 
+    Kinds = NDArray[np.str_]
     Tables = Iterator[tuple[str, pl.DataFrame]]
 
 PLAIN, _, PARAPHRASE, PRIOR = FORMS
@@ -230,25 +232,21 @@ def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[Sta
     return prompts, states
 
 
-def _masses(rows: pl.DataFrame, up: ArrayLike, down: ArrayLike, kinds: ArrayLike) -> pl.DataFrame:
+def _masses(rows: pl.DataFrame, up: Array, down: Array, kinds: Kinds) -> pl.DataFrame:
     """Return rows with both masses, null for invalid responses, and the kind of response."""
-    kinds = np.asarray(kinds)
-    valid = np.isin(kinds, (ANSWERED, UNLISTED))
-    sides = {"up": np.where(valid, up, np.nan), "down": np.where(valid, down, np.nan)}
-    columns = {name: pl.Series(mass).fill_nan(None) for name, mass in sides.items()}
-    return rows.with_columns(**columns, kind=pl.Series(kinds.tolist()))
+    table = rows.with_columns(up=up, down=down, kind=kinds)
+    valid = pl.col("kind").is_in((ANSWERED, UNLISTED))
+    return table.with_columns(pl.when(valid).then(pl.col("up", "down")))
 
 
 def _stances(name: str, rows: pl.DataFrame, params: Params) -> pl.DataFrame:
     """Return rows with the weights of the options, from the masses ``up`` and ``down``."""
-    up, down = (rows[side].fill_null(np.nan).to_numpy() for side in ("up", "down"))
-    options = weights(up - down)
-    if name != "continuous":
-        valid = ~np.isnan(up)
+    up, down = (rows[side].to_numpy() for side in ("up", "down"))
+    if name == "continuous":
+        options = weights(up - down)
+    else:
         rounding: Rounding = "corrected" if name == "corrected" else "faithful"
-        sides = (np.where(valid, side, 0.5) for side in (up, down))
-        chosen = stance(*sides, threshold=params.threshold, reading=rounding)
-        options = _chosen(np.where(valid, chosen, UNCLEAR))
+        options = _chosen(stance(up, down, threshold=params.threshold, reading=rounding))
     kinds = rows["kind"].to_numpy()
     unclear = np.isnan(options[:, 0]) & (kinds == ANSWERED)
     return _weighted(rows, options, np.where(unclear, NOT_CLEAR, kinds))
@@ -300,8 +298,7 @@ def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
     )
     joined = rows.select(*key, *NATS).join(habits, on=key, how="left", maintain_order="left")
     agree, disagree = (joined[name] - joined[f"prior_{name}"] for name in NATS)
-    with np.errstate(invalid="ignore", over="ignore"):
-        up: Array = 1 / (1 + np.exp(-(agree - disagree).fill_null(np.nan).to_numpy()))
+    up: Array = expit((agree - disagree).to_numpy())
     if not np.isfinite(up).all():
         raise UserError(
             "outputs of stances: a prompt has no response to a text without content, or no mass "
@@ -313,8 +310,8 @@ def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
 def _generation(rows: pl.DataFrame, params: Params) -> Tables:
     """Yield the readings for generated responses."""
 
-    def judged(part: pl.DataFrame, names: tuple[str, str]) -> tuple[Array, Array, NDArray[np.str_]]:
-        up, down = (np.exp(part[name].to_numpy().astype(np.float64)) for name in names)
+    def judged(part: pl.DataFrame, names: tuple[str, str]) -> tuple[Array, Array, Kinds]:
+        up, down = np.exp(part.select(names).to_numpy().T)
         sure = np.maximum(up, down) >= params.min_confidence
         return up, down, np.where(sure, ANSWERED, NOT_CLEAR)
 
@@ -366,11 +363,10 @@ def _named(response: str, offered: tuple[str, ...], prompt: str) -> Choice:
 
 def _chosen(options: NDArray[np.int64]) -> Array:
     """Return weights of chosen options, (rows, options); nan without a choice."""
-    return weights(np.where(options == UNCLEAR, np.nan, np.array(STANCES)[options]))
+    return weights(np.array([*STANCES, np.nan])[options])  # UNCLEAR is the last
 
 
-def _weighted(rows: pl.DataFrame, options: Array, kinds: NDArray[np.str_]) -> pl.DataFrame:
+def _weighted(rows: pl.DataFrame, options: Array, kinds: Kinds) -> pl.DataFrame:
     """Return rows with the weights of the options, and the kind of response."""
-    columns = {name: pl.Series(options[:, k]).fill_nan(None) for k, name in enumerate(WEIGHTS)}
-    kind = pl.Series(kinds.tolist(), dtype=pl.String)
-    return rows.with_columns(**columns, kind=kind).select(COLUMNS)
+    columns = dict(zip(WEIGHTS, options.T, strict=True))
+    return rows.with_columns(**columns, kind=kinds).select(COLUMNS).fill_nan(None)

@@ -153,8 +153,8 @@ def stance(
     decimal difference of 0.3 is strong for any masses; equal masses, and both 0, are
     :data:`UNCLEAR`.
 
-    ``agree``, ``disagree``: nonnegative masses P+ and P- of equal shape, normalised or not.
-    The result has their shape: 0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`.
+    ``agree``, ``disagree``: nonnegative masses P+ and P- of equal shape, normalised or not, or nan.
+    The result has their shape: 0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`, as for nan.
 
     Examples
     --------
@@ -164,6 +164,7 @@ def stance(
     up, down = np.asarray(agree, dtype=np.float64), np.asarray(disagree, dtype=np.float64)
     if reading == "faithful":
         cases = {
+            UNCLEAR: np.isnan(up - down),
             DISAGREE: (up == 0) & (down == 0),
             STRONGLY_AGREE: up >= down + threshold,
             AGREE: up >= down,
@@ -173,7 +174,7 @@ def stance(
         difference = np.round(up - down, DECIMALS)
         far = np.abs(difference) >= round(threshold, DECIMALS)
         cases = {
-            UNCLEAR: difference == 0,
+            UNCLEAR: np.nan_to_num(difference) == 0,
             STRONGLY_AGREE: (difference > 0) & far,
             AGREE: difference > 0,
             STRONGLY_DISAGREE: far,

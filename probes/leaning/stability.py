@@ -13,7 +13,7 @@ from plumbline.probes.leaning.schemas import COMPARISONS
 from plumbline.probes.leaning.scoring import STANCES
 from plumbline.probes.stats.estimate import TESTED_ERROR, Estimate, finite
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.tests import blocks, permutation_p, shuffled
+from plumbline.probes.stats.tests import permutation_p, shuffled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
 
 TURNED = ("negated", "opposites")  # comparisons that reverse the side
-FORMS = {
-    "negated": "negated",
-    "paraphrases": "paraphrase",
-}  # wording compared with the plain one
+FORMS = {"negated": "negated", "paraphrases": "paraphrase"}  # compared with the plain form
 # the only column that differs between the compared prompts
 FREE = {"prompts": "prompt", "suffixes": "prompt", "order": "order", "seeds": "sample"}
 PROMPTING = (*STATE, "pretraining_seed", "prompt", "form", "variant", "order", "sample")
@@ -113,13 +110,9 @@ def _agreement(
     orders = _orders(tuple(clusters.tolist()), params.n_permutations_stability, params.seed)
     masses = mass[rows, orders].sum(axis=1)
     null = product[rows, orders].sum(axis=1)[masses > 0] / masses[masses > 0]
-    mean, mean_mass = (
-        sum(
-            table[np.ix_(block.ravel(), block.ravel())].sum() / block.size
-            for block in blocks(clusters)
-        )
-        for table in (product, mass)
-    )
+    sizes = np.bincount(clusters)[clusters]
+    exchanged = sizes[:, None] == sizes
+    mean, mean_mass = ((x * exchanged / exchanged.sum(axis=1)).sum() for x in (product, mass))
     chance = float(mean / mean_mass) if mean_mass else float("nan")
     low, high = min(interval.low, value), max(interval.high, value)
     return Estimate(value, low, high, number).row(
@@ -145,9 +138,5 @@ def answered(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     for (*state, prompt), part in rows.group_by(*STATE, "prompt", maintain_order=True):
         shares = part.group_by("id", maintain_order=True).agg((pl.col("kind") == KINDS[0]).mean())
         counts: dict[str, Any] = {kind: (part["kind"] == kind).sum() for kind in KINDS[1:]}
-        yield wilson(float(shares["kind"].sum()), len(shares), params.confidence).row(
-            **reading.about(State(*state)),
-            prompt=prompt,
-            answers=len(part),
-            **counts,
-        )
+        about = reading.about(State(*state)) | {"prompt": prompt, "answers": len(part)} | counts
+        yield wilson(float(shares["kind"].sum()), len(shares), params.confidence).row(**about)

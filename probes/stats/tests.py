@@ -336,12 +336,6 @@ def two_tailed(values: Floats) -> Floats:
     return np.where(np.isnan(values[0]), np.nan, np.minimum(1, 2 * np.minimum(*tails)))
 
 
-def blocks(clusters: Integers) -> list[Integers]:
-    """Return the indices of the units in each cluster, an array (clusters, size) per size."""
-    sizes, order = np.bincount(clusters)[clusters], np.argsort(clusters, kind="stable")
-    return [order[sizes[order] == size].reshape(-1, size) for size in np.unique(sizes)]
-
-
 def shuffled(clusters: Integers, draws: int, seed: int) -> Integers:
     """Return random orders of units in clusters, (draws, units).
 
@@ -350,7 +344,9 @@ def shuffled(clusters: Integers, draws: int, seed: int) -> Integers:
     """
     rng = np.random.default_rng(seed)
     orders = np.empty((draws, len(clusters)), dtype=np.int64)
-    for block in blocks(clusters):
+    sizes, order = np.bincount(clusters)[clusters], np.argsort(clusters, kind="stable")
+    for size in np.unique(sizes):
+        block = order[sizes[order] == size].reshape(-1, size)
         permuted = rng.permuted(np.tile(np.arange(len(block)), (draws, 1)), axis=1)
         orders[:, block.ravel()] = rng.permuted(block[permuted], axis=2).reshape(draws, -1)
     return orders
