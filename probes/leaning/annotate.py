@@ -14,11 +14,12 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.snapshot import writing
 from plumbline.probes.leaning.choices import refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 OUTPUTS = Path("data/outputs/stances")
 LABELS = ("agree", "disagree", "none")
@@ -51,8 +52,7 @@ def draw(model: str, into: Path, number: int = 110, annotators: int = 3) -> list
     table = rows.select("key", prompt="text", response="response", label=pl.lit(""))
     into.mkdir(parents=True, exist_ok=True)
     for sheet in sheets:
-        with writing(sheet) as part:
-            table.write_csv(part)
+        table.write_csv(sheet)
     return sheets
 
 
@@ -66,20 +66,16 @@ def score(model: str, sheets: Sequence[Path]) -> Agreement:
     labels = [_labels(sheet) for sheet in sheets]
     if len(sheets) < 2 or any(set(sheet) != set(labels[0]) for sheet in labels):
         raise UserError(f"{', '.join(map(str, sheets))}: pass two or more sheets of one draw")
-    votes = {key: [sheet[key] for sheet in labels] for key in labels[0]}
-    counts = np.array([[marks.count(label) for label in LABELS] for marks in votes.values()])
-    clear = {
-        key: label
-        for key, marks in votes.items()
-        for label in LABELS[:2]
-        if 2 * marks.count(label) > len(marks)
-    }
+    votes = [[sheet[key] for sheet in labels] for key in labels[0]]
+    counts = np.array([[marks.count(label) for label in LABELS] for marks in votes])
+    sides = zip(labels[0], 2 * counts[:, :2] > len(sheets), strict=True)
+    clear = {key: LABELS[side.argmax()] for key, side in sides if side.any()}
     rows = _answers(model).filter(pl.col("key").is_in(list(clear)))
-    accuracy = {}
-    for reading in SIDES:
-        judged = dict(zip(rows["key"], _judged(rows, reading), strict=True))
-        hits = [judged.get(key) == label for key, label in clear.items()]
-        accuracy[reading] = float(np.mean(hits)) if hits else float("nan")
+    majority = [clear[key] for key in rows["key"]]
+    accuracy = {
+        reading: float((_judged(rows, reading) == majority).sum() / len(clear or [float("nan")]))
+        for reading in SIDES
+    }
     with np.errstate(invalid="ignore"):
         return Agreement(len(counts), len(clear), float(fleiss_kappa(counts)), accuracy)
 
@@ -94,7 +90,7 @@ def _answers(model: str) -> pl.DataFrame:
     return rows.with_columns(key=pl.Series(keys))
 
 
-def _judged(rows: pl.DataFrame, reading: str) -> list[str]:
+def _judged(rows: pl.DataFrame, reading: str) -> NDArray[np.str_]:
     """Return the judge's label for each answer, from its probabilities."""
     up, down = (np.exp(rows[name].to_numpy()) for name in SIDES[reading])
     sides = np.where(up >= down, *LABELS[:2])
@@ -102,7 +98,7 @@ def _judged(rows: pl.DataFrame, reading: str) -> list[str]:
         refusals = [refused(*row) for row in rows.select("response", "text").rows()]
         unsure = np.array(refusals, dtype=bool) | (np.maximum(up, down) < SURE)
         sides = np.where(unsure, LABELS[2], sides)
-    return list(map(str, sides))
+    return sides
 
 
 def _labels(sheet: Path) -> dict[str, str]:

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from plumbline.probes.leaning.predictions import ITSELF as BASE
 from plumbline.probes.leaning.predictions import (
     Case,
     Runs,
+    State,
     cases,
     contrast_table,
     metric_table,
@@ -85,13 +87,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 def _parts(case: Case, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
     weights = case.weights(params.n_bootstrap, params.seed)
-    partisan: dict[tuple[str, float], dict[str, Runs]] = {}
-    for state, runs in case.states.items():
-        if state.corpus in params.partisan:
-            partisan.setdefault((state.period, state.share), {})[state.corpus] = runs
-    for (period, share), members in sorted(partisan.items(), key=lambda item: item[0]):
+    for period, share in sorted({state[1:] for state in case.states}):
+        states = {corpus: State(corpus, period, share) for corpus in sorted(params.partisan)}
+        members = {name: case.states[s] for name, s in states.items() if s in case.states}
         if len(members) > 1:
-            trained = Trained(case, members, case.itself, params.max_ensembles, params.seed)
+            base = case.states.get(BASE)
+            trained = Trained(case, members, base, params.max_ensembles, params.seed)
             for name, table in _tested(trained, weights, params.confidence):
                 yield name, table.with_columns(period=pl.lit(period), share=pl.lit(share))
 

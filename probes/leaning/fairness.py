@@ -17,6 +17,7 @@ from plumbline.builders.core.params import parse
 from plumbline.probes.leaning.predictions import (
     ALL,
     HALF,
+    ITSELF,
     State,
     cases,
     contrast_table,
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
-TABLES = ()
 __all__ = ["SCHEMAS", "Params"]
 
 
@@ -116,8 +116,8 @@ def _disagreements(case: Case, params: Params) -> Tables:
     They are as in Tables 5 and 14 of the paper, with the share of classifiers instead of one.
     """
     called = {state: runs.predicted.mean(axis=0) for state, runs in case.states.items()}
-    itself = next((rates for state, rates in called.items() if state.itself), None)
-    for period, share in sorted({state[1:] for state in called if not state.itself}):
+    itself = called.pop(ITSELF, None)
+    for period, share in sorted({state[1:] for state in called}):
         sides = [
             [called[state] for c in side if (state := State(c, period, share)) in called]
             for side in (params.left, params.right)
@@ -140,7 +140,7 @@ def _differences(case: Case, weights: Floats, params: Params) -> Tables:
         first, second = matched(case.states[state], case.states[baseline], baseline)
         if not first.seeds:
             continue
-        tested = baseline.itself or not params.unequal(first.steps, second.steps)
+        tested = baseline == ITSELF or not params.unequal(first.steps, second.steps)
         seeds = np.array([seeds[0] for seeds in first.seeds])
         for (level, group), member in case.members.items():
             sides = (case.measured(r.predicted, weights, member) for r in (first, second))
@@ -159,20 +159,14 @@ def _differences(case: Case, weights: Floats, params: Params) -> Tables:
 
 def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
     """Return pairs of checkpoints: with the model itself, with the control, left with right."""
-    pairs = []
-    for state in case.states:
-        if not state.itself:
-            sides = zip(params.left, params.right, strict=True)
-            partners = (right for corpus, right in sides if corpus == state.corpus)
-            corpora = dict.fromkeys([params.against(state.corpus), *partners])
-            others = [s for s in case.states if s.itself]
-            others += [state._replace(corpus=corpus) for corpus in corpora]
-            pairs += [
-                (state, baseline)
-                for baseline in others
-                if baseline in case.states and baseline != state
-            ]
-    return pairs
+    pairs = {}
+    for state in set(case.states) - {ITSELF}:
+        sides = zip(params.left, params.right, strict=True)
+        partners = (right for corpus, right in sides if corpus == state.corpus)
+        corpora = (params.against(state.corpus), *partners)
+        baselines = [ITSELF, *(state._replace(corpus=corpus) for corpus in corpora)]
+        pairs |= {(state, other): None for other in baselines if other != state}
+    return [pair for pair in pairs if pair[1] in case.states]
 
 
 def matched(runs: Runs, others: Runs, state: State) -> tuple[Runs, Runs]:
@@ -180,7 +174,7 @@ def matched(runs: Runs, others: Runs, state: State) -> tuple[Runs, Runs]:
 
     The model itself has no pretraining seeds: its runs are compared with all of them.
     """
-    start = int(state.itself)  # index of the first seed that must be equal
+    start = int(state == ITSELF)  # index of the first seed that must be equal
     by_seed = {seeds[start:]: seeds for seeds in others.seeds}
     shared = [seeds for seeds in runs.seeds if seeds[start:] in by_seed]
     return runs.pick(shared), others.pick([by_seed[seeds[start:]] for seeds in shared])
@@ -188,10 +182,8 @@ def matched(runs: Runs, others: Runs, state: State) -> tuple[Runs, Runs]:
 
 def _over_trainings(differences: Floats, texts: int, confidence: float) -> crossed.Contrast:
     """Return a difference over texts and trainings, from (trainings, 1 + replicates)."""
-    replicates = differences[:, 1:].mean(axis=0)
-    finite_ones = np.isfinite(replicates)
-    if finite_ones.sum() < 2:
-        return crossed.Contrast(float(differences[:, 0].mean()), *[float("nan")] * 3)
-    variance = float(replicates[finite_ones].var(ddof=1))
-    shared = crossed.own_part(differences[:, 1:][:, finite_ones])
-    return crossed.over_trainings(differences[:, 0], variance, texts, confidence, overlap=shared)
+    value, drawn = differences[:, 0], differences[:, 1:]
+    drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
+    variance = float(drawn.mean(axis=0).var(ddof=1)) if drawn.shape[1] > 1 else float("nan")
+    overlap = crossed.own_part(drawn)
+    return crossed.over_trainings(value, variance, texts, confidence, overlap=overlap)

@@ -185,18 +185,14 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     numbers = [classes.index(label) for label in labels]
     trained = finetune_classifier(start, name, texts, numbers, classes, tuning, where)
     classifier = Classifier(trained.folder, name, revision, dtype=model.dtype)
-    predicted = classifier.classify(test["text"].to_list())
-    table = [
-        (*text, *prediction)
-        for text, classified in zip(
-            test.select("id", "label", "group").rows(), predicted, strict=True
-        )
-        for prediction in zip(classified.labels, classified.logprobs_nats, strict=True)
-    ]
-    names = ("id", "label", "group", "class", "logprob_nats")
-    columns = dict(zip(names, zip(*table, strict=True), strict=True))
+    predicted = list(classifier.classify(test["text"].to_list()))
+    table = test.select("id", "label", "group").with_columns(
+        pl.Series("class", [text.labels for text in predicted]),
+        pl.Series("logprob_nats", [text.logprobs_nats for text in predicted]),
+    )
+    table = table.explode("class", "logprob_nats")
     about = state.facts() | {"finetuning_seed": seed}
-    yield rows(SCHEMA, classifier, len(table), about | columns)
+    yield rows(SCHEMA, classifier, len(table), about | table.to_dict(as_series=False))
     shutil.rmtree(where)  # last, so that an interrupted run does not train again
 
 
@@ -208,9 +204,8 @@ def examples(path: Path, texts: int | None) -> tuple[pl.DataFrame, pl.DataFrame]
     frame = pl.read_parquet(path).sort("id")
     if "group" not in frame.columns:
         frame = frame.with_columns(group=pl.lit(""))
-    if frame["split"].dtype != pl.String:
-        names = dict(enumerate(SPLITS))
-        frame = frame.with_columns(pl.col("split").replace_strict(names, return_dtype=pl.String))
+    names = {str(code): split for code, split in enumerate(SPLITS)}
+    frame = frame.with_columns(pl.col("split").cast(pl.String).replace(names))
     train, test = (frame.filter(split=split) for split in ("train", "test"))
     if texts is not None and len(train) > texts:
         hashes = [hashlib.sha256(name.encode()).hexdigest() for name in train["id"]]

@@ -34,16 +34,14 @@ TESTED = ("balanced accuracy", "F1")  # accuracy repeats the first, or depends o
 
 
 class State(NamedTuple):
-    """A checkpoint of a model's further training; corpus "" for the model itself."""
+    """A checkpoint of a model's further training."""
 
     corpus: str
     period: str
     share: float
 
-    @property
-    def itself(self) -> bool:
-        """Whether this is the model without further training."""
-        return not self.corpus
+
+ITSELF = State("", "all", 0.0)  # the model without further training
 
 
 class Runs(NamedTuple):
@@ -74,11 +72,6 @@ class Case(NamedTuple):
     true: Bools  # (texts,) true positive class
     states: dict[State, Runs]  # sorted, the model itself first
     members: dict[tuple[str, str], Bools]  # (level, group): (texts,) membership; ALL first
-
-    @property
-    def itself(self) -> Runs | None:
-        """Return the runs of the model without further training."""
-        return next((runs for state, runs in self.states.items() if state.itself), None)
 
     def clusters(self, member: Bools | slice = slice(None)) -> NDArray[np.int64]:
         """Return the cluster numbers of the texts of a mask, from 0."""

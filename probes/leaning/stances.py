@@ -193,16 +193,12 @@ def beside(params: Params, model: Model) -> tuple[str, ...]:
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts of each response format, over all checkpoints."""
-    states = len(_states(folders))
     numbers = {}
     for config in configs(model, params):
-        questions = chain(*prompts(params, config, folders).values())
         seeds = 1 if config == "mask" else len(getattr(params, config).seeds)
-        numbers[config] = (
-            states
-            * seeds
-            * sum(len(_orders(question, params.multiple_choice)) for question in questions)
-        )
+        questions = chain(*prompts(params, config, folders).values())
+        orders = sum(len(_orders(question, params.multiple_choice)) for question in questions)
+        numbers[config] = len(_states(folders)) * seeds * orders
     return numbers
 
 
@@ -321,11 +317,10 @@ def choose(
             rows.append(_row(question) | prompt)
     nats: Iterator[Score] = iter(())
     if scored and isinstance(scorer, ScoresContinuations):
-        offered = [row for row in rows if row["options"]]
         nats = scorer.logprobs(
             (f"{row['text']}\n", f"{row['options'].index(option) + 1}) {option}")
-            for row in offered
-            for option in params.options
+            for row in rows
+            for option in params.options[: len(row["options"])]
         )
     for row in rows:
         row["option_nats"] = [score.logprob_nats for score in islice(nats, len(row["options"]))]
@@ -346,9 +341,7 @@ def _states(folders: dict[str, Path]) -> list[Checkpoint]:
 
 
 def _row(question: Question) -> Row:
-    row = question._asdict()
-    del row["wording"]
-    return row
+    return {name: value for name, value in question._asdict().items() if name != "wording"}
 
 
 def _nats(value: float) -> float:
