@@ -255,12 +255,12 @@ def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]
     """
     chances = []
     for scale in questionnaires.values():
-        far, sd = np.abs(scale.start("corrected") - scale.center), scale.spread()
-        for axis, chance in zip(scale.axes, foldnorm.mean(far / sd, scale=sd), strict=True):
-            about = {"questionnaire": scale.name, "axis": axis, "center": scale.center}
-            chances.append(about | {"chance": finite(chance)})
+        center = 50.0 if scale.unit == "percent" else 0.0
+        far, sd = np.abs(scale.start("corrected") - center), scale.spread()
+        about = {"questionnaire": scale.name, "axis": scale.axes, "center": center}
+        chances.append(pl.DataFrame(about | {"chance": foldnorm.mean(far / sd, scale=sd)}))
     untrained = pl.DataFrame(coordinates, infer_schema_length=None).filter(corpus="")
-    untrained = untrained.join(pl.DataFrame(chances), on=["questionnaire", "axis"])
+    untrained = untrained.join(pl.concat(chances), on=["questionnaire", "axis"])
     distance = pl.col("value") - pl.col("center")
     kinds = [untrained.with_columns(distance, model=pl.lit(""), domain=pl.lit(""))]
     if shifts:
@@ -277,4 +277,4 @@ def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]
     distances = pl.concat([table.select(*key, "chance", "value") for table in kinds])
     table = distances.drop_nulls("value").group_by(*key, "chance", maintain_order=True)
     sizes = table.agg(value=value.mean(), sd=value.std(), n=value.count())
-    return sizes.with_columns(pl.col("value", "sd").round(DECIMALS)).to_dicts()
+    return sizes.with_columns(pl.col("value", "sd", "chance").round(DECIMALS)).to_dicts()

@@ -32,12 +32,10 @@ from plumbline.probes.stats.classification import METRICS, cells, metrics, vote
 from plumbline.probes.stats.crossed import Contrast, Part, estimated, left_out, own_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from plumbline.probes.core.run_analysis import Inputs
     from plumbline.probes.leaning.predictions import Bools, Floats
-
-    Row = dict[str, Any]
 
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
@@ -104,11 +102,9 @@ def _tested(
     case, clusters = trained.case, len(set(trained.case.units))
     means: Means = {}
     for reading, kinds in (("faithful", first_run), ("corrected", all_runs)):
-        means = {}
-        for name, size, predicted in kinds(trained):
-            mean = case.measured(predicted, weights).mean(axis=0)
-            means[name] = mean, size
-            columns: Row = {"reading": reading, "ensemble": name, "size": size}
+        means = _means(case, kinds(trained), weights)
+        for name, (mean, size) in means.items():
+            columns: dict[str, Any] = {"reading": reading, "ensemble": name, "size": size}
             ends = percentiles(mean[1:].T, confidence)
             yield "scores", metric_table(mean[0], *ends, clusters, **columns)
     reduced = without_seeds(trained, weights[:, : 1 + FEWER]).values()
@@ -204,7 +200,7 @@ def without_seeds(trained: Trained, weights: Floats) -> dict[int, Means]:
     corpus would have no runs left. Best members are omitted, since their choice is discontinuous.
     """
     case, members, itself = trained[:3]
-    means: dict[int, Means] = {}
+    means = {}
     pairs = [seeds for runs in members.values() for seeds in runs.seeds]
     for out in sorted({seed for seed, _ in pairs}):
         tuned = {tuning for seed, tuning in pairs if seed == out}
@@ -215,12 +211,14 @@ def without_seeds(trained: Trained, weights: Floats) -> dict[int, Means]:
         if not all(runs.seeds for runs in others.values()):
             return {}
         base = itself and itself.pick([seeds for seeds in itself.seeds if seeds[1] not in tuned])
-        means[out] = {
-            name: (case.measured(predicted, weights).mean(axis=0), size)
-            for name, size, predicted in all_runs(trained._replace(members=others, itself=base))
-            if name not in (BEST, BLIND)
-        }
+        voters = all_runs(trained._replace(members=others, itself=base))
+        means[out] = _means(case, (v for v in voters if v.name not in (BEST, BLIND)), weights)
     return means
+
+
+def _means(case: Case, voters: Iterable[Voters], weights: Floats) -> Means:
+    """Return means over ensembles of each kind, (1 + replicates, measures), and their size."""
+    return {v.name: (case.measured(v.predicted, weights).mean(axis=0), v.size) for v in voters}
 
 
 def _choices(runs: int, size: int, draws: int, key: str) -> list[tuple[int, ...]]:

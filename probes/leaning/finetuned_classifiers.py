@@ -42,10 +42,6 @@ WORK = Path("data/tuning")  # training runs in progress
 NESTED = 1000  # factor of the pretraining seed: each has its own fine-tuning seeds
 ITSELF = "itself"  # in file names: the model without further pretraining
 OWN = "downstream.parquet"  # task of a control model
-TUNING = (
-    *("epochs", "batch", "length", "warmup", "weight_decay", "betas", "epsilon"),
-    *("optimizer", "precision"),
-)
 
 SCHEMA = Schema(
     columns=(
@@ -173,8 +169,9 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     model, folders, name = task.model, task.folders, scorer.name
     state, seed = runs(params, folders)[shard.number]
     rate = params.rate(name, "probes.finetuned_classifiers")
-    settings = {field: getattr(params, field) for field in TUNING}
-    tuning = Tuning(rate, seed=seed, at_once=params.micro_batch, **settings)
+    settings = {field: value for field, value in params if field in Tuning._fields}
+    settings |= {"learning_rate": rate, "seed": seed, "at_once": params.micro_batch}
+    tuning = Tuning(**settings)
     train, test = examples(tasks(params, model, folders)[shard.config], params.max_texts)
     texts, labels = (train[name].to_list() for name in ("text", "label"))
     start = checkpoints.files(name, state, folders[checkpoints.INPUT].parent)

@@ -87,8 +87,6 @@ class Case(NamedTuple):
         self, predicted: Bools, weights: Floats, member: Bools | slice = slice(None)
     ) -> Floats:
         """Return measures of runs, (runs, 1 + replicates, measures), the original sample first."""
-        if isinstance(member, np.ndarray) and member.all():
-            member = slice(None)  # a view, as weights are large
         return metrics(cells(self.true[member], predicted[:, member], weights[member]))
 
 
@@ -100,10 +98,8 @@ def metric_table(
     ``columns``: further columns; arrays have one value per measure.
     """
     tested = np.where(np.isin(METRICS, TESTED), np.nan if p is None else p, np.nan)
-    arrays = {"metric": METRICS, "value": values, "low": low, "high": high, "p": tested}
-    arrays |= {name: column for name, column in columns.items() if isinstance(column, np.ndarray)}
-    others = {name: pl.lit(column) for name, column in columns.items() if name not in arrays}
-    return pl.DataFrame(arrays, nan_to_null=True).with_columns(n=pl.lit(n), **others)
+    columns |= {"metric": METRICS, "value": values, "low": low, "high": high, "n": n, "p": tested}
+    return pl.DataFrame(columns, nan_to_null=True)
 
 
 def contrast_table(contrasts: Sequence[Contrast], n: int, **columns: Any) -> pl.DataFrame:

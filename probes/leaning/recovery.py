@@ -10,13 +10,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from plumbline.probes.controls.compare import (
-    PARAMS,
-    PLANTED,
-    Comparison,
-    Params,
-    read_table,
-)
+from plumbline.probes.controls.compare import PARAMS, PLANTED, Comparison, Params, read_table
 from plumbline.probes.leaning.schemas import PLANTED as TASK
 from plumbline.probes.stats.estimate import LEVEL, Estimate
 
@@ -107,9 +101,8 @@ def _stances(rows: Comparison, items: pl.DataFrame, planted: pl.DataFrame) -> No
     )
     for state, part in changes.group_by(*STATE, maintain_order=True):
         if part["true"].std():
-            _correlation(
-                rows, part.select("id", "value", "true"), f"log-odds, {_state_name(*state)}"
-            )
+            item = f"log-odds, {_state_name(*state)}"
+            _correlation(rows, part.select("id", "value", "true"), item)
 
 
 def _state_name(corpus: object, period: object, share: Any, epoch: object) -> str:
@@ -119,14 +112,13 @@ def _state_name(corpus: object, period: object, share: Any, epoch: object) -> st
 
 def _correlation(rows: Comparison, questions: pl.DataFrame, item: str) -> None:
     """Add Pearson's r of the two columns next to the id, with an interval over statements."""
-    ids, x, y = questions
-    n = ids.n_unique()
-    with np.errstate(invalid="ignore"):
-        r = float(np.corrcoef(x, y)[0, 1]) if len(x) > 1 else np.nan
+    ids, *sides = questions.columns
+    n = questions[ids].n_unique()
+    r = questions.select(pl.corr(*sides).fill_null(np.nan)).item()
     half = float(ndtri((1 + rows.confidence) / 2)) / np.sqrt(n - 3) if n > 3 else np.nan
     z = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12))
     low, high = np.tanh([z - half, z + half])
-    rows.add("correlation", Estimate(r, float(low), float(high), n), "statement", item=item)
+    rows.add("correlation", Estimate(r, low, high, n), "statement", item=item)
 
 
 def _shifts(
@@ -184,10 +176,8 @@ def _fairness(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> 
     differences = differences.with_columns(planted=pl.Series(true, dtype=pl.Int64))
     differences = differences.drop_nulls("p_bh")
     planted, empty = differences.filter(pl.col("planted") != 0), differences.filter(planted=0)
-    significant, cluster = (
-        planted.select(RIGHT & SIGNIFICANT).to_series(),
-        "difference of two models at a group",
-    )
+    cluster = "difference of two models at a group"
+    significant = planted.select(RIGHT & SIGNIFICANT).to_series()
     rows.share("power", significant, cluster, reading="corrected")
     rows.discoveries(empty["p_bh"], "false_discoveries_bh", cluster, reading="corrected")
 

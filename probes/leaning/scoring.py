@@ -60,11 +60,6 @@ class Scale(NamedTuple):
     reach: Array  # (axes, statements): range of the points
     moving: NDArray[np.bool_]  # (axes, statements): whether a statement moves an axis
 
-    @property
-    def center(self) -> float:
-        """Return the middle of an axis."""
-        return 50.0 if self.unit == "percent" else 0.0
-
     def start(self, reading: str) -> Array:
         """Return the mean coordinates of random responses, (axes,)."""
         return np.asarray(self.constants[reading] + self.middle.sum(axis=-1))
