@@ -112,10 +112,8 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
             value, low, high = np.add(estimated(sums.value, parts, params.confidence)[:3], start[a])
             value, (low, high) = np.clip(value, *bounds[:, a]), np.clip([low, high], *ends[a])
             options = scale.points[a, moving].std(axis=-1) / scale.reach[a, moving].sum()
-            error = max(
-                float(np.linalg.norm(options) * scale.reach[a].sum()),
-                float(np.linalg.norm(sums.totals)),
-            )
+            chance = np.linalg.norm(options) * scale.reach[a].sum()
+            error = float(max(chance, np.linalg.norm(sums.totals)))
             yield Estimate(float(value), low, high, len(sums.totals)).row(
                 **reading.about(state),
                 **{TESTED_ERROR: error},
@@ -194,20 +192,14 @@ def contrasts(reading: Reading, params: Params) -> Iterator[tuple[str, State, tu
     for state in reading.states:
         if state == ITSELF:
             continue
-        opposite = params.contrasts.get(state.corpus)
-        others: dict[str, tuple[State, ...]] = {"base model": (ITSELF,)}
-        if (control := params.against(state.corpus)) != state.corpus:
-            others["control"] = (state._replace(corpus=control),)
+        control = state._replace(corpus=params.against(state.corpus))
+        opposite = state._replace(corpus=params.contrasts.get(state.corpus, state.corpus))
+        others = {"base model": (ITSELF,), "control": (control,), "corpora": (opposite,)}
         if state.period == "from":
-            others["period"] = (state._replace(period="before"),)
-        if opposite:
-            others["corpora"] = (state._replace(corpus=opposite),)
-            if state.period == "from":
-                pairs = (*others["period"], *others["corpora"])
-                last = pairs[0]._replace(corpus=opposite)
-                others["polarisation"] = (*pairs, last)
+            earlier = [side._replace(period="before") for side in (state, opposite)]
+            others |= {"period": (earlier[0],), "polarisation": (earlier[0], opposite, earlier[1])}
         for contrast, compared in others.items():
-            if set(compared) <= set(reading.states):
+            if state not in compared and set(compared) <= set(reading.states):
                 yield contrast, state, compared
 
 

@@ -86,12 +86,8 @@ class Reading(NamedTuple):
 
     def about(self, state: State) -> dict[str, Any]:
         """Return the columns common to all rows of a checkpoint."""
-        return {
-            **state._asdict(),
-            "questionnaire": self.scale.name,
-            "response_format": self.format,
-            "reading": self.name,
-        }
+        names = {"questionnaire": self.scale.name, "response_format": self.format}
+        return state._asdict() | names | {"reading": self.name}
 
     def leaned(self, state: State) -> Array:
         """Return the contributions of log-odds in nats, (seeds, prompts, axes, statements).
