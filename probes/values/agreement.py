@@ -16,14 +16,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.run_probe import MODEL, Shard, Task, rows, split
 from plumbline.probes.models.scorer import MASK, Fills, Scorer, ScoresContinuations
-from plumbline.probes.prompts.opinions import (
-    FORMS,
-    GENDERS,
-    METHODS,
-    Asking,
-    Question,
-    questions,
-)
+from plumbline.probes.prompts.opinions import FORMS, GENDERS, METHODS, Asking, Question, questions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,12 +40,7 @@ SCHEMA = Schema(
         Column("id", "string", "id of the statement"),
         Column("frame", "string", "name of the frame in the params"),
         Column("gender", "category", "gender of the one gendered word", labels=GENDERS),
-        Column(
-            "form",
-            "category",
-            "plain: the statement; negated: its negation",
-            labels=FORMS,
-        ),
+        Column("form", "category", "plain: the statement; negated: its negation", labels=FORMS),
         Column(
             "method",
             "category",
