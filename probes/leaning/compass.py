@@ -136,16 +136,12 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
             options = scale.points[a, moving].std(axis=-1) / scale.reach[a, moving].sum()
             chance = np.linalg.norm(options) * scale.reach[a].sum()
             error = float(max(chance, np.linalg.norm(sums.totals)))
-            yield Estimate(float(value), low, high, len(sums.totals)).row(
-                **reading.about(state),
-                **{TESTED_ERROR: error},
-                p=2 * float(ndtr(-abs(sums.value) / error)),
-                axis=axis,
-                unit=scale.unit,
-                missing=finite(shares[a] * scale.moving[a].sum()),
-                bound_low=finite(bounds[0, a]),
-                bound_high=finite(bounds[1, a]),
-            )
+            p = 2 * float(ndtr(-abs(sums.value) / error))
+            more = {"axis": axis, "unit": scale.unit, TESTED_ERROR: error}
+            more["missing"] = finite(shares[a] * scale.moving[a].sum())
+            more |= dict(zip(("bound_low", "bound_high"), map(finite, bounds[:, a]), strict=True))
+            estimate = Estimate(float(value), low, high, len(sums.totals))
+            yield estimate.row(p=p, **reading.about(state), **more)
 
 
 def runs(reading: Reading, params: Params) -> Iterator[Row]:
@@ -192,17 +188,13 @@ def shifts(reading: Reading, params: Params) -> Iterator[Row]:
             if not nats:
                 most = width[a] * (2 if len(states) > 2 else 1)
                 low, high = np.clip([low, high], -most, most)
-            yield Estimate(value, low, high, len(sums.sides[0])).row(
-                **reading.about(state),
-                p=None if reason else p,
-                # not from the interval, which is clipped to the scale
-                **{DF: finite(df), TESTED_ERROR: finite(error)},
-                contrast=contrast,
-                baseline="before" if contrast == "period" else others[-1].corpus,
-                axis=axis,
-                unit=NATS_UNIT if nats else scale.unit,
-                reason=reason,
-            )
+            more = {"contrast": contrast, "axis": axis, "reason": reason}
+            more["baseline"] = "before" if contrast == "period" else others[-1].corpus
+            more["unit"] = NATS_UNIT if nats else scale.unit
+            # not from the interval, which is clipped to the scale
+            more |= {DF: finite(df), TESTED_ERROR: finite(error)}
+            estimate = Estimate(value, low, high, len(sums.sides[0]))
+            yield estimate.row(p=None if reason else p, **reading.about(state), **more)
 
 
 def contrasts(reading: Reading, params: Params) -> Iterator[tuple[str, State, tuple[State, ...]]]:
@@ -231,13 +223,9 @@ def items(reading: Reading, _: Params) -> Iterator[Row]:
         weights, missing = trained.weights.mean(axis=(0, 1)), trained.missing.mean(axis=(0, 1))
         for name, shares, absent in zip(reading.scale.ids, weights, missing, strict=True):
             value = shares @ STANCES / (1 - absent) if absent < 1 else float("nan")
-            yield {
-                **reading.about(state),
-                "id": name,
-                "value": finite(value),
-                "share_agreed": finite(min(1.0, shares[2:].sum())),
-                "share_missing": finite(min(1.0, absent)),
-            }
+            shares_of = {"share_agreed": shares[2:].sum(), "share_missing": absent}
+            bounded = {column: finite(min(1.0, share)) for column, share in shares_of.items()}
+            yield reading.about(state) | {"id": name, "value": finite(value)} | bounded
 
 
 def baselines(scale: Scale) -> Iterator[Row]:
@@ -247,17 +235,10 @@ def baselines(scale: Scale) -> Iterator[Row]:
         constant = scale.constants[constants][a] + scale.points[a].sum(axis=0)  # (options,)
         places = [(scale.start(constants)[a], spread[a]), *((value, 0.0) for value in constant)]
         for baseline, (value, sd) in zip(schemas.BASELINES, places, strict=True):
-            yield {
-                "questionnaire": scale.name,
-                "language": scale.language,
-                "constants": constants,
-                "baseline": baseline,
-                "axis": axis,
-                "value": finite(value),
-                "sd": finite(sd),
-                "low": finite(value - REACH * sd),
-                "high": finite(value + REACH * sd),
-            }
+            about = {"questionnaire": scale.name, "language": scale.language, "axis": axis}
+            ends = {"low": value - REACH * sd, "high": value + REACH * sd}
+            numbers = {k: finite(x) for k, x in ({"value": value, "sd": sd} | ends).items()}
+            yield about | {"constants": constants, "baseline": baseline} | numbers
 
 
 def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]) -> Rows:
@@ -374,12 +355,10 @@ def _agreement(
     mean, mean_mass = ((x * exchanged / exchanged.sum(axis=1)).sum() for x in (product, mass))
     chance = float(mean / mean_mass) if mean_mass else float("nan")
     low, high = min(interval.low, value), max(interval.high, value)
-    return Estimate(value, low, high, number).row(
-        p=float(permutation_p(2 * value - 1 - chance, null - chance)),
-        **{TESTED_ERROR: error if error > EPSILON else None},
-        comparison=comparison,
-        chance=finite((1 + chance) / 2),
-    )
+    p = float(permutation_p(2 * value - 1 - chance, null - chance))
+    more = {"comparison": comparison, "chance": finite((1 + chance) / 2)}
+    more[TESTED_ERROR] = error if error > EPSILON else None
+    return Estimate(value, low, high, number).row(p=p, **more)
 
 
 @lru_cache(maxsize=2)  # all checkpoints of a model have the same statements

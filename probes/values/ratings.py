@@ -79,15 +79,10 @@ def values(reading: Reading) -> Rows:
                     pairs = of_pairs(side[:, 0], bearing[rows], clusters[rows])
                     error = pairs.std(ddof=1) / len(pairs) ** 0.5
                     test = {"p": mean_p(pairs), TESTED_ERROR: error, DF: n_pairs - 1.0}
-                yield reading.row(
-                    mean(side, np.abs(bearing[rows]), weights[rows]),
-                    n_pairs,
-                    axis=axis,
-                    gender=gender,
-                    sd=finite(side[:, 0].std(ddof=1)) if len(side) > 1 else None,
-                    fitted=fitted,
-                    **test,
-                )
+                draws = mean(side, np.abs(bearing[rows]), weights[rows])
+                sd = finite(side[:, 0].std(ddof=1)) if len(side) > 1 else None
+                about = {"fitted": fitted, "axis": axis, "gender": gender, "sd": sd}
+                yield reading.row(draws, n_pairs, **about, **test)
 
 
 def fits(calibration: Block) -> list[str]:
@@ -148,28 +143,18 @@ def gender(reading: Reading) -> Rows:
             parts = (gaps[:, 0], bearing, pair_numbers), _spread(of_lines[1:], number), number
             error, freedom = apart_error(*parts)
             stretch = _spread(sizes[1:], number) / sizes[0] if sizes[0] else 0.0
-            yield reading.row(
-                draws,
-                len(np.unique(pair_numbers)),
-                **_tests(
-                    float(draws[0]),
-                    (error, freedom),
-                    (at_margin(error, draws[0], margin, stretch), fewest[axis] - 1.0),
-                    margin,
-                    tested=measure == "agreement" or balanced(bearing, pair_numbers),
-                ),
-                fitted=fitted,
-                measure=measure,
-                axis=axis,
-            )
+            equivalent = at_margin(error, draws[0], margin, stretch), fewest[axis] - 1.0
+            tested = measure == "agreement" or balanced(bearing, pair_numbers)
+            test = _tests(float(draws[0]), (error, freedom), equivalent, margin, tested=tested)
+            about = {"fitted": fitted, "measure": measure, "axis": axis}
+            yield reading.row(draws, len(np.unique(pair_numbers)), **about, **test)
         rated = ratings(neutral, lines)  # lines and ratings come from the same statements
         draws = mean(rated[:, 0] - rated[:, 1], np.ones(number), neutral.weights)
         clusters = len(np.unique(neutral.clusters))
-        test = _spread(draws[1:], clusters), clusters - 1.0
+        error_df = _spread(draws[1:], clusters), clusters - 1.0
+        test = _tests(float(draws[0]), error_df, error_df, margin, tested=True)
         about = {"fitted": fitted, "measure": "agreement", "axis": schemas.CALIBRATION}
-        yield reading.row(
-            draws, clusters, **_tests(float(draws[0]), test, test, margin, tested=True), **about
-        )
+        yield reading.row(draws, clusters, **about, **test)
 
 
 def _tests(
@@ -263,15 +248,16 @@ def lines(reading: Reading) -> Rows:
         err = residuals(block, lines)
         pooled = fitted == POOLED
         for g, gender in enumerate(("both",) if pooled else schemas.WHO[:2]):
-            rows: list[tuple[str, str, str, Array, dict[str, float]]]
-            rows = [(*cell, "slope", lines.slope[g, c], {}) for c, cell in enumerate(block.cells)]
-            rows.append((*combined, "sigma", lines.sigma[g], {}))
+            rows: list[tuple[Any, ...]]
+            rows = [(*cell, "slope", lines.slope[g, c], None) for c, cell in enumerate(block.cells)]
+            rows.append((*combined, "sigma", lines.sigma[g], None))
             if fitted != LIKELY:
-                share, p = _above(block, err.mean(axis=1) if pooled else err[:, g], reading.params)
-                rows.append((*combined, "likely above unlikely", share, {"p": p}))
-            for frame, form, measure, draws, test in rows:
+                residual = err.mean(axis=1) if pooled else err[:, g]
+                above = _above(block, residual, reading.params)
+                rows.append((*combined, "likely above unlikely", *above))
+            for frame, form, measure, draws, p in rows:
                 about = {"fitted": fitted, "gender": gender, "frame": frame, "form": form}
-                yield reading.row(draws, len(block.about), **about, measure=measure, **test)
+                yield reading.row(draws, len(block.about), **about, measure=measure, p=p)
 
 
 def _above(block: Block, err: Array, params: Params) -> tuple[Array, float]:

@@ -28,17 +28,10 @@ from plumbline.probes.stats.estimate import (
 )
 from plumbline.probes.stats.tests import permutation_p, shuffled
 from plumbline.probes.values import ratings as rows_of
+from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import block, fit, statements
 from plumbline.probes.values.ratings import Reading, estimate
-from plumbline.probes.values.schemas import (
-    ALL,
-    BASELINES,
-    CALIBRATION,
-    OWN,
-    SCHEMAS,
-    VERDICTS,
-    Params,
-)
+from plumbline.probes.values.schemas import SCHEMAS, Params
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,7 +46,6 @@ if TYPE_CHECKING:
 
 DATASETS = ("statements", "survey")
 OUTPUTS = ("agreement",)
-TABLES = ()
 METHODS = {"faithful": ("together", "sequence"), "corrected": ("l2r", "sequence")}
 LEAST = 2  # fewest statements for calibration: one has no residual spread
 FEW = 2.5  # least independent statements minus 3 for a known power of correlations
@@ -105,7 +97,7 @@ def _table(table: pl.DataFrame, name: str, params: Params) -> pl.DataFrame:
     schema = SCHEMAS[name]
     table = table.unique(schema.key, keep="last", maintain_order=True)  # rows are repeated by scale
     if name == "gender":  # checks of the calibration are a separate family
-        table = table.with_columns(checked=pl.col("axis") == CALIBRATION)
+        table = table.with_columns(checked=pl.col("axis") == schemas.CALIBRATION)
     if name in FAMILIES:
         table = adjusted(table, over=FAMILIES[name])
     if name == "consistency":
@@ -116,7 +108,9 @@ def _table(table: pl.DataFrame, name: str, params: Params) -> pl.DataFrame:
             (pl.col(p) <= LEVEL).fill_null(value=False) for p in ("p_bh", "p_equivalence_bh")
         )
         verdict = 2 * differs.cast(pl.Int64) + equal.cast(pl.Int64)
-        table = table.with_columns(verdict=verdict.replace_strict(dict(enumerate(VERDICTS))))
+        table = table.with_columns(
+            verdict=verdict.replace_strict(dict(enumerate(schemas.VERDICTS)))
+        )
     return typed(table, schema, params.confidence).sort(schema.key)
 
 
@@ -166,17 +160,9 @@ def consistency(
             continue
         x, y = x[mask], y[mask]
         p, error = shuffled_p(x, y, first.clusters[mask], params)
-        yield estimate(
-            correlation(x, y, first.weights[mask]),
-            n,
-            params,
-            p=p,
-            **{TESTED_ERROR: error},
-            scale=str(first.about["scale"][0]),
-            comparison=comparison,
-            first=name,
-            second=second,
-        )
+        draws = correlation(x, y, first.weights[mask])
+        about = {"scale": first.about["scale"][0], "comparison": comparison, TESTED_ERROR: error}
+        yield estimate(draws, n, params, p=p, **about, first=name, second=second)
 
 
 def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, dict[str, Array]]]:
@@ -263,7 +249,7 @@ def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
     for name, labels in (("gender", survey.GENDERS), ("infected", survey.INFECTED)):
         codes = dict(enumerate(labels))
         people = people.with_columns(pl.col(name).replace_strict(codes, return_dtype=pl.String))
-        people = pl.concat([people, people.with_columns(pl.lit(ALL).alias(name))])
+        people = pl.concat([people, people.with_columns(pl.lit(schemas.ALL).alias(name))])
     people = people.sort("respondent")
     return people.group_by(KIND, maintain_order=True).agg("respondent", "score")
 
@@ -287,10 +273,10 @@ def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     As in the paper, respondents are uninfected, or all if infection is not recorded.
     """
     healthy = people.filter(infected="no")
-    unknown = people.filter(infected=ALL).join(healthy, on="survey", how="anti")
+    unknown = people.filter(infected=schemas.ALL).join(healthy, on="survey", how="anti")
     people = pl.concat([healthy, unknown]).rename({"gender": "kind"})
     kind = pl.col("gender").replace_strict(RESPONDENTS_OF, return_dtype=pl.String, default=None)
-    rated = values.filter(fitted=OWN).with_columns(kind=kind).drop_nulls("kind")
+    rated = values.filter(fitted=schemas.OWN).with_columns(kind=kind).drop_nulls("kind")
     rows = []
     for row in rated.join(people, on=["scale", "axis", "kind"]).iter_rows(named=True):
         score, value = np.array(row.pop("score")), row["value"]
@@ -313,7 +299,7 @@ def baselines(statements: pl.DataFrame, language: str, params: Params) -> pl.Dat
         means = 4 * rng.random((params.n_permutations, len(load))) @ (load / load.sum()) + 1
         numbers = [(3.0, *np.quantile(means, [0.025, 0.975]))]
         constant = ((rated @ load / load.sum(),) * 3 for rated in (agrees, 6 - agrees))
-        for name, ends in zip(BASELINES, [*numbers, *constant], strict=True):
+        for name, ends in zip(schemas.BASELINES, [*numbers, *constant], strict=True):
             rows.append((scale, axis, name, *ends))
     names = ["scale", "axis", "baseline", "value", "low", "high"]
     table = pl.DataFrame(rows, names, orient="row").with_columns(language=pl.lit(language))
