@@ -17,19 +17,8 @@ from scipy.special import ndtr
 from scipy.stats import foldnorm
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.leaning import schemas
-from plumbline.probes.leaning.responses import (
-    ITSELF,
-    KINDS,
-    MISSING_MAX,
-    PLAIN,
-    STATE,
-    WEIGHTS,
-    State,
-    outputs,
-    readings,
-    wordings,
-)
+from plumbline.probes.leaning import responses, schemas
+from plumbline.probes.leaning.responses import ITSELF, State, outputs, readings, wordings
 from plumbline.probes.leaning.schemas import SCHEMAS
 from plumbline.probes.leaning.schemas import CompassParams as Params
 from plumbline.probes.leaning.scoring import NATS_UNIT, STANCES, moved, scales
@@ -70,7 +59,7 @@ TURNED = ("negated", "opposites")  # comparisons that reverse the side
 FORMS = {"negated": "negated", "paraphrases": "paraphrase"}  # compared with the plain form
 # the only column that differs between the compared prompts
 FREE = {"prompts": "prompt", "suffixes": "prompt", "order": "order", "seeds": "sample"}
-PROMPTING = (*STATE, "pretraining_seed", "prompt", "form", "variant", "order", "sample")
+PROMPTING = (*responses.STATE, "pretraining_seed", "prompt", "form", "variant", "order", "sample")
 EPSILON = 1e-9
 __all__ = ["SCHEMAS", "Params"]
 
@@ -86,12 +75,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     rows: dict[str, Rows] = {name: [] for name in SCHEMAS}
     questionnaires: dict[str, Scale] = {}
     for model, response_format in product(inputs.models, schemas.FORMATS):
-        responses = outputs(inputs.outputs("stances", model), response_format)
-        if responses is None:
+        table = outputs(inputs.outputs("stances", model), response_format)
+        if table is None:
             continue
-        names = set(responses["questionnaire"]) - {"", *questionnaires}
+        names = set(table["questionnaire"]) - {"", *questionnaires}
         questionnaires |= scales(inputs.datasets["statements"], names)
-        for reading in readings(response_format, responses, questionnaires, params):
+        for reading in readings(response_format, table, questionnaires, params):
             for rows_of in (coordinates, runs, items, shifts, stability, answered):
                 rows[rows_of.__name__] += [{"model": model} | r for r in rows_of(reading, params)]
     rows["baselines"] = [row for scale in questionnaires.values() for row in baselines(scale)]
@@ -126,7 +115,7 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
     for state, trained in reading.states.items():
         added, missing = reading.added(state), trained.missing.min(axis=(0, 1)) == 1
         shares, bounds = reading.missing_shares(state), reading.bounds(state)
-        enough = shares <= MISSING_MAX
+        enough = shares <= responses.MISSING_MAX
         for a, axis in enumerate(scale.axes):
             moving = scale.moving[a] & ~(missing & enough[a])
             sums = moved(scale, a, added[:, :, a], moving=moving)
@@ -281,7 +270,7 @@ def stability(reading: Reading, params: Params) -> Iterator[Row]:
     averaged, single = (_sides(table, scale) for table in (reading.answers, reading.single))
     for comparison in schemas.COMPARISONS:
         pairs = _pairs(comparison, single if comparison == "seeds" else averaged)
-        for state, rows in pairs.group_by(STATE, maintain_order=True):
+        for state, rows in pairs.group_by(responses.STATE, maintain_order=True):
             first, second = (np.array(rows[side].to_list()) for side in ("side", "side_other"))
             clusters = scale.clusters
             if comparison == "opposites":
@@ -293,16 +282,16 @@ def stability(reading: Reading, params: Params) -> Iterator[Row]:
                 yield reading.about(State(*state)) | row
 
 
-def _sides(responses: pl.DataFrame, scale: Scale) -> pl.DataFrame:
+def _sides(table: pl.DataFrame, scale: Scale) -> pl.DataFrame:
     """Return a row for each prompt of a training run, with the sides of all statements.
 
     ``side`` is 1, -1, or 0 without a stance, for each statement; ``template`` is the prompt without
     its forced-choice suffix, the part after the last slash.
     """
-    terms = [pl.col(name) * value for name, value in zip(WEIGHTS, STANCES, strict=True)]
+    terms = [pl.col(name) * value for name, value in zip(responses.WEIGHTS, STANCES, strict=True)]
     stance = pl.sum_horizontal(terms, ignore_nulls=False)
     side = pl.when(stance.abs() > EPSILON).then(stance.sign()).otherwise(0.0)
-    rows = responses.select(*PROMPTING, "id", side=side)
+    rows = table.select(*PROMPTING, "id", side=side)
     grid = rows.select(PROMPTING).unique().join(pl.DataFrame({"id": scale.ids}), how="cross")
     full = grid.join(rows, on=[*PROMPTING, "id"], how="left").sort(*PROMPTING, "id")
     sides = full.group_by(PROMPTING, maintain_order=True).agg(pl.col("side").fill_null(0.0))
@@ -311,7 +300,7 @@ def _sides(responses: pl.DataFrame, scale: Scale) -> pl.DataFrame:
 
 def _pairs(comparison: str, promptings: pl.DataFrame) -> pl.DataFrame:
     """Return pairs of prompts, with the sides for the second in ``side_other``."""
-    plain = promptings.filter(form=PLAIN)
+    plain = promptings.filter(form=responses.PLAIN)
     if comparison == "opposites":
         return plain.with_columns(side_other="side")
     if comparison in FORMS:
@@ -370,11 +359,12 @@ def _orders(clusters: tuple[int, ...], draws: int, seed: int) -> Integers:
 
 def answered(reading: Reading, params: Params) -> Iterator[Row]:
     """Yield counts of valid and other responses, in total and by prompt."""
-    plain = reading.single.filter(form=PLAIN, variant="")
-    pooled = plain.filter(pl.col("prompt").n_unique().over(STATE) > 1)
+    plain = reading.single.filter(form=responses.PLAIN, variant="")
+    pooled = plain.filter(pl.col("prompt").n_unique().over(responses.STATE) > 1)
     rows = pl.concat([pooled.with_columns(prompt=pl.lit("")), plain])
-    for (*state, prompt), part in rows.group_by(*STATE, "prompt", maintain_order=True):
-        shares = part.group_by("id", maintain_order=True).agg((pl.col("kind") == KINDS[0]).mean())
-        counts: dict[str, Any] = {kind: (part["kind"] == kind).sum() for kind in KINDS[1:]}
+    valid, *others = responses.KINDS
+    for (*state, prompt), part in rows.group_by(*responses.STATE, "prompt", maintain_order=True):
+        shares = part.group_by("id").agg((pl.col("kind") == valid).mean())["kind"]
+        counts = {kind: (part["kind"] == kind).sum() for kind in others}
         about = reading.about(State(*state)) | {"prompt": prompt, "answers": len(part)} | counts
-        yield wilson(float(shares["kind"].sum()), len(shares), params.confidence).row(**about)
+        yield wilson(float(shares.sum()), len(shares), params.confidence).row(**about)

@@ -16,15 +16,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.probes.leaning.predictions import ITSELF as BASE
-from plumbline.probes.leaning.predictions import (
-    Case,
-    Runs,
-    State,
-    cases,
-    contrast_table,
-    metric_table,
-    tables,
-)
+from plumbline.probes.leaning.predictions import State, cases, contrast_table, metric_table, tables
 from plumbline.probes.leaning.schemas import ENSEMBLE as SCHEMAS
 from plumbline.probes.leaning.schemas import EnsembleParams as Params
 from plumbline.probes.stats.bootstrap import percentiles
@@ -35,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.leaning.predictions import Bools, Floats
+    from plumbline.probes.leaning.predictions import Bools, Case, Floats, Runs
 
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
@@ -163,14 +155,11 @@ def all_runs(trained: Trained) -> Iterator[Voters]:
     if not shared:
         return
     probability = [runs.pick(shared).probability for runs in members.values()]
-    chosen = _choices(len(shared), size, draws, f"{seed} {PARTISAN}")
-    mixed = np.array(  # a run per corpus, with seeds as different as for one corpus
-        [
-            [runs[rows[(i + number) % len(rows)]] for i, runs in enumerate(probability)]
-            for number, rows in enumerate(chosen)
-        ]
-    )
-    yield Voters(PARTISAN, size, vote(mixed))
+    chosen = np.array(_choices(len(shared), size, draws, f"{seed} {PARTISAN}"))
+    # a run per corpus, with seeds as different as for one corpus
+    turns = (np.arange(len(chosen))[:, None] + np.arange(size)) % chosen.shape[1]
+    runs_of = zip(probability, np.take_along_axis(chosen, turns, axis=1).T, strict=True)
+    yield Voters(PARTISAN, size, vote(np.stack([runs[rows] for runs, rows in runs_of], axis=1)))
     predicted = [runs.predicted for runs in members.values()]
     yield from _singles(case, predicted)
     # the best member on one half of the texts, applied to the other half

@@ -28,7 +28,6 @@ from plumbline.probes.leaning.schemas import FAIRNESS as SCHEMAS
 from plumbline.probes.leaning.schemas import FairnessParams as Params
 from plumbline.probes.stats import crossed
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.classification import METRICS
 from plumbline.probes.stats.estimate import TESTED_ERROR, least_p
 from plumbline.probes.stats.tests import chance_p, dealt, of_members, two_tailed
 
@@ -126,12 +125,9 @@ def _disagreements(case: Case, params: Params) -> Tables:
             continue
         left_share, right_share = (np.mean(side, axis=0) for side in sides)
         texts = {"id": case.ids, "positive": case.true, "left": left_share, "right": right_share}
-        table = pl.DataFrame(texts).with_columns(
-            period=pl.lit(period),
-            share=pl.lit(share),
-            base_model=pl.lit(None, pl.Float64) if itself is None else pl.Series(itself),
-        )
-        yield "disagreements", table.filter((left_share - HALF) * (right_share - HALF) < 0)
+        texts |= {"period": period, "share": share, "base_model": itself}
+        disagreed = (left_share - HALF) * (right_share - HALF) < 0
+        yield "disagreements", pl.DataFrame(texts).filter(disagreed)
 
 
 def _differences(case: Case, weights: Floats, params: Params) -> Tables:
@@ -147,10 +143,8 @@ def _differences(case: Case, weights: Floats, params: Params) -> Tables:
             difference = np.subtract(*sides)  # (runs, 1 + replicates, measures)
             trainings = np.stack([difference[seeds == s].mean(axis=0) for s in np.unique(seeds)])
             clusters = int(case.clusters(member).max()) + 1
-            contrasts = [
-                _over_trainings(trainings[..., m], clusters, params.confidence)
-                for m in range(len(METRICS))
-            ]
+            by_metric = np.moveaxis(trainings, -1, 0)
+            contrasts = [_over_trainings(x, clusters, params.confidence) for x in by_metric]
             columns = state._asdict() | {"baseline": baseline.corpus, "level": level}
             columns |= {"group": group, "runs": len(difference)}
             table = contrast_table(contrasts, clusters, **columns)

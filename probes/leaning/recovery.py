@@ -15,8 +15,6 @@ from plumbline.probes.leaning.schemas import PLANTED as TASK
 from plumbline.probes.stats.estimate import LEVEL, Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from plumbline.probes.core.run_analysis import Inputs
 
     Tables = dict[str, pl.DataFrame]
@@ -40,7 +38,9 @@ def truth(inputs: Inputs, model: str) -> dict[str, Any]:
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
     """Compare the tables of every world with its planted effects, by analysis."""
     comparisons = {name: Comparison(params) for name in TABLES}
-    for model, (analysis, key, compare) in product(inputs.models, STUDIES):
+    keys: Any = (("stances", _compass), ("knows", _fairness), ("knows", _ensemble))
+    studies = zip(TABLES, keys, strict=True)
+    for model, (analysis, (key, compare)) in product(inputs.models, studies):
         planted, folder = truth(inputs, model).get(key), inputs.tables(analysis)
         if not isinstance(planted, dict) or not folder.is_dir():
             continue
@@ -180,10 +180,3 @@ def _fairness(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> 
     significant = planted.select(RIGHT & SIGNIFICANT).to_series()
     rows.share("power", significant, cluster, reading="corrected")
     rows.discoveries(empty["p_bh"], "false_discoveries_bh", cluster, reading="corrected")
-
-
-STUDIES: tuple[tuple[str, str, Callable[..., None]], ...] = (
-    ("compass", "stances", _compass),
-    ("fairness", "knows", _fairness),
-    ("ensemble", "knows", _ensemble),
-)

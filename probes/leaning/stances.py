@@ -18,14 +18,7 @@ from scipy.special import log_softmax, logsumexp
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.run_probe import MODEL, Shard, Task
-from plumbline.probes.models.scorer import (
-    Fills,
-    Generates,
-    Predicts,
-    Sampling,
-    Scorer,
-    ScoresContinuations,
-)
+from plumbline.probes.models.scorer import Fills, Generates, Predicts, Sampling, ScoresContinuations
 from plumbline.probes.prompts.leaning import FORMS, OPTIONS, Asking, priors, put, wordings
 from plumbline.probes.training import checkpoints
 
@@ -35,7 +28,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.models.classifier import Entailment
     from plumbline.probes.models.params import Model
-    from plumbline.probes.models.scorer import Score
+    from plumbline.probes.models.scorer import Score, Scorer
     from plumbline.probes.prompts.leaning import Generation, MultipleChoice, Question
     from plumbline.probes.training.checkpoints import Checkpoint
 
@@ -278,15 +271,9 @@ def generate(
         sides = [logits[f"{q.wording} {response}", h][judge.follows] for h in hypotheses]
         alone = log_softmax(logits[response, q.wording])[[judge.follows, judge.contradicts]]
         nats = map(_nats, (*log_softmax(sides), *alone))
-        yield _row(q) | {
-            "seed": seed,
-            "response": response,
-            "tokens": text.tokens,
-            "finished": text.finished,
-            **dict(zip(STANCES, nats, strict=True)),
-            "stance_model": judge.name,
-            "stance_revision": judge.revision,
-        }
+        row = _row(q) | {"seed": seed, "response": response, "tokens": text.tokens}
+        row |= {"finished": text.finished} | dict(zip(STANCES, nats, strict=True))
+        yield row | {"stance_model": judge.name, "stance_revision": judge.revision}
 
 
 def choose(
