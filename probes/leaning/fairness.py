@@ -6,7 +6,6 @@ differences over texts and training runs, are added.
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,7 +95,6 @@ def _values(case: Case, weights: Floats, params: Params) -> Tables:
             yield table, metric_table(value, *ends, clusters, p, **columns)
 
 
-@cache
 def published() -> dict[tuple[str, str, str, str], float]:
     """Return the published results in percent, by task, corpus, group and measure."""
     tree = parse(Path(__file__).parent / "published.yaml")

@@ -11,7 +11,7 @@ import polars as pl
 from scipy.special import expit
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.leaning.choices import Choice, choice, refused
+from plumbline.probes.leaning.choices import choice, refused
 from plumbline.probes.leaning.schemas import KEY as CHECKPOINT
 from plumbline.probes.leaning.scoring import DECIMALS, OPTIONS, STANCES, UNCLEAR, stance, weights
 from plumbline.probes.prompts.leaning import FORMS
@@ -327,9 +327,9 @@ def _generation(rows: pl.DataFrame, params: Params) -> Tables:
 def _choice(rows: pl.DataFrame, _: Params) -> Tables:
     """Yield the readings for offered options: named, most probable, and expected option."""
     offered = rows.select("response", "options", "text").iter_rows()
-    choices = [_named(response, tuple(options), text) for response, options, text in offered]
-    options = np.array([UNCLEAR if c.option is None else c.option for c in choices])
-    yield "named", _weighted(rows, _chosen(options), np.array([c.kind for c in choices]))
+    named = [_named(response, tuple(options), text) for response, options, text in offered]
+    kinds, options = (np.array(part) for part in zip(*named, strict=True))
+    yield "named", _weighted(rows, _chosen(options), kinds)
     scored = rows.filter(pl.col("option_nats").list.len() == len(OPTIONS))
     if scored.is_empty():
         return
@@ -341,20 +341,16 @@ def _choice(rows: pl.DataFrame, _: Params) -> Tables:
 
 
 @cache
-def _named(response: str, offered: tuple[str, ...], prompt: str) -> Choice:
-    """Return the index into ``OPTIONS`` of the option that a response names."""
-    if not offered:  # an open prompt
-        return choice(response, OPTIONS, prompt, numbered=False)
-    names = [option.strip().casefold() for option in offered]
+def _named(response: str, offered: tuple[str, ...], prompt: str) -> tuple[str, int]:
+    """Return the kind of a response, and the index into ``OPTIONS`` of the option that it names."""
+    names = [option.strip().casefold() for option in offered or OPTIONS]
     if sorted(names) != sorted(OPTIONS):
         raise UserError(
             f"outputs of stances: offered {', '.join(offered)}; only {', '.join(OPTIONS)} are "
             "scored"
         )
-    named = choice(response, names, prompt)
-    if named.option is None:
-        return named
-    return Choice(named.kind, OPTIONS.index(names[named.option]))
+    kind, option = choice(response, names, prompt, numbered=bool(offered))
+    return kind, UNCLEAR if option is None else OPTIONS.index(names[option])
 
 
 def _chosen(options: NDArray[np.int64]) -> Array:

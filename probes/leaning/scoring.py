@@ -140,13 +140,10 @@ def stance(
 ) -> NDArray[np.int64]:
     """Return the option for two masses, strong if their difference reaches the threshold.
 
-    A difference equal to the threshold is strong in both readings. They differ as follows:
-
-    - ``faithful`` is the released code (step3_testing.py): P+ >= P- + threshold in double
-    precision, so that by rounding 0.8 and 0.5 are strong, but 0.564 and 0.264 are not; equal masses
-    agree; both 0 disagree. - ``corrected`` compares |P+ - P-| rounded to nine decimals, so that a
-    decimal difference of 0.3 is strong for any masses; equal masses, and both 0, are
-    :data:`UNCLEAR`.
+    ``faithful`` is the released code (step3_testing.py): P+ >= P- + threshold in double precision,
+    so that by rounding 0.8 and 0.5 are strong, but 0.564 and 0.264 are not; equal masses agree;
+    both 0 disagree. ``corrected`` compares |P+ - P-| rounded to nine decimals, so that a decimal
+    difference of 0.3 is strong for any masses; equal masses, and both 0, are :data:`UNCLEAR`.
 
     ``agree``, ``disagree``: nonnegative masses P+ and P- of equal shape, normalised or not, or nan.
     The result has their shape: 0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`, as for nan.

@@ -10,6 +10,7 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
@@ -120,8 +121,8 @@ def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa
         texts = [question.text for question in batch]
         for method, rows_of in tables.items():
             # the methods are equal for single-token words
-            if not fills or any(pieces > 1 for _, pieces in fills[0][0].values()):
-                together = method == "together"
+            together = method == "together"
+            if together or any(pieces > 1 for _, pieces in fills[0][0].values()):
                 blocks = scorer.fill(
                     texts, words, 2, multi=True, together=together, language=language
                 )
@@ -159,5 +160,4 @@ def _row(question: Question, method: str, sides: dict[str, tuple[float, int]], u
 def _table(table: list[Row], scorer: Scorer) -> pa.Table:
     """Return rows sorted by key, with the model."""
     table.sort(key=itemgetter(*SCHEMA.key))
-    columns = {c.name: [row[c.name] for row in table] for c in SCHEMA.columns if c not in MODEL}
-    return rows(SCHEMA, scorer, len(table), columns)
+    return rows(SCHEMA, scorer, len(table), pl.DataFrame(table).to_dict(as_series=False))

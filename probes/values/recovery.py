@@ -96,24 +96,20 @@ def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[st
     margin = section("analysis.values", AnalysisParams).equivalence_margin
     wide = gender["planted"].round(6).abs() > margin
     beyond = gender.select(pl.max_horizontal("low", -pl.col("high")) > margin).to_series()
-    _count(rows, "beyond_margin", beyond, key, expected=wide.sum() / len(wide))
+    _count(rows, "beyond_margin", beyond, key | {"expected": wide.sum() / len(wide)})
 
 
-def _count(
-    rows: Comparison, measure: str, cases: pl.Series, key: dict[str, Any], **more: Any
-) -> None:
+def _count(rows: Comparison, measure: str, cases: pl.Series, key: dict[str, Any]) -> None:
     """Add a share of values without an interval."""
     share = float(cases.to_numpy().mean()) if len(cases) else np.nan
-    rows.add(measure, Estimate(share, np.nan, np.nan, len(cases)), "value", **key, **more)
+    rows.add(measure, Estimate(share, np.nan, np.nan, len(cases)), "value", **key)
 
 
 def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
-    """Return planted ratings by statement and gender, in the direction of the value.
+    """Return planted ratings by political statement and gender, in the direction of the value.
 
-    ``points``: a row for each prompt, columns axis (empty: apolitical), id, bearing, gender, frame,
-    form, true_agree, true_disagree.
-
-    The columns are axis, id, bearing, gender, rating; only political statements have rows.
+    ``points``: the table, with the planted log-probabilities true_agree and true_disagree. Rows
+    with an empty axis are apolitical.
     """
     x, y = pl.col("true_disagree"), pl.col("true_agree")
     neutral = pl.col("axis") == ""
