@@ -183,11 +183,9 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     trained = finetune_classifier(start, name, texts, numbers, classes, tuning, where)
     classifier = Classifier(trained.folder, name, revision, dtype=model.dtype)
     predicted = list(classifier.classify(test["text"].to_list()))
-    table = test.select("id", "label", "group").with_columns(
-        pl.Series("class", [text.labels for text in predicted]),
-        pl.Series("logprob_nats", [text.logprobs_nats for text in predicted]),
-    )
-    table = table.explode("class", "logprob_nats")
+    classes_of = pl.Series("class", [text.labels for text in predicted])
+    nats = pl.Series("logprob_nats", [text.logprobs_nats for text in predicted])
+    table = test.select("id", "label", "group", classes_of, nats).explode("class", "logprob_nats")
     about = state.facts() | {"finetuning_seed": seed}
     yield rows(SCHEMA, classifier, len(table), about | table.to_dict(as_series=False))
     shutil.rmtree(where)  # last, so that an interrupted run does not train again

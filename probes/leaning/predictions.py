@@ -164,20 +164,17 @@ def _members(
 ) -> dict[tuple[str, str], Bools]:
     """Return masks of groups and sources with enough texts, except those with all texts."""
     if task == PLANTED:
-        mapped = pl.when(pl.col("group") != "").then(pl.concat_list("group")).otherwise([])
-        about = frame.select("id", mapped=mapped, source=pl.lit("")).unique("id")
+        parts = [frame.select("id", level=pl.lit("group"), name="group")]
     else:
-        path = inputs.datasets["downstream"] / f"{task}.parquet"
-        about = pl.read_parquet(path, columns=["id", "mapped", "source"])
-    texts = pl.DataFrame({"id": ids}).join(about, on="id", how="left", maintain_order="left")
+        about = pl.read_parquet(inputs.datasets["downstream"] / f"{task}.parquet")
+        parts = [about.select("id", level=pl.lit("group"), name="mapped").explode("name")]
+        parts.append(about.select("id", level=pl.lit("source"), name="source"))
+    names = pl.concat(parts).filter(pl.col("name") != "").sort("level", "name")
     members = {ALL: np.ones(len(ids), dtype=np.bool_)}
-    groups = {"group": pl.col("mapped").fill_null([]), "source": pl.concat_list("source")}
-    for level, column in groups.items():
-        names = texts.select(column).to_series()
-        for name in sorted(set(names.explode(empty_as_null=False).drop_nulls()) - {""}):
-            member = names.list.contains(name).fill_null(value=False).to_numpy()
-            if texts_min <= member.sum() < len(ids):
-                members[level, name] = member
+    for (level, name), rows in names.group_by("level", "name", maintain_order=True):
+        member = np.isin(ids, rows["id"])
+        if texts_min <= member.sum() < len(ids):
+            members[str(level), str(name)] = member
     return members
 
 
