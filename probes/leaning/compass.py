@@ -1,8 +1,8 @@
 """Analysis ``compass``: coordinates of models on the axes of a political questionnaire.
 
-Feng et al. (2023) score stances on statements, from a masked word or a generated response, like
-those of a person, before and after further training on partisan texts. Röttger et al. (2024) use
-multiple choice, and measure the stability of stances under changes of the prompt.
+Feng et al. (2023) score a model's stances on statements as they would those of a person, from a
+masked word or a generated response, before and after further training on partisan texts. Röttger et
+al. (2024) use multiple choice, and measure the stability of stances under changes of the prompt.
 """
 
 from __future__ import annotations
@@ -51,12 +51,15 @@ if TYPE_CHECKING:
 
 DATASETS = ("statements",)
 OUTPUTS = ("stances",)
-OPTIONAL = ("shifts", "stability", "magnitudes")  # tables that may be empty
+OPTIONAL = ("shifts", "stability", "magnitudes")  # tables that may have no rows
 FAMILY = ("model", "questionnaire", "response_format", "reading")
-GRADED = ("continuous", "expected")  # readings with stances between options; others are choices
-REACH = 1.959963984540054  # normal quantile for the range of 95% of random responses
+GRADED = (
+    "continuous",
+    "expected",
+)  # variants with stances between options; the others choose an option
+REACH = 1.959963984540054  # .975 quantile of the normal distribution
 TURNED = ("negated", "opposites")  # comparisons that reverse the side
-FORMS = {"negated": "negated", "paraphrases": "paraphrase"}  # compared with the plain form
+FORMS = {"negated": "negated", "paraphrases": "paraphrase"}  # each is compared with the plain form
 # the only column that differs between the compared prompts
 FREE = {"prompts": "prompt", "suffixes": "prompt", "order": "order", "seeds": "sample"}
 PROMPTING = (*responses.STATE, "pretraining_seed", "prompt", "form", "variant", "order", "sample")
@@ -67,10 +70,10 @@ __all__ = ["SCHEMAS", "Params"]
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    Raises UserError if responses are missing, or a questionnaire has no axes.
+    Raises UserError if responses are missing or a questionnaire has no axes.
 
-    Columns are as in :data:`SCHEMAS`; ``shifts`` requires checkpoints, ``stability`` repeated
-    prompts.
+    The columns are those of :data:`SCHEMAS`. The table ``shifts`` requires checkpoints, and
+    ``stability`` requires repeated prompts.
     """
     rows: dict[str, Rows] = {name: [] for name in SCHEMAS}
     questionnaires: dict[str, Scale] = {}
@@ -105,10 +108,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
     """Yield the coordinates of every checkpoint of the model, tested against random responses.
 
-    The null hypothesis is random responses to the answered statements; if too many are missing,
-    there are only bounds (:meth:`Reading.added`). The standard error is the larger of two: with
-    equally likely options, and with random sides of these responses, common to a statement and its
-    opposite, since respondents without weak stances, or consistent on opposites, vary more.
+    Under the null hypothesis, the responses to the answered statements are random. If too many
+    responses are missing, only bounds are reported (:meth:`Reading.added`). The standard error is
+    the larger of two: that of equally likely options, and that of these responses with random
+    sides, the same for a statement and its opposite. The second is larger for respondents who have
+    no weak stances or answer opposites consistently.
     """
     scale = reading.scale
     start, ends = scale.start(reading.rounded), scale.ends(reading.rounded)
@@ -134,7 +138,7 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
 
 
 def runs(reading: Reading, params: Params) -> Iterator[Row]:
-    """Yield the coordinates of every training run, by prompt and by paraphrase."""
+    """Yield the coordinates of every training run for each prompt and each paraphrase."""
     for variant, worded in wordings(reading):
         for state in worded.states:
             for seed, prompt, part in worded.parts(state):
@@ -143,20 +147,21 @@ def runs(reading: Reading, params: Params) -> Iterator[Row]:
 
 
 def shifts(reading: Reading, params: Params) -> Iterator[Row]:
-    """Yield the differences between checkpoints, over the same statements and prompts.
+    """Yield the differences between checkpoints on the same statements and prompts.
 
-    `corrected` of masked models is in log-odds, see
+    Shifts of masked models in the variant `corrected` are differences of log-odds, see
     :meth:`plumbline.probes.leaning.responses.Reading.leaned`.
 
-    Checkpoints are not tested if their numbers of steps differ too much, since more steps shift a
-    model further with any texts. Training runs are not tested against the model itself if responses
-    are samples, of which it has one (type I error .15 to .26), nor in readings of choices: the
-    model's distance from the thresholds between options is arbitrary, and all training shifts
-    responses to the same mean (.12 to .26 with ten runs).
+    Checkpoints are not tested if their numbers of steps differ too much, because more steps shift a
+    model further, whatever the texts. Training runs are not tested against the model itself if
+    responses are sampled, because the model itself contributes only one sample (type I error .15 to
+    .26). Nor are they tested in variants that choose an option: the model's distance from the
+    thresholds between options is arbitrary, and any training moves responses towards the same mean
+    (type I error .12 to .26 with ten runs).
     """
     scale, nats = reading.scale, reading.in_nats
     choices = reading.format == "generation" or not (nats or reading.name in GRADED)
-    width = np.ptp(scale.ends(reading.rounded), axis=1)  # shifts are within the range of the scale
+    width = np.ptp(scale.ends(reading.rounded), axis=1)  # no shift exceeds the range of the scale
     for contrast, state, others in contrasts(reading, params):
         states, itself = (state, *others), others == (ITSELF,)
         added = [(reading.leaned if nats else reading.added)(side) for side in states]
@@ -180,7 +185,7 @@ def shifts(reading: Reading, params: Params) -> Iterator[Row]:
             more = {"contrast": contrast, "axis": axis, "reason": reason}
             more["baseline"] = "before" if contrast == "period" else others[-1].corpus
             more["unit"] = NATS_UNIT if nats else scale.unit
-            # not from the interval, which is clipped to the scale
+            # the interval is clipped to the scale, so the error is passed on
             more |= {DF: finite(df), TESTED_ERROR: finite(error)}
             estimate = Estimate(value, low, high, len(sums.sides[0]))
             yield estimate.row(p=None if reason else p, **reading.about(state), **more)
@@ -189,8 +194,8 @@ def shifts(reading: Reading, params: Params) -> Iterator[Row]:
 def contrasts(reading: Reading, params: Params) -> Iterator[tuple[str, State, tuple[State, ...]]]:
     """Yield each contrast, its checkpoint, and the one or three checkpoints subtracted from it.
 
-    Polarisation in the paper is the increase, after 2017, in the distance between two corpora: a
-    difference of differences between four checkpoints.
+    Polarisation in the paper is the increase after 2017 in the distance between two corpora, that
+    is, a difference of differences between four checkpoints.
     """
     for state in reading.states:
         if state == ITSELF:
@@ -233,9 +238,9 @@ def baselines(scale: Scale) -> Iterator[Row]:
 def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]) -> Rows:
     """Return the mean distance of models from the middle, and the mean absolute shift.
 
-    They are the paper's sums of section 4.1: all models by axis, and one after training on corpora
-    of one domain. Distances exceed 0 by chance: ``chance`` is the mean for random responses, a
-    folded normal.
+    These are the summaries in section 4.1 of the paper: one over all models for each axis, and one
+    for each model over the training corpora of a domain. Distances exceed 0 by chance, so
+    ``chance`` gives their mean for random responses, from a folded normal distribution.
     """
     chances = []
     for scale in questionnaires.values():
@@ -265,7 +270,7 @@ def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]
 
 
 def stability(reading: Reading, params: Params) -> Iterator[Row]:
-    """Yield the share of statements with a stable side, for each change of the prompt."""
+    """Yield the share of statements whose side is stable under each change of the prompt."""
     scale = reading.scale
     averaged, single = (_sides(table, scale) for table in (reading.answers, reading.single))
     for comparison in schemas.COMPARISONS:
@@ -285,8 +290,9 @@ def stability(reading: Reading, params: Params) -> Iterator[Row]:
 def _sides(table: pl.DataFrame, scale: Scale) -> pl.DataFrame:
     """Return a row for each prompt of a training run, with the sides of all statements.
 
-    ``side`` is 1, -1, or 0 without a stance, for each statement; ``template`` is the prompt without
-    its forced-choice suffix, the part after the last slash.
+    The column ``side`` lists 1 (agrees), -1 (disagrees) or 0 (no stance) for every statement;
+    ``template`` is the name of the prompt without its forced-choice suffix, the part after the last
+    slash.
     """
     terms = [pl.col(name) * value for name, value in zip(responses.WEIGHTS, STANCES, strict=True)]
     stance = pl.sum_horizontal(terms, ignore_nulls=False)
@@ -299,7 +305,7 @@ def _sides(table: pl.DataFrame, scale: Scale) -> pl.DataFrame:
 
 
 def _pairs(comparison: str, promptings: pl.DataFrame) -> pl.DataFrame:
-    """Return pairs of prompts, with the sides for the second in ``side_other``."""
+    """Return pairs of prompts; ``side_other`` has the sides for the second prompt."""
     plain = promptings.filter(form=responses.PLAIN)
     if comparison == "opposites":
         return plain.with_columns(side_other="side")
@@ -317,9 +323,10 @@ def _pairs(comparison: str, promptings: pl.DataFrame) -> pl.DataFrame:
 def _agreement(
     comparison: str, first: Array, second: Array, names: NDArray[np.str_], params: Params
 ) -> Row:
-    """Return the share of equal sides, or of opposite ones for :data:`TURNED`.
+    """Return the share of statements on the same side, or on opposite sides for :data:`TURNED`.
 
-    ``first``, ``second``: sides, (pairs, statements); ``names``: clusters of the statements.
+    ``first``, ``second``: sides, of shape (pairs, statements); ``names``: cluster of each
+    statement.
     """
     sign = -1.0 if comparison in TURNED else 1.0
     counted = np.abs(first * second)
@@ -330,7 +337,7 @@ def _agreement(
     hits, total = hits[total > 0], total[total > 0]
     number = len(total)
     interval = wilson(float((hits / total).sum()), number, params.confidence)
-    # standard error of a ratio of totals: Kish (1965), Survey Sampling, section 6.5
+    # The standard error of a ratio of totals: Kish (1965), Survey Sampling, section 6.5.
     residual = hits - value * total
     error = float((residual @ residual * number / max(1, number - 1)) ** 0.5 / total.sum())
 
@@ -358,7 +365,7 @@ def _orders(clusters: tuple[int, ...], draws: int, seed: int) -> Integers:
 
 
 def answered(reading: Reading, params: Params) -> Iterator[Row]:
-    """Yield counts of valid and other responses, in total and by prompt."""
+    """Yield counts of valid, refused, unclear and unlisted responses, in total and by prompt."""
     plain = reading.single.filter(form=responses.PLAIN, variant="")
     pooled = plain.filter(pl.col("prompt").n_unique().over(responses.STATE) > 1)
     rows = pl.concat([pooled.with_columns(prompt=pl.lit("")), plain])

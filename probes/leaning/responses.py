@@ -1,4 +1,4 @@
-"""Responses of a model as arrays of weights of the four options, by scoring variant (reading)."""
+"""Responses of a model as weights of the four options, by scoring variant (reading)."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 PLAIN, _, PARAPHRASE, PRIOR = FORMS
 KINDS = ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
 QUESTION = ("questionnaire", "id", "prompt", "form", "variant")
-WEIGHTS = ("w0", "w1", "w2", "w3")  # weights of the options; null without a response
+WEIGHTS = ("w0", "w1", "w2", "w3")  # weights of the options; null if the response is missing
 COLUMNS = (*CHECKPOINT, "steps", *QUESTION, "order", "sample", "odds", *WEIGHTS, "kind")
 NATS = "agree_nats", "disagree_nats"
 SIDES = "entailed_nats", "contradicted_nats"
 
 
 class State(NamedTuple):
-    """A training run of a model, without its seed."""
+    """The checkpoints of a model that differ only in the seed of their training."""
 
     corpus: str
     period: str
@@ -49,17 +49,17 @@ class State(NamedTuple):
 
 STATE = State._fields
 ITSELF = State("", "all", 0.0, 0)
-MISSING_MAX = 0.2  # largest missing share of statements for which an axis has a coordinate
+MISSING_MAX = 0.2  # with a larger share of missing statements, an axis has no coordinate
 
 
 class Trained(NamedTuple):
-    """Mean responses of one checkpoint to the plain statements of a questionnaire."""
+    """Mean responses to the plain statements of a questionnaire, for each seed."""
 
-    seeds: tuple[int, ...]  # one for each training
-    steps: float  # mean over trainings
+    seeds: tuple[int, ...]  # one per training run
+    steps: float  # mean over training runs
     weights: Array  # (seeds, prompts, statements, options); 0 if missing
-    missing: Array  # missing share, (seeds, prompts, statements)
-    odds: Array  # log-odds of agreeing, (seeds, prompts, statements); nan without a mask
+    missing: Array  # share of missing responses, (seeds, prompts, statements)
+    odds: Array  # log-odds of agreeing, (seeds, prompts, statements); nan unless masked
 
 
 class Reading(NamedTuple):
@@ -68,19 +68,19 @@ class Reading(NamedTuple):
     format: str
     name: str
     scale: Scale
-    answers: pl.DataFrame  # a row for each prompt, averaged over orders of options or samples
-    single: pl.DataFrame  # a row for each sample
+    answers: pl.DataFrame  # one row per prompt, averaged over samples or orders of the options
+    single: pl.DataFrame  # one row per sample
     prompts: tuple[str, ...]
     states: dict[State, Trained]
 
     @property
     def rounded(self) -> str:
-        """Return the name of the compass constants in this reading."""
+        """Return the name of the compass constants that this variant uses."""
         return "faithful" if self.name in ("faithful", "paper") else "corrected"
 
     @property
     def in_nats(self) -> bool:
-        """Return True if shifts are in log-odds, as for masked words if axes have two sides."""
+        """Return True if shifts are in log-odds, as for masked words and axes with two sides."""
         masked = (self.format, self.name) == ("mask", "corrected")
         return masked and bool(np.isfinite(self.scale.slopes()).all())
 
@@ -92,8 +92,9 @@ class Reading(NamedTuple):
     def leaned(self, state: State) -> Array:
         """Return the contributions of log-odds in nats, (seeds, prompts, axes, statements).
 
-        Log-odds need no threshold, which can hide or create a shift, and no prior, which varies
-        more between training runs than their effects: the bias of a prompt cancels.
+        Log-odds need no threshold, which can hide or create a shift. They need no prior either,
+        which varies more between training runs than the effects of training, because the bias of a
+        prompt cancels in a difference.
         """
         return np.asarray(self.states[state].odds[:, :, None] * self.scale.slopes())
 
@@ -101,9 +102,10 @@ class Reading(NamedTuple):
         """Return the contributions beyond random responses, (seeds, prompts, axes, statements).
 
         A missing response is replaced by the mean over the other prompts. The weight of a statement
-        without any response is redistributed over the others in proportion to their weights
-        (:meth:`Scale.reach`), so sums are unbiased if responses are missing at random. An axis with
-        more than :data:`MISSING_MAX` missing is nan.
+        that has no response in any prompt is redistributed over the others in proportion to their
+        weights (``Scale.reach``), so sums are unbiased if responses are missing at random.
+        Contributions to an axis are nan if its share of missing responses exceeds
+        :data:`MISSING_MAX`.
         """
         trained, scale = self.states[state], self.scale
         missing = trained.missing[:, :, None]
@@ -118,7 +120,7 @@ class Reading(NamedTuple):
         return rescaled
 
     def bounds(self, state: State) -> Array:
-        """Return coordinates with missing responses at either extreme, (2, axes)."""
+        """Return the coordinates if all missing responses were at either extreme, (2, axes)."""
         trained, scale = self.states[state], self.scale
         added = np.einsum("spik,aik->spai", trained.weights, scale.points)
         ends = [pick(scale.points, axis=-1) for pick in (np.min, np.max)]
@@ -127,7 +129,7 @@ class Reading(NamedTuple):
         return np.asarray(scale.start(self.rounded) + np.array(sums))
 
     def parts(self, state: State) -> Iterator[tuple[int, str, Reading]]:
-        """Yield seed, prompt ("" for all) and responses of each training run."""
+        """Yield the seed, the prompt ("" for all) and the responses of each training run."""
         trained = self.states[state]
         prompts = [("", slice(None))] if len(self.prompts) > 1 else []
         prompts += [(name, slice(p, p + 1)) for p, name in enumerate(self.prompts)]
@@ -143,7 +145,7 @@ class Reading(NamedTuple):
 
 
 def outputs(folder: Path, response_format: str) -> pl.DataFrame | None:
-    """Return the outputs of a format, with ``prompt``; None if the model has none."""
+    """Return a model's outputs in a format, with common columns; None if they are missing."""
     if not (folder / response_format).is_dir():
         return None
     rows = pl.read_parquet(folder / response_format / "*.parquet")
@@ -161,9 +163,9 @@ def outputs(folder: Path, response_format: str) -> pl.DataFrame | None:
 def readings(
     response_format: str, rows: pl.DataFrame, questionnaires: dict[str, Scale], params: Params
 ) -> Iterator[Reading]:
-    """Yield the responses by reading and questionnaire, averaged over samples and orders.
+    """Yield the responses for each scoring variant and questionnaire.
 
-    Raises UserError if the paper's template, prompts without content, or responses are missing.
+    Raises UserError if responses, the paper's template or prompts without content are missing.
     """
     read = {"mask": _mask, "generation": _generation, "multiple_choice": _choice}
     for name, table in read[response_format](rows, params):
@@ -183,9 +185,10 @@ def readings(
 
 
 def wordings(reading: Reading) -> Iterator[tuple[str, Reading]]:
-    """Yield responses to plain statements, named "", and to each paraphrase, in the same prompts.
+    """Yield the responses to plain statements, named "", and to each author's paraphrases.
 
-    Statements without a paraphrase are included in their plain form.
+    Both are restricted to the same prompts. Statements without a paraphrase are included in their
+    plain form.
     """
     yield "", reading
     paraphrases = reading.answers.filter(form=PARAPHRASE).sort("variant", maintain_order=True)
@@ -198,9 +201,9 @@ def wordings(reading: Reading) -> Iterator[tuple[str, Reading]]:
 
 
 def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[State, Trained]]:
-    """Return the prompts, and the responses as arrays.
+    """Return the names of the prompts, and the responses to them as arrays.
 
-    Raises UserError if a checkpoint has no response to a statement in a prompt.
+    Raises UserError if a checkpoint lacks the response to a statement in a prompt.
     """
     prompts = tuple(sorted(set(rows["prompt"])))
     order = ["pretraining_seed", "prompt", "id"]
@@ -229,7 +232,7 @@ def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[Sta
 
 
 def _masses(rows: pl.DataFrame, up: Array, down: Array, kinds: Kinds) -> pl.DataFrame:
-    """Return rows with both masses, null for invalid responses, and the kind of response."""
+    """Return rows with the masses of both sides, null if invalid, and the kind of response."""
     table = rows.with_columns(up=up, down=down, kind=kinds)
     valid = pl.col("kind").is_in((ANSWERED, UNLISTED))
     return table.with_columns(pl.when(valid).then(pl.col("up", "down")))
@@ -249,7 +252,7 @@ def _stances(name: str, rows: pl.DataFrame, params: Params) -> pl.DataFrame:
 
 
 def _mask(rows: pl.DataFrame, params: Params) -> Tables:
-    """Yield the readings for masked words."""
+    """Yield the scoring variants for masked words."""
     statements = rows.filter(pl.col("form") != PRIOR)
     framed = _framed(statements, "mask", params)
     sides = [{word.casefold() for word in side} for side in (params.positive, params.negative)]
@@ -277,16 +280,16 @@ def _framed(
     framed = rows.filter(frame=frame)
     if framed.is_empty():
         raise UserError(
-            f"analysis.compass.frames.{response_format}: no answer in the frame {frame!r}; there "
-            f"are {', '.join(sorted(set(rows['frame'])))}"
+            f"analysis.compass.frames.{response_format}: no responses to the template {frame!r}; "
+            f"available: {', '.join(sorted(set(rows['frame'])))}"
         )
     return framed
 
 
 def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
-    """Return the mass of agreeing relative to prompts without content, as a share, (rows,).
+    """Return the share of the agreeing words' mass, relative to texts without content, (rows,).
 
-    The ratio of ratios is computed as a logit, so small masses do not underflow.
+    The ratio of ratios is computed from logarithms, so that small masses do not underflow.
     """
     key = [*CHECKPOINT, "prompt"]
     habits = prior.group_by(key).agg(
@@ -304,7 +307,7 @@ def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
 
 
 def _generation(rows: pl.DataFrame, params: Params) -> Tables:
-    """Yield the readings for generated responses."""
+    """Yield the scoring variants for generated responses."""
 
     def judged(part: pl.DataFrame, names: tuple[str, str]) -> tuple[Array, Array, Kinds]:
         up, down = np.exp(part.select(names).to_numpy().T)
@@ -325,7 +328,7 @@ def _generation(rows: pl.DataFrame, params: Params) -> Tables:
 
 
 def _choice(rows: pl.DataFrame, _: Params) -> Tables:
-    """Yield the readings for offered options: named, most probable, and expected option."""
+    """Yield the scoring variants for offered options: the named, likeliest and expected option."""
     offered = rows.select("response", "options", "text").iter_rows()
     named = [_named(response, tuple(options), text) for response, options, text in offered]
     kinds, options = (np.array(part) for part in zip(*named, strict=True))
@@ -354,8 +357,8 @@ def _named(response: str, offered: tuple[str, ...], prompt: str) -> tuple[str, i
 
 
 def _chosen(options: NDArray[np.int64]) -> Array:
-    """Return weights of chosen options, (rows, options); nan without a choice."""
-    return weights(np.array([*STANCES, np.nan])[options])  # UNCLEAR is the last
+    """Return the weights of the chosen options, (rows, options); nan if none was chosen."""
+    return weights(np.array([*STANCES, np.nan])[options])  # UNCLEAR is index -1
 
 
 def _weighted(rows: pl.DataFrame, options: Array, kinds: Kinds) -> pl.DataFrame:
