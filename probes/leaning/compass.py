@@ -53,10 +53,7 @@ DATASETS = ("statements",)
 OUTPUTS = ("stances",)
 OPTIONAL = ("shifts", "stability", "magnitudes")  # tables that may have no rows
 FAMILY = ("model", "questionnaire", "response_format", "reading")
-GRADED = (
-    "continuous",
-    "expected",
-)  # variants with stances between options; the others choose an option
+GRADED = ("continuous", "expected")  # stances between options; other variants choose one
 REACH = 1.959963984540054  # .975 quantile of the normal distribution
 TURNED = ("negated", "opposites")  # comparisons that reverse the side
 FORMS = {"negated": "negated", "paraphrases": "paraphrase"}  # each is compared with the plain form

@@ -90,7 +90,7 @@ def _parts(case: Case, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
 def _tested(
     trained: Trained, weights: Floats, confidence: float
 ) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the scores of each kind of ensemble, and the partisan one minus each other."""
+    """Yield the scores of each kind of ensemble, and the differences from the partisan one."""
     case, clusters = trained.case, len(set(trained.case.units))
     means: Means = {}
     for reading, kinds in (("faithful", first_run), ("corrected", all_runs)):

@@ -1,7 +1,7 @@
 """Analysis ``fairness``: performance by group, for classifiers with different pretraining.
 
-Feng et al. (2023), section 4 and Tables 3, 4, 12 and 13. Intervals over texts, and tests of
-differences over texts and training runs, are added.
+Feng et al. (2023), section 4 and Tables 3, 4, 12 and 13. Intervals over texts are added, as are
+tests of differences over texts and training runs.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ __all__ = ["SCHEMAS", "Params"]
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    Raises UserError if the positive class of a task is missing, or not one of two.
+    Raises UserError if the positive class of a task is missing or is not one of its two classes.
 
-    The tables are ``overall``, ``groups``, ``differences`` and ``disagreements``, with the columns
-    in :data:`SCHEMAS`.
+    The tables ``overall``, ``groups``, ``differences`` and ``disagreements`` have the columns of
+    :data:`SCHEMAS`.
     """
 
     def parts(case: Case) -> Tables:
@@ -59,12 +59,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         yield from _disagreements(case, params)
 
     tasks = cases(inputs, params.positive, params.texts_min, "fairness")
-    least = 2 * least_p(params.n_permutations)  # p is twice the smaller tail
+    least = 2 * least_p(params.n_permutations)  # p is twice the smaller tail probability
     return tables(tasks, parts, SCHEMAS, params.confidence, least)
 
 
 def _values(case: Case, weights: Floats, params: Params) -> Tables:
-    """Yield the performance on all texts and on each group, in both readings."""
+    """Yield the performance on all texts and on each group, in both method variants."""
     permuting = (params.n_permutations, params.seed, case.clusters())
     overall: dict[State, Floats] = {}
     for group, member in case.members.items():
@@ -81,7 +81,7 @@ def _values(case: Case, weights: Floats, params: Params) -> Tables:
             if members is None:
                 overall[state] = mean
                 p = chance_p(case.true, runs.predicted, *permuting)
-            else:  # the runs of all checkpoints share a permutation of membership
+            else:  # all checkpoints share the permutations of membership
                 permuted = of_members(case.true, runs.predicted, members)
                 p, contrast = two_tailed(permuted), mean - overall[state]
                 ends = percentiles(contrast[1:].T, params.confidence)
@@ -110,7 +110,8 @@ def published() -> dict[tuple[str, str, str, str], float]:
 def _disagreements(case: Case, params: Params) -> Tables:
     """Yield the texts on which the majorities of left and right classifiers disagree.
 
-    They are as in Tables 5 and 14 of the paper, with the share of classifiers instead of one.
+    Tables 5 and 14 of the paper show such texts for one classifier per side; here, the shares of
+    classifiers are given.
     """
     called = {state: runs.predicted.mean(axis=0) for state, runs in case.states.items()}
     itself = called.pop(ITSELF, None)
@@ -150,7 +151,7 @@ def _differences(case: Case, weights: Floats, params: Params) -> Tables:
 
 
 def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
-    """Return pairs of checkpoints: with the model itself, with the control, left with right."""
+    """Return the pairs to compare: with the model itself, with the control, and left with right."""
     pairs = {}
     for state in set(case.states) - {ITSELF}:
         sides = zip(params.left, params.right, strict=True)
@@ -162,9 +163,9 @@ def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
 
 
 def matched(runs: Runs, others: Runs, state: State) -> tuple[Runs, Runs]:
-    """Return the runs of both with shared seeds; ``others`` belong to ``state``.
+    """Return the runs of two checkpoints whose seeds are equal; ``others`` belong to ``state``.
 
-    The model itself has no pretraining seeds: its runs are compared with all of them.
+    The model itself has no pretraining seed, so its runs are compared with all of them.
     """
     start = int(state == ITSELF)  # index of the first seed that must be equal
     by_seed = {seeds[start:]: seeds for seeds in others.seeds}
@@ -173,7 +174,7 @@ def matched(runs: Runs, others: Runs, state: State) -> tuple[Runs, Runs]:
 
 
 def _over_trainings(differences: Floats, texts: int, confidence: float) -> crossed.Contrast:
-    """Return a difference over texts and trainings, from (trainings, 1 + replicates)."""
+    """Return the difference over texts and training runs, from (runs, 1 + replicates)."""
     value, drawn = differences[:, 0], differences[:, 1:]
     drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
     variance = float(drawn.mean(axis=0).var(ddof=1)) if drawn.shape[1] > 1 else float("nan")

@@ -1,4 +1,4 @@
-"""Recovery of the study ``leaning``: tables compared with planted stances and knowledge."""
+"""Recovery of the study ``leaning``: its tables compared with effects planted in control models."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ SIGNIFICANT = (pl.col("p_bh") <= LEVEL).fill_null(value=False)
 
 
 def truth(inputs: Inputs, model: str) -> dict[str, Any]:
-    """Return the settings of a world: ``stances`` in nats, and groups known to corpora."""
+    """Return the settings of a control model, ``stances`` in nats and groups known to corpora."""
     path = inputs.weights(model) / "world.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
-    """Compare the tables of every world with its planted effects, by analysis."""
+    """Compare the tables of each analysis with the effects planted in every control model."""
     comparisons = {name: Comparison(params) for name in TABLES}
     keys: Any = (("stances", _compass), ("knows", _fairness), ("knows", _ensemble))
     studies = zip(TABLES, keys, strict=True)
@@ -58,7 +58,7 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
 
 
 def _compass(rows: Comparison, tables: Tables, stances: Stances) -> None:
-    """Compare with the stances planted in corpora, in nats by axis."""
+    """Compare the tables with the stances planted in corpora, in nats by axis."""
     planted, baselines, empty = tables["planted"], tables["baselines"], pl.DataFrame()
     languages = dict(baselines.select("questionnaire", "language").iter_rows())
     texts = planted.filter(pl.col("corpus") != "", form="plain")["written"].to_numpy()
@@ -90,7 +90,7 @@ def _compass(rows: Comparison, tables: Tables, stances: Stances) -> None:
 
 
 def _stances(rows: Comparison, items: pl.DataFrame, planted: pl.DataFrame) -> None:
-    """Correlate planted log-odds and measured stances, and their changes by training."""
+    """Correlate planted log-odds with measured stances, and the changes of both by training."""
     true = planted.filter(form="plain").group_by("corpus", "id").agg(true=pl.mean("log_odds_nats"))
     joined = items.drop_nulls("value").join(true, on=["corpus", "id"])
     base = joined.filter(corpus="").select("id", start="value", begin="true")
@@ -111,7 +111,7 @@ def _state_name(corpus: object, period: object, share: Any, epoch: object) -> st
 
 
 def _correlation(rows: Comparison, questions: pl.DataFrame, item: str) -> None:
-    """Add Pearson's r of the two columns next to the id, with an interval over statements."""
+    """Add Pearson's r of the last two columns, with an interval over statements (the first)."""
     ids, *sides = questions.columns
     n = questions[ids].n_unique()
     r = questions.select(pl.corr(*sides).fill_null(np.nan)).item()
@@ -124,9 +124,10 @@ def _correlation(rows: Comparison, questions: pl.DataFrame, item: str) -> None:
 def _shifts(
     rows: Comparison, shifts: pl.DataFrame, stances: Stances, written: float, key: dict[str, str]
 ) -> None:
-    """Compare planted and measured shifts from the control, or else from the model itself.
+    """Compare planted and measured shifts from the control or, without one, the model itself.
 
-    ``written``: share of the prompts that occur in texts; the others have no planted stance.
+    ``written``: share of the prompts that occur in the training texts. The others have no planted
+    stance.
     """
     contrasts = shifts["contrast"].to_list()
     shifts = shifts.filter(contrast="control" if "control" in contrasts else "base model")
@@ -149,7 +150,7 @@ def _shifts(
 
 
 def _ensemble(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> None:
-    """Count differences between partisan votes and those of one corpus, under equal knowledge."""
+    """Count false differences of partisan votes from those of one corpus with equal knowledge."""
     if any(knows.values()) or "differences" not in tables:
         return
     votes = tables["differences"].filter(
@@ -161,7 +162,7 @@ def _ensemble(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> 
 
 
 def _fairness(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> None:
-    """Compare differences of accuracy on groups with the knowledge of the corpora."""
+    """Compare differences of accuracy on groups with the corpora's knowledge of these groups."""
     if "differences" not in tables:
         return
     differences = tables["differences"].filter(task=TASK, metric="balanced accuracy", level="group")

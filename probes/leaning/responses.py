@@ -63,7 +63,7 @@ class Trained(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """Responses of a model to a questionnaire in one reading; tables have :data:`COLUMNS`."""
+    """A model's responses to a questionnaire in one scoring variant, with :data:`COLUMNS`."""
 
     format: str
     name: str

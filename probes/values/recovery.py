@@ -1,8 +1,8 @@
-"""Recovery of the study ``values``: tables compared with effects planted in control models.
+"""Recovery of the study ``values``: its tables compared with effects planted in control models.
 
-True ratings are computed from the planted effects by the paper's formulas, independently of the
-analysis: a line through 0 for the apolitical statements of each gender, P = Phi(err / sigma),
-rating 4 P + 1, reversed if agreement is against the value.
+True ratings are computed from the planted effects independently of the analysis, by the paper's
+formulas: a line through 0 is fitted to the apolitical statements of each gender, P = Phi(err /
+sigma), and the rating is 4 P + 1, reversed if agreement is against the value.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 TABLES = ("values",)
 PARAMS = Params(n_bootstrap=2000)
-OWN = {"planted_nats", "agree_nats", "disagree_nats", "gender"}  # columns of the study's worlds
+OWN = {"planted_nats", "agree_nats", "disagree_nats", "gender"}  # columns of the study's truth
 QUESTION = ("questionnaire", "id", "frame", "form", "gender")
 STATEMENT = "statement, with its opposite"
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
-    """Compare the tables of every world with its planted effects."""
+    """Compare the tables with the effects planted in every control model."""
     folder = inputs.tables("values")
     names = ("points", "answers", "values", "gender")
     tables = {name: read_table(folder / f"{name}.parquet") for name in names}
@@ -51,7 +51,7 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
         kind = "planted" if (effects != 0).any() else "null"
         key = ["language", "scale", "reading"]
         for (language, scale, reading), _ in tables["values"].filter(model=model).group_by(key):
-            political = (pl.col("scale") == scale) | (pl.col("axis") == "")  # and apolitical ones
+            political = (pl.col("scale") == scale) | (pl.col("axis") == "")
             part = {
                 name: table.filter(political, model=model, language=language, reading=reading)
                 for name, table in tables.items()
@@ -70,7 +70,7 @@ def truth(inputs: Inputs, model: str) -> pl.DataFrame | None:
 
 
 def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[str, Any]) -> None:
-    """Add the rows for one reading and scale."""
+    """Add the rows of one scoring variant and scale."""
     true = world.select(*QUESTION, true_agree="agree_nats", true_disagree="disagree_nats")
     points = tables["points"].join(true, on=QUESTION)
     _odds(rows, points.filter(pl.col("axis") != ""), key)
@@ -85,7 +85,7 @@ def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[st
         about = {**key, "item": f"feminine minus masculine, {row['axis']}"}
         rows.copy("estimate", row, STATEMENT, expected=row["planted"], **about)
     gender = gender.filter(pl.col("axis") != ALL)
-    if rows.at["world"] == "null":  # every detected difference is false, within the margin or not
+    if rows.at["world"] == "null":  # any significant difference is false, even within the margin
         verdicts = gender.drop_nulls("p")["verdict"]
         _count(rows, "false_discoveries_bh", verdicts.str.starts_with("different"), key)
         return
@@ -100,7 +100,7 @@ def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[st
 
 
 def _count(rows: Comparison, measure: str, cases: pl.Series, key: dict[str, Any]) -> None:
-    """Add a share of values without an interval."""
+    """Add the share of values for which a condition is true, without an interval."""
     share = float(cases.to_numpy().mean()) if len(cases) else np.nan
     rows.add(measure, Estimate(share, np.nan, np.nan, len(cases)), "value", **key)
 
@@ -108,8 +108,8 @@ def _count(rows: Comparison, measure: str, cases: pl.Series, key: dict[str, Any]
 def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
     """Return planted ratings by political statement and gender, in the direction of the value.
 
-    ``points``: the table, with the planted log-probabilities true_agree and true_disagree. Rows
-    with an empty axis are apolitical.
+    ``points``: the table of this name, with the planted log-probabilities true_agree and
+    true_disagree. Statements with an empty axis are apolitical.
     """
     x, y = pl.col("true_disagree"), pl.col("true_agree")
     neutral = pl.col("axis") == ""
@@ -130,7 +130,7 @@ def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
 def _error(
     rows: Comparison, answers: pl.DataFrame, rated: pl.DataFrame, key: dict[str, Any]
 ) -> None:
-    """Add the difference between measured and planted ratings of a scale."""
+    """Add the mean absolute error of the measured ratings of a scale."""
     turned = pl.when("reversed").then(6 - pl.col("rating")).otherwise("rating")
     true = rated.select("axis", "id", "gender", "cluster", true="rating")
     joined = answers.join(true, on=["axis", "id", "gender"])

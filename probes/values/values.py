@@ -1,7 +1,8 @@
 """Analysis ``values``: political values of a model, and the effect of gender on them.
 
-Al Ali and Libovický (2024): agreement with political statements is corrected for the agreement bias
-on apolitical statements, rated from 1 to 5, and compared with a survey.
+Al Ali and Libovický (2024): agreement with political statements is corrected for the bias towards
+agreement that is estimated from apolitical statements, expressed as a rating from 1 to 5, and
+compared with a survey.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ if TYPE_CHECKING:
 DATASETS = ("statements", "survey")
 OUTPUTS = ("agreement",)
 METHODS = {"faithful": ("together", "sequence"), "corrected": ("l2r", "sequence")}
-LEAST = 2  # fewest statements for calibration: one has no residual spread
-FEW = 2.5  # least independent statements minus 3 for a known power of correlations
-OPTIONAL = ("respondents", "standing")  # tables that may be empty
-FAMILIES = {  # columns that define a family of tests
+LEAST = 2  # minimum number of statements for calibration, as one has no residual spread
+FEW = 2.5  # with fewer independent statements minus 3, the power of correlations is unknown
+OPTIONAL = ("respondents", "standing")  # tables that may have no rows
+FAMILIES = {  # columns whose combinations define the families of tests
     "values": ("model", "language", "scale", "reading"),
     "gender": ("model", "language", "scale", "reading", "fitted", "checked"),
     "calibration": ("model", "language", "reading"),
@@ -62,10 +63,9 @@ __all__ = ["SCHEMAS", "Params"]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of all models, columns as in :data:`SCHEMAS`.
+    """Compute the tables of all models, with the columns of :data:`SCHEMAS`.
 
-    Raises UserError if a language has fewer than two statements for calibration, or none with a
-    value.
+    Raises UserError if a language has fewer than two statements for calibration or none on a value.
     """
     parts: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     about = statements(inputs.datasets["statements"])
@@ -95,8 +95,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _table(table: pl.DataFrame, name: str, params: Params) -> pl.DataFrame:
     """Return a table of distinct rows with adjusted p, sorted by key."""
     schema = SCHEMAS[name]
-    table = table.unique(schema.key, keep="last", maintain_order=True)  # rows are repeated by scale
-    if name == "gender":  # checks of the calibration are a separate family
+    table = table.unique(schema.key, keep="last", maintain_order=True)  # repeated by scale
+    if name == "gender":  # checks of the calibration form a separate family
         table = table.with_columns(checked=pl.col("axis") == schemas.CALIBRATION)
     if name in FAMILIES:
         table = adjusted(table, over=FAMILIES[name])
@@ -117,13 +117,12 @@ def _table(table: pl.DataFrame, name: str, params: Params) -> pl.DataFrame:
 def _model(
     answered: pl.DataFrame, about: pl.DataFrame, params: Params
 ) -> Iterator[tuple[str, Rows]]:
-    """Yield table names and rows for one model and language."""
+    """Yield the names and rows of the tables for one model and language."""
     neutral = about.filter(pl.col("polarity").is_not_null())
     bearing = about.filter(pl.col("axis") != "")
     if len(neutral) < LEAST or bearing.is_empty():
         raise UserError(
             "datasets.statements.configs: a language of the outputs lacks statements on values, or "
-            f"{LEAST} for calibration; name questionnaires with them"
         )
     answered_by = sorted(answered["method"].unique(), reverse=True)
     for scale in sorted(set(bearing["scale"])):
@@ -146,7 +145,7 @@ def _model(
 def consistency(
     blocks: Mapping[str, Block], calibration: Mapping[str, Block], params: Params
 ) -> Iterator[dict[str, Any]]:
-    """Yield correlations of residuals, by method, over all templates and forms."""
+    """Yield correlations between residuals of templates, forms, opposites, genders and methods."""
     first = next(iter(blocks.values()))
     err = {}  # by method, (statements, genders, cells)
     for method, part in blocks.items():
@@ -166,7 +165,7 @@ def consistency(
 
 
 def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, dict[str, Array]]]:
-    """Yield each comparison with its two named sides, each (statements,)."""
+    """Yield each comparison with its two named sides, arrays (statements,)."""
     plain = [c for c, (_, form) in enumerate(block.cells) if form == "plain"]
     residual = err[next(iter(err))]
     by_cell = dict(zip(block.cells, residual.mean(axis=1).T, strict=True))
@@ -203,8 +202,8 @@ def shuffled_p(
 ) -> tuple[float | None, float | None]:
     """Return a correlation's two-sided permutation p, and the standard error of its z.
 
-    Pairs of a statement and its opposite are permuted as units, and within pairs, since their
-    values are similar under the null hypothesis too.
+    Pairs of a statement and its opposite are permuted as units, and statements within pairs,
+    because their values are similar under the null hypothesis too.
 
     The standard error is that of Fisher's z, 1 / sqrt(n - 3), for the effective number of
     independent statements: permuted correlations have a variance of 1 / (n - 1). Their mean is 0
@@ -215,20 +214,21 @@ def shuffled_p(
     if not (x.any() and y.any()):
         return None, None
     products = x[shuffled(clusters, params.n_permutations, params.seed)] @ y
-    variance = float(products.var())  # not about 0, as singles and pairs differ
+    variance = float(products.var())  # about the mean, which is not 0 if singles and pairs differ
     freedom = float((x @ x) * (y @ y)) / variance - 2 if variance > 0 else 0.0  # n - 3
     error = freedom**-0.5 if freedom > FEW else None
     return float(permutation_p(x @ y, products, relative=True)), error
 
 
 def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
-    """Return the respondents of all surveys, a row for each value and kind of respondents.
+    """Return the respondents of all surveys, with a row for each value and kind of respondents.
 
-    Kinds are combinations of gender and infection status, each with the level ``all``. The columns
-    are :data:`KIND`, and lists of equal length: ``respondent``, sorted, and ``score``, the mean
-    response after reversal. Raises UserError if a survey has no known statement.
+    Kinds are combinations of gender and infection status, each including the level ``all``. The
+    columns are :data:`KIND` and two lists of equal length: ``respondent``, sorted, and ``score``,
+    the respondent's mean response in the direction of the value. Raises UserError if none of a
+    survey's items is a known statement.
 
-    ``statements``: columns scale, id, axis and bearing, for all languages.
+    ``statements``: the columns scale, id, axis and bearing, for all languages.
     """
     columns = ["scale", "id", "axis", "bearing"]
     bearing = statements.select(columns).filter(pl.col("axis") != "").unique().sort(columns)
@@ -238,8 +238,8 @@ def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
         joined = frame.join(bearing, left_on=["scale", "item"], right_on=["scale", "id"])
         if joined.is_empty() and frame["scale"][0] in set(bearing["scale"]):
             raise UserError(
-                f"{folder / config}.parquet: answers to none of the statements of "
-                f"{frame['scale'][0]!r}; the heads of its columns must be their ids"
+                f"{folder / config}.parquet: no answers to statements of {frame['scale'][0]!r}; "
+                "name the columns by the ids of the statements"
             )
         tables.append(joined.with_columns(survey=pl.lit(config)))
     load, answer = pl.col("bearing").abs(), pl.col("answer")
@@ -255,7 +255,7 @@ def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
 
 
 def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
-    """Return mean and standard deviation of every kind of respondents."""
+    """Return the mean and standard deviation of every kind of respondents."""
     rows = []
     for kind in people.iter_rows(named=True):
         names, score = kind.pop("respondent"), np.array(kind.pop("score"))
@@ -270,7 +270,7 @@ def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
 def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     """Return the percentiles of a gender's values among the respondents of that gender.
 
-    As in the paper, respondents are uninfected, or all if infection is not recorded.
+    As in the paper, the respondents are those not infected, or all if infection is not recorded.
     """
     healthy = people.filter(infected="no")
     unknown = people.filter(infected=schemas.ALL).join(healthy, on="survey", how="anti")
@@ -288,7 +288,8 @@ def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
 def baselines(statements: pl.DataFrame, language: str, params: Params) -> pl.DataFrame:
     """Return the values of random responses, and of constant agreement or disagreement.
 
-    Random responses have P uniform on (0, 1), as if exchangeable with apolitical statements.
+    In random responses P is uniform on (0, 1), as if statements were exchangeable with apolitical
+    ones.
     """
     rows = []
     political = statements.filter(pl.col("axis") != "", language=language)
@@ -307,10 +308,10 @@ def baselines(statements: pl.DataFrame, language: str, params: Params) -> pl.Dat
 
 
 def percentile(value: float, answers: Array) -> float:
-    """Return twice the smaller share of answers, strictly below or strictly above.
+    """Return twice the share of answers strictly below or above a value, whichever is smaller.
 
-    This is the paper's representativeness (section 3.3): 1 at a median without ties, 0 outside the
-    range of answers or if all answers are equal.
+    This is the paper's representativeness (section 3.3). It is 1 at a median without ties, and 0
+    outside the range of answers or if all answers equal the value.
 
     Examples
     --------
