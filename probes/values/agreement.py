@@ -130,8 +130,8 @@ def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa
             for question, (sides, unknown) in zip(batch, fills, strict=True):
                 if missing := [word for word in words if word not in sides]:
                     raise UserError(
-                        f"models.{scorer.name}: cannot write {missing[0]!r} as an answer; set others "
-                        "under probes.agreement.frames, or remove the language"
+                        f"models.{scorer.name}: cannot write {missing[0]!r} as an answer; set "
+                        "others under probes.agreement.frames, or remove the language"
                     )
                 rows_of.append(_row(question, method, sides, unknown))
     return [_table(rows_of, scorer) for rows_of in tables.values()]
