@@ -179,7 +179,7 @@ def shifts(reading: Reading, params: Params) -> Iterator[Row]:
             if not nats:
                 most = width[a] * (2 if len(states) > 2 else 1)
                 low, high = np.clip([low, high], -most, most)
-            more = {"contrast": contrast, "axis": axis, "reason": reason}
+            more: Row = {"contrast": contrast, "axis": axis, "reason": reason}
             more["baseline"] = "before" if contrast == "period" else others[-1].corpus
             more["unit"] = NATS_UNIT if nats else scale.unit
             # the interval is clipped to the scale, so the error is passed on
@@ -199,7 +199,8 @@ def contrasts(reading: Reading, params: Params) -> Iterator[tuple[str, State, tu
             continue
         control = state._replace(corpus=params.against(state.corpus))
         opposite = state._replace(corpus=params.contrasts.get(state.corpus, state.corpus))
-        others = {"base model": (ITSELF,), "control": (control,), "corpora": (opposite,)}
+        others: dict[str, tuple[State, ...]] = {"base model": (ITSELF,)}
+        others |= {"control": (control,), "corpora": (opposite,)}
         if state.period == "from":
             earlier = [side._replace(period="before") for side in (state, opposite)]
             others |= {"period": (earlier[0],), "polarisation": (earlier[0], opposite, earlier[1])}
@@ -322,8 +323,7 @@ def _agreement(
 ) -> Row:
     """Return the share of statements on the same side, or on opposite sides for :data:`TURNED`.
 
-    ``first``, ``second``: sides, of shape (pairs, statements); ``names``: cluster of each
-    statement.
+    ``first``, ``second``: sides, (pairs, statements); ``names``: cluster of each statement.
     """
     sign = -1.0 if comparison in TURNED else 1.0
     counted = np.abs(first * second)

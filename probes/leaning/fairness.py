@@ -152,7 +152,7 @@ def _differences(case: Case, weights: Floats, params: Params) -> Tables:
 
 def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
     """Return the pairs to compare: with the model itself, with the control, and left with right."""
-    pairs = {}
+    pairs: dict[tuple[State, State], None] = {}
     for state in set(case.states) - {ITSELF}:
         sides = zip(params.left, params.right, strict=True)
         partners = (right for corpus, right in sides if corpus == state.corpus)
