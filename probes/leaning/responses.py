@@ -218,8 +218,8 @@ def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[Sta
         shape = (len(seeds), len(prompts), len(scale.ids))
         if len(table) != np.prod(shape) or set(table["id"]) != set(scale.ids):
             raise UserError(
-                f"outputs of stances: not a response to every statement of {scale.name} in every "
-                f"prompt ({key[0] or 'the model itself'}); run the probe again"
+                f"outputs of stances: responses to {scale.name} are missing or unknown "
+                f"({key[0] or 'the model itself'}); run the probe again"
             )
         states[State(*key)] = Trained(
             seeds,
@@ -300,8 +300,8 @@ def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
     up: Array = expit((agree - disagree).to_numpy())
     if not np.isfinite(up).all():
         raise UserError(
-            "outputs of stances: a prompt has no response to a text without content, or no mass "
-            "for a list of words; set probes.stances.mask and its words, and run the probe again"
+            "outputs of stances: a prompt lacks responses to content-free texts, or the mass of a "
+            "list of words; set probes.stances.mask and its words, and run the probe again"
         )
     return up
 

@@ -48,9 +48,9 @@ class CompassParams(Compared):
     )
     positive: list[str] = Field(min_length=1, description="words that agree, as for probes.stances")
     negative: list[str] = Field(min_length=1, description="words that disagree, likewise")
-    threshold: float = Field(0.3, gt=0, lt=1, description="least difference of masses if strong")
-    min_confidence: float = Field(0.9, gt=0.5, le=1, description="smallest probability of a stance")
-    contrasts: dict[str, str] = Field({}, description="opposite corpus with which each is compared")
+    threshold: float = Field(0.3, gt=0, lt=1, description="difference that makes a stance strong")
+    min_confidence: float = Field(0.9, gt=0.5, le=1, description="minimum probability of a stance")
+    contrasts: dict[str, str] = Field({}, description="opposite of each corpus, to compare")
     n_permutations_stability: int = Field(ge=99, description="permutations of the statements")
     confidence: float = Field(gt=0.5, lt=1, description="level of the intervals")
     seed: int = Field(ge=0, description="random seed of the permutations")
@@ -86,7 +86,7 @@ class EnsembleParams(Bootstrap):
 SHARE: dict[str, Any] = {"minimum": 0, "maximum": 1}
 MODEL = Column("model", "string", "name of the model in params.yaml")
 PERIOD = Column(
-    "period", "category", "training texts: all, before 2017-01-20, or from then on", labels=PERIODS
+    "period", "category", "period of texts: all, before 2017-01-20, or from then on", labels=PERIODS
 )
 TEXTS_SHARE = Column("share", "float64", "share of these texts; 0 for the model itself", **SHARE)
 CORPUS = Column("corpus", "string", "training config of `corpora`; empty for the model itself")

@@ -41,7 +41,7 @@ CONSTANTS: dict[Reading, dict[str, float]] = {
 THRESHOLD = 0.3  # smallest difference of masses of a strong stance
 DECIMALS = 9  # decimals to which `corrected` rounds differences of masses
 NATS_UNIT = "log-odds, nats"
-SIGNS = (1.0, -1.0, -1.0, 1.0)  # of up to four checkpoints: first - second - (third - fourth)
+SIGNS = (1.0, -1.0, -1.0, 1.0)  # combine checkpoints: first - second - (third - fourth)
 UNITS = ("points from -10 to 10", "percent", NATS_UNIT)
 
 

@@ -45,8 +45,8 @@ SCHEMA = Schema(
         Column(
             "method",
             "category",
-            "together: all tokens of the word masked at once; l2r: each token given the earlier "
-            "ones, later ones masked; sequence: the complete text, for causal models",
+            "what is scored: all tokens of the word masked together, each token given the earlier "
+            "ones with later ones masked (l2r), or the complete text (sequence; causal models)",
             labels=METHODS,
         ),
         Column("text", "string", "the exact prompt, with a mask in place of the word"),
