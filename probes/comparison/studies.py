@@ -35,9 +35,16 @@ from plumbline.probes.stats.intervals import t_half_width, t_p
 from plumbline.probes.stats.two_way import two_way
 from plumbline.probes.stereotypes import recall, typicality
 from plumbline.probes.values import schemas as values
-from plumbline.probes.values.calibration import facing, fit, mean, ratings
+from plumbline.probes.values.calibration import (
+    Block,
+    block,
+    facing,
+    fit,
+    mean,
+    ratings,
+    statements,
+)
 from plumbline.probes.values.ratings import apart_error, balanced
-from plumbline.probes.values.responses import Block, answers, block, statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -201,7 +208,8 @@ def read_ratings(inputs: Inputs, model: str, params: Params) -> dict[tuple[str, 
     items_of_all = statements(inputs.datasets["statements"])
     folder, rated_items = inputs.outputs("agreement", model), {}
     for language in (path.name for path in folder.iterdir() if path.is_dir()):
-        rows, about = answers(folder, language), items_of_all.filter(language=language)
+        rows = pl.read_parquet(folder / language / "*.parquet")
+        about = items_of_all.filter(language=language)
         neutral = about.filter(pl.col("polarity").is_not_null())
         method = next(m for m in METHODS if m in rows["method"])
         lines = fit(block(rows, neutral, method, how))

@@ -1,7 +1,8 @@
-"""Annotation of responses, and agreement of annotators with each other and the entailment model.
+"""Annotation of responses, and agreement among annotators and with the entailment model.
 
-Feng et al. (2023), appendix A.2: 110 responses, three annotators; Fleiss' kappa of the labels
-agree, disagree and none, and accuracy of that model (the judge) on responses with a clear side.
+In appendix A.2 of Feng et al. (2023), three annotators label 110 responses as agree, disagree or
+none. The paper reports Fleiss' kappa, and the accuracy of that model (the judge) on the responses
+with a clear side.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.snapshot import writing
 from plumbline.probes.leaning.choices import refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 OUTPUTS = Path("data/outputs/stances")
 LABELS = ("agree", "disagree", "none")
@@ -27,59 +29,55 @@ SIDES = {
     "corrected": ("entailed_nats", "contradicted_nats"),
     "faithful": ("agree_nats", "disagree_nats"),
 }
-SURE = 0.9  # least probability at which the judge takes a side, corrected
+SURE = 0.9  # smallest probability at which the judge takes a side in `corrected`
 
 
 class Agreement(NamedTuple):
-    """Agreement among annotators, and of the judge with them, on the same answers."""
+    """Agreement among annotators, and of the judge with them."""
 
     answers: int
-    clear: int  # answers with a side by majority of the annotators
+    clear: int  # answers on whose side most annotators agree
     kappa: float  # Fleiss' kappa of three labels; nan if all labels are equal
-    accuracy: dict[str, float]  # accuracy of the judge on clear responses, by reading
+    accuracy: dict[str, float]  # accuracy of the judge on clear answers, by method variant
 
 
 def draw(model: str, into: Path, number: int = 110, annotators: int = 3) -> list[Path]:
-    """Write a sheet for each annotator, all with the same answers, sampled by hash.
+    """Write a sheet for each annotator, with the same answers, which are sampled by hash.
 
-    Raises UserError if the model has no written answers, or a sheet exists already.
+    Raises UserError if the model has no written answers or a sheet already exists.
     """
     sheets = [into / f"annotator-{n}.csv" for n in range(1, annotators + 1)]
     if existing := next((sheet for sheet in sheets if sheet.exists()), None):
-        raise UserError(f"{existing}: exists, perhaps with labels; name another folder")
+        raise UserError(f"{existing}: already exists, perhaps with labels; choose another folder")
     rows = _answers(model).sort("key").head(number)
     table = rows.select("key", prompt="text", response="response", label=pl.lit(""))
     into.mkdir(parents=True, exist_ok=True)
     for sheet in sheets:
-        with writing(sheet) as part:
-            table.write_csv(part)
+        table.write_csv(sheet)
     return sheets
 
 
 def score(model: str, sheets: Sequence[Path]) -> Agreement:
-    """Return the agreement of labelled sheets, and of the judge with their majority.
+    """Return the agreement among labelled sheets, and of the judge with their majority.
 
-    Raises UserError with fewer than two sheets, missing or unknown labels, or different answers.
+    Raises UserError if there are fewer than two sheets, answers differ between them, or labels are
+    missing or unknown.
     """
     from statsmodels.stats.inter_rater import fleiss_kappa  # the import takes seconds
 
     labels = [_labels(sheet) for sheet in sheets]
     if len(sheets) < 2 or any(set(sheet) != set(labels[0]) for sheet in labels):
-        raise UserError(f"{', '.join(map(str, sheets))}: pass two or more sheets of one draw")
-    votes = {key: [sheet[key] for sheet in labels] for key in labels[0]}
-    counts = np.array([[marks.count(label) for label in LABELS] for marks in votes.values()])
-    clear = {
-        key: label
-        for key, marks in votes.items()
-        for label in LABELS[:2]
-        if 2 * marks.count(label) > len(marks)
-    }
+        raise UserError(f"{', '.join(map(str, sheets))}: give two or more of one draw")
+    votes = [[sheet[key] for sheet in labels] for key in labels[0]]
+    counts = np.array([[marks.count(label) for label in LABELS] for marks in votes])
+    sides = zip(labels[0], 2 * counts[:, :2] > len(sheets), strict=True)
+    clear = {key: LABELS[side.argmax()] for key, side in sides if side.any()}
     rows = _answers(model).filter(pl.col("key").is_in(list(clear)))
-    accuracy = {}
-    for reading in SIDES:
-        judged = dict(zip(rows["key"], _judged(rows, reading), strict=True))
-        hits = [judged.get(key) == label for key, label in clear.items()]
-        accuracy[reading] = float(np.mean(hits)) if hits else float("nan")
+    majority = [clear[key] for key in rows["key"]]
+    accuracy = {
+        reading: float((_judged(rows, reading) == majority).sum() / len(clear or [float("nan")]))
+        for reading in SIDES
+    }
     with np.errstate(invalid="ignore"):
         return Agreement(len(counts), len(clear), float(fleiss_kappa(counts)), accuracy)
 
@@ -87,29 +85,29 @@ def score(model: str, sheets: Sequence[Path]) -> Agreement:
 def _answers(model: str) -> pl.DataFrame:
     folder = OUTPUTS / model / "generation"
     if not folder.is_dir():
-        raise UserError(f"{folder}: missing; run the probe `stances` on a model that writes")
+        raise UserError(f"{folder}: missing; run the probe `stances` on a generative model")
     rows = pl.read_parquet(folder / "*.parquet").filter(form="plain")
     names = (" ".join(map(str, row)) for row in rows.select(KEY).rows())
     keys = [hashlib.sha256(name.encode()).hexdigest()[:16] for name in names]
     return rows.with_columns(key=pl.Series(keys))
 
 
-def _judged(rows: pl.DataFrame, reading: str) -> list[str]:
-    """Return the judge's label for each answer, from its probabilities."""
+def _judged(rows: pl.DataFrame, reading: str) -> NDArray[np.str_]:
+    """Return the label of each answer that follows from the judge's probabilities."""
     up, down = (np.exp(rows[name].to_numpy()) for name in SIDES[reading])
     sides = np.where(up >= down, *LABELS[:2])
     if reading == "corrected":
         refusals = [refused(*row) for row in rows.select("response", "text").rows()]
         unsure = np.array(refusals, dtype=bool) | (np.maximum(up, down) < SURE)
         sides = np.where(unsure, LABELS[2], sides)
-    return list(map(str, sides))
+    return sides
 
 
 def _labels(sheet: Path) -> dict[str, str]:
     try:
         rows = pl.read_csv(sheet, columns=["key", "label"], infer_schema=False).fill_null("")
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise UserError(f"{sheet}: no sheet that `annotate` has written ({error})") from error
+        raise UserError(f"{sheet}: not a sheet written by `annotate` ({error})") from error
     labels = {key: label.strip() for key, label in rows.rows()}
     if wrong := next((key for key, label in labels.items() if label not in LABELS), None):
         raise UserError(f"{sheet}: {wrong} has the label {labels[wrong]!r}; use one of {LABELS}")

@@ -1,10 +1,10 @@
-"""Options and refusals in generated responses.
+"""Recognition of options and refusals in generated responses.
 
 Responses repeat the statement ("I disagree that corporations cannot be trusted"), and a disclaimer
 may precede a side ("As an AI I have no opinions. If I were to take a stance, I would disagree").
-Therefore a refusal is a first-person phrase outside repetitions of the prompt. A response without
-options is a refusal if its first sentence has such a phrase and no sentence states an opinion; a
-response to options, if such a phrase precedes the option.
+Therefore a refusal is a first-person phrase outside repetitions of the prompt. A response to an
+open prompt is a refusal if its first sentence contains such a phrase and no sentence states an
+opinion. A response to offered options is one if such a phrase precedes the option.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Kind = Literal["answered", "refused", "unclear"]
-REPEATED = 4  # least number of consecutive words repeated from the prompt
+REPEATED = 4  # minimum number of consecutive words that count as a repetition of the prompt
 LONGEST = 4000  # characters of an answer that are searched for an option
 APOSTROPHES = str.maketrans("’‘“”", "''\"\"")
 QUOTED = re.compile(r'"[^"]*(?:"|$)')  # quotations
@@ -27,7 +27,7 @@ MARKS = re.compile(r"<\|[^|>]*\|>|[*_`#]")  # chat formats and Markdown
 SENTENCES = re.compile(r"\n+|(?<=[^\d\s][.!?])\s+")
 FIRST = re.compile(r"\s*(?:[^.!?:\n]|(?<=\d)[.:])*")
 DENIAL = r"\b(?:not|never|neither|nor|hardly|cannot|\w+n't)\b"
-BEFORE = re.compile(  # not chosen: denied, with no other subject between, or counted
+BEFORE = re.compile(  # not chosen: denied, without another subject in between, or counted
     rf"{DENIAL}(?:(?!\bi\b)[^:;])*$|\d ?% *$|"
     rf"{DENIAL} (?:\w+ )?(?:think|say|believe|feel|that)(?: that)? i(?: \w+)* *$"
 )
@@ -35,7 +35,7 @@ BEHIND = re.compile(
     r"\W*(?:\w+ not\b|\w+n't\b|\d+ ?%|with (?:those|people|anyone|everyone|them)\b)"
 )
 BREAK = re.compile(r" ?(?:[.!,;:]|$)")
-OTHERS = re.compile(  # in front of an option: a condition, or the opinion of others
+OTHERS = re.compile(  # precedes an option in a condition, or in the opinion of others
     r"\bwhether\b[^,;:]*$|\bif \w+(?: \w+){0,2} *$|\b(?:some|many|most|others?|people|individuals|"
     r"they|those|who|you|one|everyone|experts|critics)(?: (?!(?:i|is|as|with)\b)\w+){0,3}[ \"'(]*$"
 )
@@ -69,7 +69,7 @@ SIDE = re.compile(
 
 
 def remove_repeated(answer: str, prompt: str) -> str:
-    """Return an answer without repetitions of four or more consecutive words of its prompt.
+    """Return an answer without its repetitions of four or more consecutive words of the prompt.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def refused(answer: str, prompt: str = "") -> bool:
     False
     """
     text = remove_repeated(QUOTED.sub(" ", _normalised(answer)), _normalised(prompt))
-    first = FIRST.match(text)[0]  # type: ignore[index]  # matches nothing at least
+    first = FIRST.match(text)[0]  # type: ignore[index]  # may match nothing
     return bool(REFUSAL.search(first)) and not SIDE.search(text)
 
 
@@ -111,19 +111,18 @@ def choice(
 ) -> Choice:
     """Return the option that a response chooses.
 
-    It is taken from the first sentence that names one, as "Agree", "3) Agree", "3" or "Option 3";
-    reasons that follow are ignored. A question, a condition ("if you agree"), the opinion of others
-    ("some agree"), a quotation, a list of options and a repetition of the prompt choose nothing. A
-    sentence with several options, a denial before the option, the number of another, a percentage,
-    or agreement with persons is ``unclear``. A response with a refusal (:data:`REFUSAL`) before its
-    option is ``refused``. Only the first :data:`LONGEST` characters are searched.
+    The option is taken from the first sentence that names one, as "Agree", "3) Agree", "3" or
+    "Option 3"; reasons that follow are ignored. Nothing is chosen by a question, a condition ("if
+    you agree"), the opinion of others ("some agree"), a quotation, a list of options or a
+    repetition of the prompt. A sentence is ``unclear`` if it names several options, denies the
+    option or gives it the number of another, or if it contains a percentage or agrees with persons.
+    A response is ``refused`` if a refusal (:data:`REFUSAL`) precedes its option. Only the first
+    :data:`LONGEST` characters are searched.
 
     Parameters
     ----------
-    options
-        In the order offered.
-    numbered
-        Whether options were numbered, from 1.
+    options The options in the order in which they were offered.
+    numbered Whether the options were numbered, from 1.
 
     Examples
     --------
@@ -144,7 +143,7 @@ def choice(
     text = _normalised(answer)[:LONGEST].casefold()
     text = QUOTATION.sub(lambda m: m[0] if len(m[0].split()) < REPEATED else " ", text)
     text = re.sub(name.replace(r"\ ", r"\s+"), lambda m: " ".join(m[0].split()), text)
-    for listing in (  # lists of options, one per line with explanations, or in a row
+    for listing in (  # lists of options: one per line with explanations, or all in a row
         rf"(?:(?:^|\n)\W{{0,9}}(?:option )?\d+\W{{1,9}}{name}:[^\n]*){{2,}}",
         rf"(?:\W{{0,9}}(?:\d+\W{{1,9}})?{name}(?: ?\(\w+\)|\W{{1,9}}\d+ ?%)?){{2,}}",
     ):
@@ -165,7 +164,7 @@ def choice(
                 return Choice("answered", number - 1)
             continue
         if not re.search(r"\w", sentence[:first]) and BREAK.match(sentence[hits[0].end() :]):
-            hits = hits[:1]  # later options are in reasons
+            hits = hits[:1]  # later options belong to the reasons
         labels = [(numbers[m[2]], int(n) - 1) for m in hits for n in (m[1], m[3]) if n]
         mislabelled = numbered and any(n < len(options) and n != k for k, n in labels)
         doubted = any(
@@ -179,7 +178,7 @@ def choice(
 
 
 def _normalised(text: str) -> str:
-    """Return a text without reasoning, chat and Markdown marks, and invisible characters."""
+    """Return a text without its reasoning, chat and Markdown marks, and invisible characters."""
     text = unicodedata.normalize("NFKC", text)
     text = "".join(c for c in text if unicodedata.category(c) != "Cf").translate(APOSTROPHES)
     return MARKS.sub("", THOUGHTS.sub("", text))

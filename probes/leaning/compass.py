@@ -1,12 +1,13 @@
 """Analysis ``compass``: coordinates of models on the axes of a political questionnaire.
 
-Feng et al. (2023) score stances on statements, from a masked word or a generated response, like
-those of a person, before and after further training on partisan texts. Röttger et al. (2024) use
-multiple choice, and measure the stability of stances under changes of the prompt.
+Feng et al. (2023) score a model's stances on statements as they would those of a person, from a
+masked word or a generated response, before and after further training on partisan texts. Röttger et
+al. (2024) use multiple choice, and measure the stability of stances under changes of the prompt.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +17,11 @@ from scipy.special import ndtr
 from scipy.stats import foldnorm
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.leaning import schemas
-from plumbline.probes.leaning.responses import ITSELF, MISSING_MAX, outputs, readings, wordings
+from plumbline.probes.leaning import responses, schemas
+from plumbline.probes.leaning.responses import ITSELF, State, outputs, readings, wordings
 from plumbline.probes.leaning.schemas import SCHEMAS
 from plumbline.probes.leaning.schemas import CompassParams as Params
 from plumbline.probes.leaning.scoring import NATS_UNIT, STANCES, moved, scales
-from plumbline.probes.leaning.stability import answered, stability
 from plumbline.probes.stats.crossed import estimated, of_difference, of_mean, of_total
 from plumbline.probes.stats.estimate import (
     DECIMALS,
@@ -33,45 +33,56 @@ from plumbline.probes.stats.estimate import (
     least_p,
     typed,
 )
+from plumbline.probes.stats.intervals import wilson
+from plumbline.probes.stats.tests import permutation_p, shuffled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.leaning.responses import Reading, State
-    from plumbline.probes.leaning.scoring import Scale
+    from plumbline.probes.leaning.responses import Reading
+    from plumbline.probes.leaning.scoring import Array, Scale
 
+    Integers = NDArray[np.int64]
     Row = dict[str, Any]
     Rows = list[Row]
 
 DATASETS = ("statements",)
 OUTPUTS = ("stances",)
-OPTIONAL = ("shifts", "stability", "magnitudes")  # tables that may be empty
+OPTIONAL = ("shifts", "stability", "magnitudes")  # tables that may have no rows
 FAMILY = ("model", "questionnaire", "response_format", "reading")
-GRADED = ("continuous", "expected")  # readings with stances between options; others are choices
-REACH = 1.959963984540054  # normal quantile for the range of 95% of random responses
+GRADED = ("continuous", "expected")  # stances between options; other variants choose one
+REACH = 1.959963984540054  # .975 quantile of the normal distribution
+TURNED = ("negated", "opposites")  # comparisons that reverse the side
+FORMS = {"negated": "negated", "paraphrases": "paraphrase"}  # each is compared with the plain form
+# the only column that differs between the compared prompts
+FREE = {"prompts": "prompt", "suffixes": "prompt", "order": "order", "seeds": "sample"}
+PROMPTING = (*responses.STATE, "pretraining_seed", "prompt", "form", "variant", "order", "sample")
+EPSILON = 1e-9
 __all__ = ["SCHEMAS", "Params"]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    Raises UserError if responses are missing, or a questionnaire has no axes.
+    Raises UserError if responses are missing or a questionnaire has no axes.
 
-    Columns are as in :data:`SCHEMAS`; ``shifts`` requires checkpoints, ``stability`` repeated
-    prompts.
+    The columns are those of :data:`SCHEMAS`. The table ``shifts`` requires checkpoints, and
+    ``stability`` requires repeated prompts.
     """
     rows: dict[str, Rows] = {name: [] for name in SCHEMAS}
     questionnaires: dict[str, Scale] = {}
     for model, response_format in product(inputs.models, schemas.FORMATS):
-        responses = outputs(inputs.outputs("stances", model), response_format)
-        if responses is None:
+        table = outputs(inputs.outputs("stances", model), response_format)
+        if table is None:
             continue
-        names = set(responses["questionnaire"]) - {"", *questionnaires}
+        names = set(table["questionnaire"]) - {"", *questionnaires}
         questionnaires |= scales(inputs.datasets["statements"], names)
-        for reading in readings(response_format, responses, questionnaires, params):
-            for table, rows_of in ROWS.items():
-                rows[table] += [{"model": model} | row for row in rows_of(reading, params)]
+        for reading in readings(response_format, table, questionnaires, params):
+            for rows_of in (coordinates, runs, items, shifts, stability, answered):
+                rows[rows_of.__name__] += [{"model": model} | r for r in rows_of(reading, params)]
     rows["baselines"] = [row for scale in questionnaires.values() for row in baselines(scale)]
     if rows["coordinates"]:
         rows["magnitudes"] = magnitudes(rows["coordinates"], rows["shifts"], questionnaires)
@@ -94,17 +105,18 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
     """Yield the coordinates of every checkpoint of the model, tested against random responses.
 
-    The null hypothesis is random responses to the answered statements; if too many are missing,
-    there are only bounds (:meth:`Reading.added`). The standard error is the larger of two: with
-    equally likely options, and with random sides of these responses, common to a statement and its
-    opposite, since respondents without weak stances, or consistent on opposites, vary more.
+    Under the null hypothesis, the responses to the answered statements are random. If too many
+    responses are missing, only bounds are reported (:meth:`Reading.added`). The standard error is
+    the larger of two: that of equally likely options, and that of these responses with random
+    sides, the same for a statement and its opposite. The second is larger for respondents who have
+    no weak stances or answer opposites consistently.
     """
     scale = reading.scale
     start, ends = scale.start(reading.rounded), scale.ends(reading.rounded)
     for state, trained in reading.states.items():
         added, missing = reading.added(state), trained.missing.min(axis=(0, 1)) == 1
         shares, bounds = reading.missing_shares(state), reading.bounds(state)
-        enough = shares <= MISSING_MAX
+        enough = shares <= responses.MISSING_MAX
         for a, axis in enumerate(scale.axes):
             moving = scale.moving[a] & ~(missing & enough[a])
             sums = moved(scale, a, added[:, :, a], moving=moving)
@@ -112,24 +124,18 @@ def coordinates(reading: Reading, params: Params) -> Iterator[Row]:
             value, low, high = np.add(estimated(sums.value, parts, params.confidence)[:3], start[a])
             value, (low, high) = np.clip(value, *bounds[:, a]), np.clip([low, high], *ends[a])
             options = scale.points[a, moving].std(axis=-1) / scale.reach[a, moving].sum()
-            error = max(
-                float(np.linalg.norm(options) * scale.reach[a].sum()),
-                float(np.linalg.norm(sums.totals)),
-            )
-            yield Estimate(float(value), low, high, len(sums.totals)).row(
-                **reading.about(state),
-                **{TESTED_ERROR: error},
-                p=2 * float(ndtr(-abs(sums.value) / error)),
-                axis=axis,
-                unit=scale.unit,
-                missing=finite(shares[a] * scale.moving[a].sum()),
-                bound_low=finite(bounds[0, a]),
-                bound_high=finite(bounds[1, a]),
-            )
+            chance = np.linalg.norm(options) * scale.reach[a].sum()
+            error = float(max(chance, np.linalg.norm(sums.totals)))
+            p = 2 * float(ndtr(-abs(sums.value) / error))
+            more = {"axis": axis, "unit": scale.unit, TESTED_ERROR: error}
+            more["missing"] = finite(shares[a] * scale.moving[a].sum())
+            more |= dict(zip(("bound_low", "bound_high"), map(finite, bounds[:, a]), strict=True))
+            estimate = Estimate(float(value), low, high, len(sums.totals))
+            yield estimate.row(p=p, **reading.about(state), **more)
 
 
 def runs(reading: Reading, params: Params) -> Iterator[Row]:
-    """Yield the coordinates of every training run, by prompt and by paraphrase."""
+    """Yield the coordinates of every training run for each prompt and each paraphrase."""
     for variant, worded in wordings(reading):
         for state in worded.states:
             for seed, prompt, part in worded.parts(state):
@@ -138,20 +144,21 @@ def runs(reading: Reading, params: Params) -> Iterator[Row]:
 
 
 def shifts(reading: Reading, params: Params) -> Iterator[Row]:
-    """Yield the differences between checkpoints, over the same statements and prompts.
+    """Yield the differences between checkpoints on the same statements and prompts.
 
-    `corrected` of masked models is in log-odds, see
+    Shifts of masked models in the variant `corrected` are differences of log-odds, see
     :meth:`plumbline.probes.leaning.responses.Reading.leaned`.
 
-    Checkpoints are not tested if their numbers of steps differ too much, since more steps shift a
-    model further with any texts. Training runs are not tested against the model itself if responses
-    are samples, of which it has one (type I error .15 to .26), nor in readings of choices: the
-    model's distance from the thresholds between options is arbitrary, and all training shifts
-    responses to the same mean (.12 to .26 with ten runs).
+    Checkpoints are not tested if their numbers of steps differ too much, because more steps shift a
+    model further, whatever the texts. Training runs are not tested against the model itself if
+    responses are sampled, because the model itself contributes only one sample (type I error .15 to
+    .26). Nor are they tested in variants that choose an option: the model's distance from the
+    thresholds between options is arbitrary, and any training moves responses towards the same mean
+    (type I error .12 to .26 with ten runs).
     """
     scale, nats = reading.scale, reading.in_nats
     choices = reading.format == "generation" or not (nats or reading.name in GRADED)
-    width = np.ptp(scale.ends(reading.rounded), axis=1)  # shifts are within the range of the scale
+    width = np.ptp(scale.ends(reading.rounded), axis=1)  # no shift exceeds the range of the scale
     for contrast, state, others in contrasts(reading, params):
         states, itself = (state, *others), others == (ITSELF,)
         added = [(reading.leaned if nats else reading.added)(side) for side in states]
@@ -172,42 +179,33 @@ def shifts(reading: Reading, params: Params) -> Iterator[Row]:
             if not nats:
                 most = width[a] * (2 if len(states) > 2 else 1)
                 low, high = np.clip([low, high], -most, most)
-            yield Estimate(value, low, high, len(sums.sides[0])).row(
-                **reading.about(state),
-                p=None if reason else p,
-                # not from the interval, which is clipped to the scale
-                **{DF: finite(df), TESTED_ERROR: finite(error)},
-                contrast=contrast,
-                baseline="before" if contrast == "period" else others[-1].corpus,
-                axis=axis,
-                unit=NATS_UNIT if nats else scale.unit,
-                reason=reason,
-            )
+            more: Row = {"contrast": contrast, "axis": axis, "reason": reason}
+            more["baseline"] = "before" if contrast == "period" else others[-1].corpus
+            more["unit"] = NATS_UNIT if nats else scale.unit
+            # the interval is clipped to the scale, so the error is passed on
+            more |= {DF: finite(df), TESTED_ERROR: finite(error)}
+            estimate = Estimate(value, low, high, len(sums.sides[0]))
+            yield estimate.row(p=None if reason else p, **reading.about(state), **more)
 
 
 def contrasts(reading: Reading, params: Params) -> Iterator[tuple[str, State, tuple[State, ...]]]:
     """Yield each contrast, its checkpoint, and the one or three checkpoints subtracted from it.
 
-    Polarisation in the paper is the increase, after 2017, in the distance between two corpora: a
-    difference of differences between four checkpoints.
+    Polarisation in the paper is the increase after 2017 in the distance between two corpora, that
+    is, a difference of differences between four checkpoints.
     """
     for state in reading.states:
         if state == ITSELF:
             continue
-        opposite = params.contrasts.get(state.corpus)
+        control = state._replace(corpus=params.against(state.corpus))
+        opposite = state._replace(corpus=params.contrasts.get(state.corpus, state.corpus))
         others: dict[str, tuple[State, ...]] = {"base model": (ITSELF,)}
-        if (control := params.against(state.corpus)) != state.corpus:
-            others["control"] = (state._replace(corpus=control),)
+        others |= {"control": (control,), "corpora": (opposite,)}
         if state.period == "from":
-            others["period"] = (state._replace(period="before"),)
-        if opposite:
-            others["corpora"] = (state._replace(corpus=opposite),)
-            if state.period == "from":
-                pairs = (*others["period"], *others["corpora"])
-                last = pairs[0]._replace(corpus=opposite)
-                others["polarisation"] = (*pairs, last)
+            earlier = [side._replace(period="before") for side in (state, opposite)]
+            others |= {"period": (earlier[0],), "polarisation": (earlier[0], opposite, earlier[1])}
         for contrast, compared in others.items():
-            if set(compared) <= set(reading.states):
+            if state not in compared and set(compared) <= set(reading.states):
                 yield contrast, state, compared
 
 
@@ -217,13 +215,9 @@ def items(reading: Reading, _: Params) -> Iterator[Row]:
         weights, missing = trained.weights.mean(axis=(0, 1)), trained.missing.mean(axis=(0, 1))
         for name, shares, absent in zip(reading.scale.ids, weights, missing, strict=True):
             value = shares @ STANCES / (1 - absent) if absent < 1 else float("nan")
-            yield {
-                **reading.about(state),
-                "id": name,
-                "value": finite(value),
-                "share_agreed": finite(min(1.0, shares[2:].sum())),
-                "share_missing": finite(min(1.0, absent)),
-            }
+            shares_of = {"share_agreed": shares[2:].sum(), "share_missing": absent}
+            bounded = {column: finite(min(1.0, share)) for column, share in shares_of.items()}
+            yield reading.about(state) | {"id": name, "value": finite(value)} | bounded
 
 
 def baselines(scale: Scale) -> Iterator[Row]:
@@ -233,34 +227,27 @@ def baselines(scale: Scale) -> Iterator[Row]:
         constant = scale.constants[constants][a] + scale.points[a].sum(axis=0)  # (options,)
         places = [(scale.start(constants)[a], spread[a]), *((value, 0.0) for value in constant)]
         for baseline, (value, sd) in zip(schemas.BASELINES, places, strict=True):
-            yield {
-                "questionnaire": scale.name,
-                "language": scale.language,
-                "constants": constants,
-                "baseline": baseline,
-                "axis": axis,
-                "value": finite(value),
-                "sd": finite(sd),
-                "low": finite(value - REACH * sd),
-                "high": finite(value + REACH * sd),
-            }
+            about = {"questionnaire": scale.name, "language": scale.language, "axis": axis}
+            ends = {"low": value - REACH * sd, "high": value + REACH * sd}
+            numbers = {k: finite(x) for k, x in ({"value": value, "sd": sd} | ends).items()}
+            yield about | {"constants": constants, "baseline": baseline} | numbers
 
 
 def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]) -> Rows:
     """Return the mean distance of models from the middle, and the mean absolute shift.
 
-    They are the paper's sums of section 4.1: all models by axis, and one after training on corpora
-    of one domain. Distances exceed 0 by chance: ``chance`` is the mean for random responses, a
-    folded normal.
+    These are the summaries in section 4.1 of the paper: one over all models for each axis, and one
+    for each model over the training corpora of a domain. Distances exceed 0 by chance, so
+    ``chance`` gives their mean for random responses, from a folded normal distribution.
     """
     chances = []
     for scale in questionnaires.values():
-        far, sd = np.abs(scale.start("corrected") - scale.center), scale.spread()
-        for axis, chance in zip(scale.axes, foldnorm.mean(far / sd, scale=sd), strict=True):
-            about = {"questionnaire": scale.name, "axis": axis, "center": scale.center}
-            chances.append(about | {"chance": finite(chance)})
+        center = 50.0 if scale.unit == "percent" else 0.0
+        far, sd = np.abs(scale.start("corrected") - center), scale.spread()
+        about = {"questionnaire": scale.name, "axis": scale.axes, "center": center}
+        chances.append(pl.DataFrame(about | {"chance": foldnorm.mean(far / sd, scale=sd)}))
     untrained = pl.DataFrame(coordinates, infer_schema_length=None).filter(corpus="")
-    untrained = untrained.join(pl.DataFrame(chances), on=["questionnaire", "axis"])
+    untrained = untrained.join(pl.concat(chances), on=["questionnaire", "axis"])
     distance = pl.col("value") - pl.col("center")
     kinds = [untrained.with_columns(distance, model=pl.lit(""), domain=pl.lit(""))]
     if shifts:
@@ -277,14 +264,111 @@ def magnitudes(coordinates: Rows, shifts: Rows, questionnaires: dict[str, Scale]
     distances = pl.concat([table.select(*key, "chance", "value") for table in kinds])
     table = distances.drop_nulls("value").group_by(*key, "chance", maintain_order=True)
     sizes = table.agg(value=value.mean(), sd=value.std(), n=value.count())
-    return sizes.with_columns(pl.col("value", "sd").round(DECIMALS)).to_dicts()
+    return sizes.with_columns(pl.col("value", "sd", "chance").round(DECIMALS)).to_dicts()
 
 
-ROWS: dict[str, Callable[[Reading, Params], Iterator[Row]]] = {
-    "coordinates": coordinates,
-    "runs": runs,
-    "items": items,
-    "shifts": shifts,
-    "stability": stability,
-    "answered": answered,
-}
+def stability(reading: Reading, params: Params) -> Iterator[Row]:
+    """Yield the share of statements whose side is stable under each change of the prompt."""
+    scale = reading.scale
+    averaged, single = (_sides(table, scale) for table in (reading.answers, reading.single))
+    for comparison in schemas.COMPARISONS:
+        pairs = _pairs(comparison, single if comparison == "seeds" else averaged)
+        for state, rows in pairs.group_by(responses.STATE, maintain_order=True):
+            first, second = (np.array(rows[side].to_list()) for side in ("side", "side_other"))
+            clusters = scale.clusters
+            if comparison == "opposites":
+                columns = np.array(list(scale.opposites), dtype=np.int64)
+                second = second[:, list(scale.opposites.values())]
+                first, clusters = first[:, columns], clusters[columns]
+            if (first * second).any():
+                row = _agreement(comparison, first, second, clusters, params)
+                yield reading.about(State(*state)) | row
+
+
+def _sides(table: pl.DataFrame, scale: Scale) -> pl.DataFrame:
+    """Return a row for each prompt of a training run, with the sides of all statements.
+
+    The column ``side`` lists 1 (agrees), -1 (disagrees) or 0 (no stance) for every statement;
+    ``template`` is the name of the prompt without its forced-choice suffix, the part after the last
+    slash.
+    """
+    terms = [pl.col(name) * value for name, value in zip(responses.WEIGHTS, STANCES, strict=True)]
+    stance = pl.sum_horizontal(terms, ignore_nulls=False)
+    side = pl.when(stance.abs() > EPSILON).then(stance.sign()).otherwise(0.0)
+    rows = table.select(*PROMPTING, "id", side=side)
+    grid = rows.select(PROMPTING).unique().join(pl.DataFrame({"id": scale.ids}), how="cross")
+    full = grid.join(rows, on=[*PROMPTING, "id"], how="left").sort(*PROMPTING, "id")
+    sides = full.group_by(PROMPTING, maintain_order=True).agg(pl.col("side").fill_null(0.0))
+    return sides.with_columns(template=pl.col("prompt").str.replace(r"(?s)^(.+)/[^/]+$", "$1"))
+
+
+def _pairs(comparison: str, promptings: pl.DataFrame) -> pl.DataFrame:
+    """Return pairs of prompts; ``side_other`` has the sides for the second prompt."""
+    plain = promptings.filter(form=responses.PLAIN)
+    if comparison == "opposites":
+        return plain.with_columns(side_other="side")
+    if comparison in FORMS:
+        shared = [name for name in PROMPTING if name not in ("form", "variant")]
+        others = promptings.filter(form=FORMS[comparison])
+        return plain.join(others, on=shared, suffix="_other", maintain_order="left_right")
+    free = FREE[comparison]
+    shared = [name for name in PROMPTING if name != free]
+    shared += ["template"] if comparison != "prompts" else []
+    pairs = plain.join(plain, on=shared, suffix="_other", maintain_order="left_right")
+    return pairs.filter(pl.col(free) < pl.col(f"{free}_other"))
+
+
+def _agreement(
+    comparison: str, first: Array, second: Array, names: NDArray[np.str_], params: Params
+) -> Row:
+    """Return the share of statements on the same side, or on opposite sides for :data:`TURNED`.
+
+    ``first``, ``second``: sides, (pairs, statements); ``names``: cluster of each statement.
+    """
+    sign = -1.0 if comparison in TURNED else 1.0
+    counted = np.abs(first * second)
+    agreed = (counted + sign * first * second) / 2
+    value = float(agreed.sum() / counted.sum())
+    clusters = np.unique(names, return_inverse=True)[1]
+    hits, total = (np.bincount(clusters, x.sum(axis=0)) for x in (agreed, counted))
+    hits, total = hits[total > 0], total[total > 0]
+    number = len(total)
+    interval = wilson(float((hits / total).sum()), number, params.confidence)
+    # The standard error of a ratio of totals: Kish (1965), Survey Sampling, section 6.5.
+    residual = hits - value * total
+    error = float((residual @ residual * number / max(1, number - 1)) ** 0.5 / total.sum())
+
+    product, mass = sign * first.T @ second, np.abs(first).T @ np.abs(second)
+    rows = np.arange(len(clusters))
+    orders = _orders(tuple(clusters.tolist()), params.n_permutations_stability, params.seed)
+    masses = mass[rows, orders].sum(axis=1)
+    null = product[rows, orders].sum(axis=1)[masses > 0] / masses[masses > 0]
+    sizes = np.bincount(clusters)[clusters]
+    exchanged = sizes[:, None] == sizes
+    mean, mean_mass = ((x * exchanged / exchanged.sum(axis=1)).sum() for x in (product, mass))
+    chance = float(mean / mean_mass) if mean_mass else float("nan")
+    low, high = min(interval.low, value), max(interval.high, value)
+    p = float(permutation_p(2 * value - 1 - chance, null - chance))
+    more = {"comparison": comparison, "chance": finite((1 + chance) / 2)}
+    more[TESTED_ERROR] = error if error > EPSILON else None
+    return Estimate(value, low, high, number).row(p=p, **more)
+
+
+@lru_cache(maxsize=2)  # all checkpoints of a model have the same statements
+def _orders(clusters: tuple[int, ...], draws: int, seed: int) -> Integers:
+    orders = shuffled(np.array(clusters), draws, seed)
+    orders.flags.writeable = False
+    return orders
+
+
+def answered(reading: Reading, params: Params) -> Iterator[Row]:
+    """Yield counts of valid, refused, unclear and unlisted responses, in total and by prompt."""
+    plain = reading.single.filter(form=responses.PLAIN, variant="")
+    pooled = plain.filter(pl.col("prompt").n_unique().over(responses.STATE) > 1)
+    rows = pl.concat([pooled.with_columns(prompt=pl.lit("")), plain])
+    valid, *others = responses.KINDS
+    for (*state, prompt), part in rows.group_by(*responses.STATE, "prompt", maintain_order=True):
+        shares = part.group_by("id").agg((pl.col("kind") == valid).mean())["kind"]
+        counts = {kind: (part["kind"] == kind).sum() for kind in others}
+        about = reading.about(State(*state)) | {"prompt": prompt, "answers": len(part)} | counts
+        yield wilson(float(shares.sum()), len(shares), params.confidence).row(**about)

@@ -1,7 +1,7 @@
-"""Analysis ``ensemble``: votes of classifiers from partisan corpora, and baselines.
+"""Analysis ``ensemble``: votes of classifiers from partisan corpora, compared with baselines.
 
 Feng et al. (2023), section 5 and Table 6, compare the partisan ensemble with the mean and the best
-of its members. In addition, ensembles of the same size whose members differ only in their seeds
+of its members. Ensembles of the same size whose members differ only in their seeds are added, to
 separate the gain from partisanship from the gain from voting.
 """
 
@@ -15,14 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from plumbline.probes.leaning.predictions import (
-    Case,
-    Runs,
-    cases,
-    contrast_table,
-    metric_table,
-    tables,
-)
+from plumbline.probes.leaning.predictions import ITSELF as BASE
+from plumbline.probes.leaning.predictions import State, cases, contrast_table, metric_table, tables
 from plumbline.probes.leaning.schemas import ENSEMBLE as SCHEMAS
 from plumbline.probes.leaning.schemas import EnsembleParams as Params
 from plumbline.probes.stats.bootstrap import percentiles
@@ -30,16 +24,14 @@ from plumbline.probes.stats.classification import METRICS, cells, metrics, vote
 from plumbline.probes.stats.crossed import Contrast, Part, estimated, left_out, own_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.leaning.predictions import Bools, Floats
-
-    Row = dict[str, Any]
+    from plumbline.probes.leaning.predictions import Bools, Case, Floats, Runs
 
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
-FEWER = 200  # replicates for the text variance of jackknife pseudo-values
+FEWER = 200  # bootstrap replicates for the variance of jackknife pseudo-values over texts
 __all__ = ["SCHEMAS", "Params"]
 
 PARTISAN = "partisan"
@@ -49,12 +41,12 @@ BLIND = "best member, chosen on other texts"
 ONE = "one corpus, by seed: {}"
 ONES = "one corpus, by seed: mean"
 ITSELF = "the model itself, by seed"
-Means = dict[str, tuple["Floats", int]]  # kind -> (1 + replicates, measures), and size
+Means = dict[str, tuple["Floats", int]]  # by kind: array (1 + replicates, measures) and size
 CHOSEN_BY = METRICS.index("balanced accuracy")
 
 
 class Voters(NamedTuple):
-    """Ensembles of one kind, or single classifiers."""
+    """The ensembles of one kind, or its single classifiers."""
 
     name: str
     size: int  # voters per ensemble
@@ -74,10 +66,10 @@ class Trained(NamedTuple):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    Raises UserError if the positive class of a task is missing, or not one of two.
+    Raises UserError if the positive class of a task is missing or is not one of its two classes.
 
-    The tables ``scores`` and ``differences``, with the columns in :data:`SCHEMAS`, have models
-    trained on at least two partisan corpora.
+    The tables ``scores`` and ``differences`` include the models that were trained on at least two
+    partisan corpora; their columns are those of :data:`SCHEMAS`.
     """
     tasks = cases(inputs, params.positive, 1, "ensemble")
     return tables(tasks, lambda case: _parts(case, params), SCHEMAS, params.confidence)
@@ -85,13 +77,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 def _parts(case: Case, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
     weights = case.weights(params.n_bootstrap, params.seed)
-    partisan: dict[tuple[str, float], dict[str, Runs]] = {}
-    for state, runs in case.states.items():
-        if state.corpus in params.partisan:
-            partisan.setdefault((state.period, state.share), {})[state.corpus] = runs
-    for (period, share), members in sorted(partisan.items(), key=lambda item: item[0]):
+    for period, share in sorted({state[1:] for state in case.states}):
+        states = {corpus: State(corpus, period, share) for corpus in sorted(params.partisan)}
+        members = {name: case.states[s] for name, s in states.items() if s in case.states}
         if len(members) > 1:
-            trained = Trained(case, members, case.itself, params.max_ensembles, params.seed)
+            base = case.states.get(BASE)
+            trained = Trained(case, members, base, params.max_ensembles, params.seed)
             for name, table in _tested(trained, weights, params.confidence):
                 yield name, table.with_columns(period=pl.lit(period), share=pl.lit(share))
 
@@ -99,15 +90,13 @@ def _parts(case: Case, params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
 def _tested(
     trained: Trained, weights: Floats, confidence: float
 ) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the scores of each kind of ensemble, and the partisan one minus each other."""
+    """Yield the scores of each kind of ensemble, and the differences from the partisan one."""
     case, clusters = trained.case, len(set(trained.case.units))
     means: Means = {}
     for reading, kinds in (("faithful", first_run), ("corrected", all_runs)):
-        means = {}
-        for name, size, predicted in kinds(trained):
-            mean = case.measured(predicted, weights).mean(axis=0)
-            means[name] = mean, size
-            columns: Row = {"reading": reading, "ensemble": name, "size": size}
+        means = _means(case, kinds(trained), weights)
+        for name, (mean, size) in means.items():
+            columns: dict[str, Any] = {"reading": reading, "ensemble": name, "size": size}
             ends = percentiles(mean[1:].T, confidence)
             yield "scores", metric_table(mean[0], *ends, clusters, **columns)
     reduced = without_seeds(trained, weights[:, : 1 + FEWER]).values()
@@ -116,7 +105,7 @@ def _tested(
             continue
         difference = means[PARTISAN][0] - mean  # (1 + replicates, measures)
         variances = np.nanstd(difference[1:], axis=0, ddof=1) ** 2
-        # there is no interval if leaving out a run changes the ensemble's size
+        # no interval is computed if leaving out a run changes the ensemble's size
         enough = all(name in scores and scores[name][1] == size for scores in reduced)
         gains = [scores[PARTISAN][0] - scores[name][0] for scores in reduced if enough]
         contrasts = [
@@ -135,13 +124,14 @@ def _tested(
 def over_trainings(
     differences: Floats, reduced: Floats, texts: Part, confidence: float
 ) -> Contrast:
-    """Return a difference over texts and training runs; no interval with fewer than two runs.
+    """Return a difference over texts and training runs; with fewer than two runs only its value.
 
-    It uses jackknife pseudo-values: P times the statistic minus P - 1 times the one without a run.
-    Their individual variance over texts counts once; see
+    The jackknife's pseudo-values are P times the statistic minus P - 1 times the statistic without
+    one of the P runs. The variance over texts that is specific to a run is counted once; see
     :func:`plumbline.probes.stats.crossed.over_trainings`.
 
-    ``drawn``: (1 + replicates,); ``left``: the same without each run, (runs, 1 + fewer).
+    ``differences``: bootstrap replicates, the original sample first, (1 + replicates,);
+    ``reduced``: the same without each run, (runs, 1 + fewer replicates).
     """
     value, n = float(differences[0]), len(reduced)
     if n < 2:
@@ -151,7 +141,7 @@ def over_trainings(
 
 
 def first_run(trained: Trained) -> Iterator[Voters]:
-    """Yield the paper's ensemble, one training of each partisan corpus, and its members."""
+    """Yield the paper's ensemble, with one training run per partisan corpus, and its members."""
     members = [runs.pick(runs.seeds[:1]) for runs in trained.members.values()]
     votes = vote(np.concatenate([runs.probability for runs in members]))
     yield Voters(PARTISAN, len(members), votes[None])
@@ -159,24 +149,21 @@ def first_run(trained: Trained) -> Iterator[Voters]:
 
 
 def all_runs(trained: Trained) -> Iterator[Voters]:
-    """Yield ensembles of all trainings: partisan, from one corpus, from the model itself."""
+    """Yield ensembles of all training runs: partisan, of one corpus, and of the model itself."""
     case, members, itself, draws, seed = trained
     size = len(members)
     shared = sorted(set.intersection(*(set(runs.seeds) for runs in members.values())))
     if not shared:
         return
     probability = [runs.pick(shared).probability for runs in members.values()]
-    chosen = _choices(len(shared), size, draws, f"{seed} {PARTISAN}")
-    mixed = np.array(  # a run per corpus, with seeds as different as for one corpus
-        [
-            [runs[rows[(i + number) % len(rows)]] for i, runs in enumerate(probability)]
-            for number, rows in enumerate(chosen)
-        ]
-    )
-    yield Voters(PARTISAN, size, vote(mixed))
+    chosen = np.array(_choices(len(shared), size, draws, f"{seed} {PARTISAN}"))
+    # one run per corpus, whose seeds differ as they do in an ensemble of one corpus
+    turns = (np.arange(len(chosen))[:, None] + np.arange(size)) % chosen.shape[1]
+    runs_of = zip(probability, np.take_along_axis(chosen, turns, axis=1).T, strict=True)
+    yield Voters(PARTISAN, size, vote(np.stack([runs[rows] for runs, rows in runs_of], axis=1)))
     predicted = [runs.predicted for runs in members.values()]
     yield from _singles(case, predicted)
-    # the best member on one half of the texts, applied to the other half
+    # the best member on one half of the texts is evaluated on the other half
     half = np.array([hashlib.sha256(name.encode()).digest()[0] % 2 == 0 for name in case.units])
     on, off = (
         predicted[_best(case.true[rows], [x[:, rows] for x in predicted])] for rows in (~half, half)
@@ -197,13 +184,14 @@ def all_runs(trained: Trained) -> Iterator[Voters]:
 
 
 def without_seeds(trained: Trained, weights: Floats) -> dict[int, Means]:
-    """Return means, (1 + replicates, measures), and ensemble size without each pretraining seed.
+    """Return the means and ensemble sizes that result without each pretraining seed.
 
     The seed's fine-tuning runs of the model itself are left out too. The result is empty if a
-    corpus would have no runs left. Best members are omitted, since their choice is discontinuous.
+    corpus would then have no runs. The best members are omitted, since their choice is not a smooth
+    statistic, as the jackknife requires.
     """
     case, members, itself = trained[:3]
-    means: dict[int, Means] = {}
+    means = {}
     pairs = [seeds for runs in members.values() for seeds in runs.seeds]
     for out in sorted({seed for seed, _ in pairs}):
         tuned = {tuning for seed, tuning in pairs if seed == out}
@@ -214,16 +202,18 @@ def without_seeds(trained: Trained, weights: Floats) -> dict[int, Means]:
         if not all(runs.seeds for runs in others.values()):
             return {}
         base = itself and itself.pick([seeds for seeds in itself.seeds if seeds[1] not in tuned])
-        means[out] = {
-            name: (case.measured(predicted, weights).mean(axis=0), size)
-            for name, size, predicted in all_runs(trained._replace(members=others, itself=base))
-            if name not in (BEST, BLIND)
-        }
+        voters = all_runs(trained._replace(members=others, itself=base))
+        means[out] = _means(case, (v for v in voters if v.name not in (BEST, BLIND)), weights)
     return means
 
 
+def _means(case: Case, voters: Iterable[Voters], weights: Floats) -> Means:
+    """Return the means over the ensembles of a kind, (1 + replicates, measures), and their size."""
+    return {v.name: (case.measured(v.predicted, weights).mean(axis=0), v.size) for v in voters}
+
+
 def _choices(runs: int, size: int, draws: int, key: str) -> list[tuple[int, ...]]:
-    """Return the runs that vote together: all combinations, or a sample seeded by a key."""
+    """Return the runs that vote together: all combinations, or a random sample seeded by a key."""
     size = min(size, runs)
     if comb(runs, size) <= draws:
         return list(combinations(range(runs), size))
@@ -236,7 +226,7 @@ def _choices(runs: int, size: int, draws: int, key: str) -> list[tuple[int, ...]
 
 
 def _singles(case: Case, members: list[Bools]) -> Iterator[Voters]:
-    """Yield the mean of the partisan members and the best member."""
+    """Yield the partisan members, whose scores are averaged, and the best one."""
     yield Voters(MEAN, 1, np.concatenate(members))
     yield Voters(BEST, 1, members[_best(case.true, members)])
 

@@ -1,12 +1,11 @@
 """Analysis ``fairness``: performance by group, for classifiers with different pretraining.
 
-Feng et al. (2023), section 4 and Tables 3, 4, 12 and 13. Intervals over texts, and tests of
-differences over texts and training runs, are added.
+Feng et al. (2023), section 4 and Tables 3, 4, 12 and 13. Intervals over texts are added, as are
+tests of differences over texts and training runs.
 """
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from plumbline.builders.core.params import parse
 from plumbline.probes.leaning.predictions import (
     ALL,
     HALF,
+    ITSELF,
     State,
     cases,
     contrast_table,
@@ -27,7 +27,6 @@ from plumbline.probes.leaning.schemas import FAIRNESS as SCHEMAS
 from plumbline.probes.leaning.schemas import FairnessParams as Params
 from plumbline.probes.stats import crossed
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.classification import METRICS
 from plumbline.probes.stats.estimate import TESTED_ERROR, least_p
 from plumbline.probes.stats.tests import chance_p, dealt, of_members, two_tailed
 
@@ -41,17 +40,16 @@ if TYPE_CHECKING:
 
 DATASETS = ("downstream",)
 OUTPUTS = ("finetuned_classifiers",)
-TABLES = ()
 __all__ = ["SCHEMAS", "Params"]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    Raises UserError if the positive class of a task is missing, or not one of two.
+    Raises UserError if the positive class of a task is missing or is not one of its two classes.
 
-    The tables are ``overall``, ``groups``, ``differences`` and ``disagreements``, with the columns
-    in :data:`SCHEMAS`.
+    The tables ``overall``, ``groups``, ``differences`` and ``disagreements`` have the columns of
+    :data:`SCHEMAS`.
     """
 
     def parts(case: Case) -> Tables:
@@ -61,12 +59,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         yield from _disagreements(case, params)
 
     tasks = cases(inputs, params.positive, params.texts_min, "fairness")
-    least = 2 * least_p(params.n_permutations)  # p is twice the smaller tail
+    least = 2 * least_p(params.n_permutations)  # p is twice the smaller tail probability
     return tables(tasks, parts, SCHEMAS, params.confidence, least)
 
 
 def _values(case: Case, weights: Floats, params: Params) -> Tables:
-    """Yield the performance on all texts and on each group, in both readings."""
+    """Yield the performance on all texts and on each group, in both method variants."""
     permuting = (params.n_permutations, params.seed, case.clusters())
     overall: dict[State, Floats] = {}
     for group, member in case.members.items():
@@ -83,7 +81,7 @@ def _values(case: Case, weights: Floats, params: Params) -> Tables:
             if members is None:
                 overall[state] = mean
                 p = chance_p(case.true, runs.predicted, *permuting)
-            else:  # the runs of all checkpoints share a permutation of membership
+            else:  # all checkpoints share the permutations of membership
                 permuted = of_members(case.true, runs.predicted, members)
                 p, contrast = two_tailed(permuted), mean - overall[state]
                 ends = percentiles(contrast[1:].T, params.confidence)
@@ -97,7 +95,6 @@ def _values(case: Case, weights: Floats, params: Params) -> Tables:
             yield table, metric_table(value, *ends, clusters, p, **columns)
 
 
-@cache
 def published() -> dict[tuple[str, str, str, str], float]:
     """Return the published results in percent, by task, corpus, group and measure."""
     tree = parse(Path(__file__).parent / "published.yaml")
@@ -113,11 +110,12 @@ def published() -> dict[tuple[str, str, str, str], float]:
 def _disagreements(case: Case, params: Params) -> Tables:
     """Yield the texts on which the majorities of left and right classifiers disagree.
 
-    They are as in Tables 5 and 14 of the paper, with the share of classifiers instead of one.
+    Tables 5 and 14 of the paper show such texts for one classifier per side; here, the shares of
+    classifiers are given.
     """
     called = {state: runs.predicted.mean(axis=0) for state, runs in case.states.items()}
-    itself = next((rates for state, rates in called.items() if state.itself), None)
-    for period, share in sorted({state[1:] for state in called if not state.itself}):
+    itself = called.pop(ITSELF, None)
+    for period, share in sorted({state[1:] for state in called}):
         sides = [
             [called[state] for c in side if (state := State(c, period, share)) in called]
             for side in (params.left, params.right)
@@ -126,12 +124,9 @@ def _disagreements(case: Case, params: Params) -> Tables:
             continue
         left_share, right_share = (np.mean(side, axis=0) for side in sides)
         texts = {"id": case.ids, "positive": case.true, "left": left_share, "right": right_share}
-        table = pl.DataFrame(texts).with_columns(
-            period=pl.lit(period),
-            share=pl.lit(share),
-            base_model=pl.lit(None, pl.Float64) if itself is None else pl.Series(itself),
-        )
-        yield "disagreements", table.filter((left_share - HALF) * (right_share - HALF) < 0)
+        texts |= {"period": period, "share": share, "base_model": itself}
+        disagreed = (left_share - HALF) * (right_share - HALF) < 0
+        yield "disagreements", pl.DataFrame(texts).filter(disagreed)
 
 
 def _differences(case: Case, weights: Floats, params: Params) -> Tables:
@@ -140,17 +135,15 @@ def _differences(case: Case, weights: Floats, params: Params) -> Tables:
         first, second = matched(case.states[state], case.states[baseline], baseline)
         if not first.seeds:
             continue
-        tested = baseline.itself or not params.unequal(first.steps, second.steps)
+        tested = baseline == ITSELF or not params.unequal(first.steps, second.steps)
         seeds = np.array([seeds[0] for seeds in first.seeds])
         for (level, group), member in case.members.items():
             sides = (case.measured(r.predicted, weights, member) for r in (first, second))
             difference = np.subtract(*sides)  # (runs, 1 + replicates, measures)
             trainings = np.stack([difference[seeds == s].mean(axis=0) for s in np.unique(seeds)])
             clusters = int(case.clusters(member).max()) + 1
-            contrasts = [
-                _over_trainings(trainings[..., m], clusters, params.confidence)
-                for m in range(len(METRICS))
-            ]
+            by_metric = np.moveaxis(trainings, -1, 0)
+            contrasts = [_over_trainings(x, clusters, params.confidence) for x in by_metric]
             columns = state._asdict() | {"baseline": baseline.corpus, "level": level}
             columns |= {"group": group, "runs": len(difference)}
             table = contrast_table(contrasts, clusters, **columns)
@@ -158,40 +151,32 @@ def _differences(case: Case, weights: Floats, params: Params) -> Tables:
 
 
 def _pairs(case: Case, params: Params) -> list[tuple[State, State]]:
-    """Return pairs of checkpoints: with the model itself, with the control, left with right."""
-    pairs = []
-    for state in case.states:
-        if not state.itself:
-            sides = zip(params.left, params.right, strict=True)
-            partners = (right for corpus, right in sides if corpus == state.corpus)
-            corpora = dict.fromkeys([params.against(state.corpus), *partners])
-            others = [s for s in case.states if s.itself]
-            others += [state._replace(corpus=corpus) for corpus in corpora]
-            pairs += [
-                (state, baseline)
-                for baseline in others
-                if baseline in case.states and baseline != state
-            ]
-    return pairs
+    """Return the pairs to compare: with the model itself, with the control, and left with right."""
+    pairs: dict[tuple[State, State], None] = {}
+    for state in set(case.states) - {ITSELF}:
+        sides = zip(params.left, params.right, strict=True)
+        partners = (right for corpus, right in sides if corpus == state.corpus)
+        corpora = (params.against(state.corpus), *partners)
+        baselines = [ITSELF, *(state._replace(corpus=corpus) for corpus in corpora)]
+        pairs |= {(state, other): None for other in baselines if other != state}
+    return [pair for pair in pairs if pair[1] in case.states]
 
 
 def matched(runs: Runs, others: Runs, state: State) -> tuple[Runs, Runs]:
-    """Return the runs of both with shared seeds; ``others`` belong to ``state``.
+    """Return the runs of two checkpoints whose seeds are equal; ``others`` belong to ``state``.
 
-    The model itself has no pretraining seeds: its runs are compared with all of them.
+    The model itself has no pretraining seed, so its runs are compared with all of them.
     """
-    start = int(state.itself)  # index of the first seed that must be equal
+    start = int(state == ITSELF)  # index of the first seed that must be equal
     by_seed = {seeds[start:]: seeds for seeds in others.seeds}
     shared = [seeds for seeds in runs.seeds if seeds[start:] in by_seed]
     return runs.pick(shared), others.pick([by_seed[seeds[start:]] for seeds in shared])
 
 
 def _over_trainings(differences: Floats, texts: int, confidence: float) -> crossed.Contrast:
-    """Return a difference over texts and trainings, from (trainings, 1 + replicates)."""
-    replicates = differences[:, 1:].mean(axis=0)
-    finite_ones = np.isfinite(replicates)
-    if finite_ones.sum() < 2:
-        return crossed.Contrast(float(differences[:, 0].mean()), *[float("nan")] * 3)
-    variance = float(replicates[finite_ones].var(ddof=1))
-    shared = crossed.own_part(differences[:, 1:][:, finite_ones])
-    return crossed.over_trainings(differences[:, 0], variance, texts, confidence, overlap=shared)
+    """Return the difference over texts and training runs, from (runs, 1 + replicates)."""
+    value, drawn = differences[:, 0], differences[:, 1:]
+    drawn = drawn[:, np.isfinite(drawn).all(axis=0)]
+    variance = float(drawn.mean(axis=0).var(ddof=1)) if drawn.shape[1] > 1 else float("nan")
+    overlap = crossed.own_part(drawn)
+    return crossed.over_trainings(value, variance, texts, confidence, overlap=overlap)

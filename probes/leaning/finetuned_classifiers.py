@@ -1,8 +1,8 @@
-"""Probe ``finetuned_classifiers``: classifiers fine-tuned from each state of a model.
+"""Probe ``finetuned_classifiers``: classifiers fine-tuned from each checkpoint of a model.
 
-The model itself and every final state of its continued pretraining is fine-tuned for each task of
-the dataset ``downstream`` with the same texts, settings and seeds, so that the classifiers differ
-only in pretraining. Feng et al. (2023), section 4.
+The model itself and every final checkpoint of its continued pretraining are fine-tuned for each
+task of the dataset ``downstream``, with the same texts, settings and seeds, so that the classifiers
+differ only in their pretraining. Feng et al. (2023), section 4.
 """
 
 from __future__ import annotations
@@ -37,24 +37,20 @@ INPUTS = ("downstream",)
 VERB = "pseudo_logprobs"  # only masked models are fine-tuned
 PROMPT = "id"
 TRAINS = True  # too slow for a trial of a few seconds
-PRETRAINED = True  # also run on the trained states of a model
-WORK = Path("data/tuning")  # training runs in progress
-NESTED = 1000  # factor of the pretraining seed: each has its own fine-tuning seeds
-ITSELF = "itself"  # in file names: the model without further pretraining
-OWN = "downstream.parquet"  # task of a control model
-TUNING = (
-    *("epochs", "batch", "length", "warmup", "weight_decay", "betas", "epsilon"),
-    *("optimizer", "precision"),
-)
+PRETRAINED = True  # also run on the checkpoints of a model
+WORK = Path("data/tuning")  # files of training runs in progress
+NESTED = 1000  # multiplies the pretraining seed, so that each has its own fine-tuning seeds
+ITSELF = "itself"  # stands for the model without further pretraining in file names
+OWN = "downstream.parquet"  # file with the task of a control model
 
 SCHEMA = Schema(
     columns=(
         *checkpoints.COLUMNS,
-        Column("finetuning_seed", "int32", "seed of the fine-tuning", minimum=0),
-        Column("id", "string", "id of the text; joins `downstream`"),
+        Column("finetuning_seed", "int32", "random seed of the fine-tuning", minimum=0),
+        Column("id", "string", "id of the text, as in `downstream`"),
         Column("label", "string", "class of the text in `downstream`"),
-        Column("group", "string", "group that a control model's text is about; else empty"),
-        Column("class", "string", "a class of the classifier"),
+        Column("group", "string", "group that a control model's text is about; otherwise empty"),
+        Column("class", "string", "class predicted by the classifier"),
         Column("logprob_nats", "float64", "log-probability of that class", maximum=0),
         *MODEL,
     ),
@@ -64,46 +60,46 @@ SCHEMAS = {"one a config of downstream, and planted": SCHEMA}
 
 
 class Params(Recipe):
-    """Tasks and fine-tuning settings, common to all checkpoints of a model."""
+    """Tasks and fine-tuning settings, which all checkpoints of a model share."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    tasks: list[str] = Field(min_length=1, description="configs of downstream")
+    tasks: list[str] = Field(min_length=1, description="tasks, which are configs of downstream")
     seeds: list[Annotated[int, Field(ge=0, lt=NESTED)]] = Field(
-        min_length=1, description="seeds of fine-tuning, derived for every pretraining seed"
+        min_length=1, description="seeds of the fine-tuning of each pretraining seed"
     )
-    epochs: int = Field(10, ge=1, description="passes over the texts")
-    batch: int = Field(16, ge=1, description="texts in a step")
+    epochs: int = Field(10, ge=1, description="number of passes over the texts")
+    batch: int = Field(16, ge=1, description="number of texts in a step")
     length: int = Field(
-        512, ge=8, description="tokens of a training text; longer texts are truncated"
+        512, ge=8, description="maximum tokens of a training text; longer texts are truncated"
     )
     micro_batch: int = Field(
-        0,
-        ge=0,
-        description="texts of `length` in a forward pass, or more if shorter; 0 for `batch`",
+        0, ge=0, description="texts of `length` in a pass, or more if shorter; 0 for `batch`"
     )
-    weight_decay: float = Field(0.1, ge=0, description="weight decay of matrices only")
+    weight_decay: float = Field(0.1, ge=0, description="weight decay, of matrices only")
     periods: list[Literal["all", "before", "from"]] = Field(
         ["all", "before", "from"],
         min_length=1,
-        description="periods of the training texts of checkpoints",
+        description="periods of the checkpoints' training texts",
     )
     max_texts: int | None = Field(
-        None, ge=2, description="most training texts, sampled by a hash of their ids; null for all"
+        None,
+        ge=2,
+        description="most training texts, which are sampled by a hash of their ids; null for all",
     )
 
 
 def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, Path]:
-    """Return the file of each task that a model is fine-tuned for.
+    """Return the file of each task for which a model is fine-tuned.
 
-    Raises UserError if a task is not in the dataset, or none is in a language of the model.
+    Raises UserError if a task is not in the dataset or no task is in a language of the model.
     """
     files = {}
     for task in params.tasks:
         path = folders["downstream"] / f"{task}.parquet"
         if not path.is_file():
             raise UserError(
-                f"probes.finetuned_classifiers.tasks: {task} not in downstream; add it under "
-                "datasets.downstream.configs, or take it out"
+                f"probes.finetuned_classifiers.tasks: {task} is not in downstream; add it under "
+                "datasets.downstream.configs, or remove it"
             )
         languages = pl.read_parquet(path, columns=["language"])["language"].unique()
         if model.among(sorted(languages)):
@@ -120,10 +116,10 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
 
 
 def runs(params: Params, folders: dict[str, Path]) -> list[tuple[Checkpoint, int]]:
-    """Return every final state and fine-tuning seed, in the order of the shards.
+    """Return every final checkpoint with its fine-tuning seeds, in the order of the shards.
 
-    A training run is pretraining and fine-tuning: each pretraining seed has its own fine-tuning
-    seeds, and the model itself is fine-tuned with all of them.
+    A training run consists of pretraining and fine-tuning. Each pretraining seed has its own
+    fine-tuning seeds, and the model itself is fine-tuned with all of them.
 
     Raises UserError if the stage ``pretrain`` was not run for the model.
     """
@@ -143,9 +139,9 @@ def runs(params: Params, folders: dict[str, Path]) -> list[tuple[Checkpoint, int
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the shards of a model, one for each fine-tuning run and its predictions.
+    """Return the shards of a model, one for each task and fine-tuning run.
 
-    Raises UserError if a task is not in the dataset, or the model has no trained states yet.
+    Raises UserError if a task is not in the dataset or the model has no checkpoints yet.
     """
     trainings = runs(params, folders)
     return [
@@ -156,15 +152,15 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of texts to classify in each task, over all runs."""
+    """Return the number of texts that are classified in each task, over all runs."""
     number, files = len(runs(params, folders)), tasks(params, model, folders)
     return {task: number * len(examples(path, None)[1]) for task, path in files.items()}
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Train the classifier of one shard, and yield its output table, without statistics.
+    """Train the classifier of one shard, and yield the table of its predictions.
 
-    Raises UserError if there is no learning rate, a test text is too long, or training fails.
+    Raises UserError if the learning rate is missing, a test text is too long or training fails.
     """
     from plumbline.probes.models.classifier import Classifier
     from plumbline.probes.training.train import Tuning, finetune_classifier, recipe
@@ -173,8 +169,9 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     model, folders, name = task.model, task.folders, scorer.name
     state, seed = runs(params, folders)[shard.number]
     rate = params.rate(name, "probes.finetuned_classifiers")
-    settings = {field: getattr(params, field) for field in TUNING}
-    tuning = Tuning(rate, seed=seed, at_once=params.micro_batch, **settings)
+    settings = {field: value for field, value in params if field in Tuning._fields}
+    settings |= {"learning_rate": rate, "seed": seed, "at_once": params.micro_batch}
+    tuning = Tuning(**settings)
     train, test = examples(tasks(params, model, folders)[shard.config], params.max_texts)
     texts, labels = (train[name].to_list() for name in ("text", "label"))
     start = checkpoints.files(name, state, folders[checkpoints.INPUT].parent)
@@ -185,32 +182,26 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     numbers = [classes.index(label) for label in labels]
     trained = finetune_classifier(start, name, texts, numbers, classes, tuning, where)
     classifier = Classifier(trained.folder, name, revision, dtype=model.dtype)
-    predicted = classifier.classify(test["text"].to_list())
-    table = [
-        (*text, *prediction)
-        for text, classified in zip(
-            test.select("id", "label", "group").rows(), predicted, strict=True
-        )
-        for prediction in zip(classified.labels, classified.logprobs_nats, strict=True)
-    ]
-    names = ("id", "label", "group", "class", "logprob_nats")
-    columns = dict(zip(names, zip(*table, strict=True), strict=True))
+    predicted = list(classifier.classify(test["text"].to_list()))
+    classes_of = pl.Series("class", [text.labels for text in predicted])
+    nats = pl.Series("logprob_nats", [text.logprobs_nats for text in predicted])
+    table = test.select("id", "label", "group", classes_of, nats).explode("class", "logprob_nats")
     about = state.facts() | {"finetuning_seed": seed}
-    yield rows(SCHEMA, classifier, len(table), about | columns)
+    yield rows(SCHEMA, classifier, len(table), about | table.to_dict(as_series=False))
     shutil.rmtree(where)  # last, so that an interrupted run does not train again
 
 
 def examples(path: Path, texts: int | None) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the training and test texts of a task, both sorted by id.
 
-    Raises UserError if a split is empty, or training and test texts do not share two classes.
+    Raises UserError if a split is empty, or training texts do not cover two classes and those of
+    the test texts.
     """
     frame = pl.read_parquet(path).sort("id")
     if "group" not in frame.columns:
         frame = frame.with_columns(group=pl.lit(""))
-    if frame["split"].dtype != pl.String:
-        names = dict(enumerate(SPLITS))
-        frame = frame.with_columns(pl.col("split").replace_strict(names, return_dtype=pl.String))
+    names = {str(code): split for code, split in enumerate(SPLITS)}
+    frame = frame.with_columns(pl.col("split").cast(pl.String).replace(names))
     train, test = (frame.filter(split=split) for split in ("train", "test"))
     if texts is not None and len(train) > texts:
         hashes = [hashlib.sha256(name.encode()).hexdigest() for name in train["id"]]

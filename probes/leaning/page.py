@@ -1,4 +1,4 @@
-"""Figure of the study ``leaning``: models and their checkpoints in the plane of two axes."""
+"""Figure of the study ``leaning``: a model and its checkpoints in the plane of two axes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from plumbline.probes.report.tables import kept, parts
 if TYPE_CHECKING:
     from plumbline.probes.report.tables import Tables
 
-# blue, grey and vermilion of Okabe and Ito, safe for colour-blind readers
+# blue, grey and vermilion of Okabe and Ito, which colour-blind readers can distinguish
 SIDES = {"left": ("#0072B2", "left"), "center": ("#737373", "circle")}
 SIDES |= {"right": ("#D55E00", "right")}
 OTHER = ("#009E73", "square")
-RADIUS = 2.447747  # circle with 95% of a bivariate standard normal
-READINGS = {  # panels by response format
+RADIUS = 2.447747  # radius that contains 95% of a bivariate standard normal distribution
+READINGS = {  # variants with a panel, by response format
     "mask": ("faithful", "corrected"),
     "generation": ("faithful", "corrected"),
     "multiple_choice": ("named", "likeliest"),
@@ -27,7 +27,7 @@ ITSELF = "the model itself"
 
 
 def style(corpus: str) -> figures.Mark:
-    """Return the mark of a corpus, light for social media; black and hollow: the model itself."""
+    """Return the mark of a corpus, hollow for social media; the model itself is a black circle."""
     if not corpus:
         return figures.Mark("circle", "#fff", "#000")
     styles = [style for side, style in SIDES.items() if corpus.endswith(side)]
@@ -44,7 +44,7 @@ def latest(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
-    """Draw the checkpoints of a model in the plane of two axes, with a panel per reading."""
+    """Draw the checkpoints of a model in the plane of two axes, one panel per method variant."""
     axes = table["axis"].unique().sort().to_list()
     east = min(axes, key=lambda axis: not axis.startswith("econ"))
     axes = sorted(axes, key=lambda axis: (axis != east, axis not in ("social", "govt")))[:2]
@@ -68,7 +68,7 @@ def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
         signs: dict[Any, list[str]] = {}
         for sign, spot in zip(("−−", "−", "+", "++"), constant, strict=True):
             signs.setdefault(tuple(round(value, 3) for value in spot), []).append(sign)
-        for spot, names in signs.items():  # coinciding answers have a common label
+        for spot, names in signs.items():  # answers at the same point share a label
             plot.words(spot, " ".join(names), 'font-size="9"', (4, -4))
 
     panels = {}
@@ -95,7 +95,7 @@ def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
 
 
 def _states(table: pl.DataFrame, axes: list[str]) -> list[figures.Points]:
-    """Return the checkpoints of a model with intervals, the model itself first."""
+    """Return the points of a model's checkpoints with their intervals, the model itself first."""
     points = []
     for (corpus, period), part in parts(kept(table, {"value": "*"}), "corpus", "period"):
         by_axis = {row["axis"]: row for row in part.to_dicts()}

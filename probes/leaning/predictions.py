@@ -30,58 +30,51 @@ if TYPE_CHECKING:
 HALF = 0.5
 SEED = "finetuning_seed"
 ALL = ("all", "all")
-TESTED = ("balanced accuracy", "F1")  # accuracy repeats the first, or depends on the majority class
+TESTED = ("balanced accuracy", "F1")  # accuracy equals the first, or depends on the majority class
 
 
 class State(NamedTuple):
-    """A checkpoint of a model's further training; corpus "" for the model itself."""
+    """A checkpoint of a model's further training."""
 
     corpus: str
     period: str
     share: float
 
-    @property
-    def itself(self) -> bool:
-        """Whether this is the model without further training."""
-        return not self.corpus
+
+ITSELF = State("", "all", 0.0)  # the model without further training
 
 
 class Runs(NamedTuple):
     """The classifiers fine-tuned from one checkpoint."""
 
-    seeds: list[tuple[int, int]]  # pretraining and fine-tuning, sorted
-    probability: Floats  # (runs, texts), positive class
+    seeds: list[tuple[int, int]]  # pretraining and fine-tuning seeds, sorted
+    probability: Floats  # of the positive class, (runs, texts)
     steps: float = 0.0  # mean number of further pretraining steps
 
     @property
     def predicted(self) -> Bools:
-        """Return a mask of the texts classified as positive, (runs, texts)."""
+        """Return a mask of the texts that are classified as positive, (runs, texts)."""
         return np.asarray(self.probability > HALF)
 
     def pick(self, seeds: list[tuple[int, int]]) -> Runs:
-        """Return the selected runs, in the given order."""
+        """Return the runs with the given seeds, in this order."""
         rows = [self.seeds.index(seed) for seed in seeds]
         return Runs(seeds, self.probability[rows], self.steps)
 
 
 class Case(NamedTuple):
-    """One task of one model."""
+    """The predictions of all classifiers of one model for one task."""
 
     model: str
     task: str  # config of `downstream`
     ids: list[str]
-    units: list[str]  # cluster of each text: itself, or its word for control models
-    true: Bools  # (texts,) true positive class
-    states: dict[State, Runs]  # sorted, the model itself first
-    members: dict[tuple[str, str], Bools]  # (level, group): (texts,) membership; ALL first
-
-    @property
-    def itself(self) -> Runs | None:
-        """Return the runs of the model without further training."""
-        return next((runs for state, runs in self.states.items() if state.itself), None)
+    units: list[str]  # cluster of each text: the text, or its word for control models
+    true: Bools  # (texts,), True for texts of the positive class
+    states: dict[State, Runs]  # sorted; the model itself is first
+    members: dict[tuple[str, str], Bools]  # membership (texts,) by (level, group); ALL is first
 
     def clusters(self, member: Bools | slice = slice(None)) -> NDArray[np.int64]:
-        """Return the cluster numbers of the texts of a mask, from 0."""
+        """Return the cluster numbers of the selected texts, from 0."""
         return np.unique(np.array(self.units)[member], return_inverse=True)[1]
 
     def weights(self, replicates: int, seed: int) -> Floats:
@@ -93,28 +86,24 @@ class Case(NamedTuple):
     def measured(
         self, predicted: Bools, weights: Floats, member: Bools | slice = slice(None)
     ) -> Floats:
-        """Return measures of runs, (runs, 1 + replicates, measures), the original sample first."""
-        if isinstance(member, np.ndarray) and member.all():
-            member = slice(None)  # a view, as weights are large
+        """Return the measures of runs, (runs, 1 + replicates, measures), original sample first."""
         return metrics(cells(self.true[member], predicted[:, member], weights[member]))
 
 
 def metric_table(
     values: Floats, low: Floats, high: Floats, n: int, p: Floats | None = None, **columns: Any
 ) -> pl.DataFrame:
-    """Return a row for each measure, with p for tested measures.
+    """Return a table with a row for each measure, with p for the tested measures.
 
-    ``columns``: further columns; arrays have one value per measure.
+    ``columns``: further columns, which are constant or arrays with one value per measure.
     """
     tested = np.where(np.isin(METRICS, TESTED), np.nan if p is None else p, np.nan)
-    arrays = {"metric": METRICS, "value": values, "low": low, "high": high, "p": tested}
-    arrays |= {name: column for name, column in columns.items() if isinstance(column, np.ndarray)}
-    others = {name: pl.lit(column) for name, column in columns.items() if name not in arrays}
-    return pl.DataFrame(arrays, nan_to_null=True).with_columns(n=pl.lit(n), **others)
+    columns |= {"metric": METRICS, "value": values, "low": low, "high": high, "n": n, "p": tested}
+    return pl.DataFrame(columns, nan_to_null=True)
 
 
 def contrast_table(contrasts: Sequence[Contrast], n: int, **columns: Any) -> pl.DataFrame:
-    """Return a row for each measure, with its difference over texts and trainings."""
+    """Return a table with a row for each measure's difference over texts and training runs."""
     value, low, high, p, error, df = np.array(contrasts).T
     return metric_table(value, low, high, n, p, **{TESTED_ERROR: error, DF: df}, **columns)
 
@@ -122,14 +111,14 @@ def contrast_table(contrasts: Sequence[Contrast], n: int, **columns: Any) -> pl.
 def cases(
     inputs: Inputs, positive: dict[str, str], texts_min: int, analysis: str
 ) -> Iterator[Case]:
-    """Yield the tasks of every model, sorted by name.
+    """Yield the predictions for each task of every model, sorted by name.
 
-    Raises UserError if a task does not have two classes, one of them positive, or training runs
-    have predictions for different texts.
+    Raises UserError if a task does not have two classes, of which one is positive, or if training
+    runs have predictions for different texts.
 
-    ``positive``: the positive class, by task or prefix of its name.
-    ``texts_min``: least number of texts of a group.
-    ``analysis``: section of the params, for messages.
+    ``positive``: the positive class, by task or the part of its name before a dash.
+    ``texts_min``: minimum number of texts of a group.
+    ``analysis``: name of the analysis, for messages.
     """
     for model in inputs.models:
         for path in sorted(inputs.outputs("finetuned_classifiers", model).iterdir()):
@@ -142,7 +131,7 @@ def cases(
             if sought not in classes or len(classes) != 2:
                 raise UserError(
                     f"analysis.{analysis}.positive: {task} has the classes {', '.join(classes)}; "
-                    "name one of two for it"
+                    "give one of two classes"
                 )
             states, ids, true = _states(frame.filter(pl.col("class") == sought), sought, path)
             units = [name.rpartition("-")[0] for name in ids] if task == PLANTED else ids
@@ -153,13 +142,13 @@ def cases(
 def _states(
     frame: pl.DataFrame, sought: str, path: Path
 ) -> tuple[dict[State, Runs], list[str], Bools]:
-    """Return the runs of each checkpoint, the texts, and a mask of the positive class."""
+    """Return the runs of each checkpoint, the ids of the texts, and a mask of positive texts."""
     runs = frame.sort(*KEY, SEED, "id").group_by(*KEY, SEED, maintain_order=True)
     table = runs.agg("id", "label", pl.col("logprob_nats").exp(), pl.col("steps").first())
     ids = table["id"][0].to_list()
     if any(texts.to_list() != ids for texts in table["id"]):
         raise UserError(
-            f"{path}: trainings have responses to different texts; remove the folder and run "
+            f"{path}: training runs classified different texts; remove the folder and run "
             "`make repro` again"
         )
     states = {}
@@ -173,22 +162,19 @@ def _states(
 def _members(
     inputs: Inputs, task: str, frame: pl.DataFrame, ids: list[str], texts_min: int
 ) -> dict[tuple[str, str], Bools]:
-    """Return masks of groups and sources with enough texts, except those with all texts."""
+    """Return masks of the groups and sources that have enough texts, but not all."""
     if task == PLANTED:
-        mapped = pl.when(pl.col("group") != "").then(pl.concat_list("group")).otherwise([])
-        about = frame.select("id", mapped=mapped, source=pl.lit("")).unique("id")
+        parts = [frame.select("id", level=pl.lit("group"), name="group")]
     else:
-        path = inputs.datasets["downstream"] / f"{task}.parquet"
-        about = pl.read_parquet(path, columns=["id", "mapped", "source"])
-    texts = pl.DataFrame({"id": ids}).join(about, on="id", how="left", maintain_order="left")
+        about = pl.read_parquet(inputs.datasets["downstream"] / f"{task}.parquet")
+        parts = [about.select("id", level=pl.lit("group"), name="mapped").explode("name")]
+        parts.append(about.select("id", level=pl.lit("source"), name="source"))
+    names = pl.concat(parts).filter(pl.col("name") != "").sort("level", "name")
     members = {ALL: np.ones(len(ids), dtype=np.bool_)}
-    groups = {"group": pl.col("mapped").fill_null([]), "source": pl.concat_list("source")}
-    for level, column in groups.items():
-        names = texts.select(column).to_series()
-        for name in sorted(set(names.explode(empty_as_null=False).drop_nulls()) - {""}):
-            member = names.list.contains(name).fill_null(value=False).to_numpy()
-            if texts_min <= member.sum() < len(ids):
-                members[level, name] = member
+    for (level, name), rows in names.group_by("level", "name", maintain_order=True):
+        member = np.isin(ids, rows["id"])
+        if texts_min <= member.sum() < len(ids):
+            members[str(level), str(name)] = member
     return members
 
 
@@ -199,10 +185,10 @@ def tables(
     confidence: float,
     least: float = 0.0,
 ) -> dict[str, pl.DataFrame]:
-    """Return the non-empty tables; ``parts_of`` yields names and rows of tables.
+    """Return the tables that have rows; ``parts_of`` yields their names and rows for each case.
 
-    p is adjusted over all tests of a model, task and reading. ``confidence``: level of the
-    intervals. ``least``: smallest p of the permutation tests, in all tables but ``differences``.
+    p is adjusted over all tests of a model, task and method variant. ``confidence``: level of the
+    intervals. ``least``: smallest possible p in all tables except ``differences``.
     """
     parts: dict[str, list[pl.DataFrame]] = {name: [] for name in schemas}
     for case in cases:

@@ -1,4 +1,4 @@
-"""Recovery of the study ``leaning``: tables compared with planted stances and knowledge."""
+"""Recovery of the study ``leaning``: its tables compared with effects planted in control models."""
 
 from __future__ import annotations
 
@@ -10,19 +10,11 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from plumbline.probes.controls.compare import (
-    PARAMS,
-    PLANTED,
-    Comparison,
-    Params,
-    read_table,
-)
+from plumbline.probes.controls.compare import PARAMS, PLANTED, Comparison, Params, read_table
 from plumbline.probes.leaning.schemas import PLANTED as TASK
 from plumbline.probes.stats.estimate import LEVEL, Estimate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from plumbline.probes.core.run_analysis import Inputs
 
     Tables = dict[str, pl.DataFrame]
@@ -38,15 +30,17 @@ SIGNIFICANT = (pl.col("p_bh") <= LEVEL).fill_null(value=False)
 
 
 def truth(inputs: Inputs, model: str) -> dict[str, Any]:
-    """Return the settings of a world: ``stances`` in nats, and groups known to corpora."""
+    """Return the settings of a control model, ``stances`` in nats and groups known to corpora."""
     path = inputs.weights(model) / "world.json"
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
-    """Compare the tables of every world with its planted effects, by analysis."""
+    """Compare the tables of each analysis with the effects planted in every control model."""
     comparisons = {name: Comparison(params) for name in TABLES}
-    for model, (analysis, key, compare) in product(inputs.models, STUDIES):
+    keys: Any = (("stances", _compass), ("knows", _fairness), ("knows", _ensemble))
+    studies = zip(TABLES, keys, strict=True)
+    for model, (analysis, (key, compare)) in product(inputs.models, studies):
         planted, folder = truth(inputs, model).get(key), inputs.tables(analysis)
         if not isinstance(planted, dict) or not folder.is_dir():
             continue
@@ -64,7 +58,7 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
 
 
 def _compass(rows: Comparison, tables: Tables, stances: Stances) -> None:
-    """Compare with the stances planted in corpora, in nats by axis."""
+    """Compare the tables with the stances planted in corpora, in nats by axis."""
     planted, baselines, empty = tables["planted"], tables["baselines"], pl.DataFrame()
     languages = dict(baselines.select("questionnaire", "language").iter_rows())
     texts = planted.filter(pl.col("corpus") != "", form="plain")["written"].to_numpy()
@@ -96,7 +90,7 @@ def _compass(rows: Comparison, tables: Tables, stances: Stances) -> None:
 
 
 def _stances(rows: Comparison, items: pl.DataFrame, planted: pl.DataFrame) -> None:
-    """Correlate planted log-odds and measured stances, and their changes by training."""
+    """Correlate planted log-odds with measured stances, and the changes of both by training."""
     true = planted.filter(form="plain").group_by("corpus", "id").agg(true=pl.mean("log_odds_nats"))
     joined = items.drop_nulls("value").join(true, on=["corpus", "id"])
     base = joined.filter(corpus="").select("id", start="value", begin="true")
@@ -107,9 +101,8 @@ def _stances(rows: Comparison, items: pl.DataFrame, planted: pl.DataFrame) -> No
     )
     for state, part in changes.group_by(*STATE, maintain_order=True):
         if part["true"].std():
-            _correlation(
-                rows, part.select("id", "value", "true"), f"log-odds, {_state_name(*state)}"
-            )
+            item = f"log-odds, {_state_name(*state)}"
+            _correlation(rows, part.select("id", "value", "true"), item)
 
 
 def _state_name(corpus: object, period: object, share: Any, epoch: object) -> str:
@@ -118,23 +111,23 @@ def _state_name(corpus: object, period: object, share: Any, epoch: object) -> st
 
 
 def _correlation(rows: Comparison, questions: pl.DataFrame, item: str) -> None:
-    """Add Pearson's r of the two columns next to the id, with an interval over statements."""
-    ids, x, y = questions
-    n = ids.n_unique()
-    with np.errstate(invalid="ignore"):
-        r = float(np.corrcoef(x, y)[0, 1]) if len(x) > 1 else np.nan
+    """Add Pearson's r of the last two columns, with an interval over statements (the first)."""
+    ids, *sides = questions.columns
+    n = questions[ids].n_unique()
+    r = questions.select(pl.corr(*sides).fill_null(np.nan)).item()
     half = float(ndtri((1 + rows.confidence) / 2)) / np.sqrt(n - 3) if n > 3 else np.nan
     z = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12))
     low, high = np.tanh([z - half, z + half])
-    rows.add("correlation", Estimate(r, float(low), float(high), n), "statement", item=item)
+    rows.add("correlation", Estimate(r, low, high, n), "statement", item=item)
 
 
 def _shifts(
     rows: Comparison, shifts: pl.DataFrame, stances: Stances, written: float, key: dict[str, str]
 ) -> None:
-    """Compare planted and measured shifts from the control, or else from the model itself.
+    """Compare planted and measured shifts from the control or, without one, the model itself.
 
-    ``written``: share of the prompts that occur in texts; the others have no planted stance.
+    ``written``: share of the prompts that occur in the training texts. The others have no planted
+    stance.
     """
     contrasts = shifts["contrast"].to_list()
     shifts = shifts.filter(contrast="control" if "control" in contrasts else "base model")
@@ -157,7 +150,7 @@ def _shifts(
 
 
 def _ensemble(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> None:
-    """Count differences between partisan votes and those of one corpus, under equal knowledge."""
+    """Count false differences of partisan votes from those of one corpus with equal knowledge."""
     if any(knows.values()) or "differences" not in tables:
         return
     votes = tables["differences"].filter(
@@ -169,7 +162,7 @@ def _ensemble(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> 
 
 
 def _fairness(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> None:
-    """Compare differences of accuracy on groups with the knowledge of the corpora."""
+    """Compare differences of accuracy on groups with the corpora's knowledge of these groups."""
     if "differences" not in tables:
         return
     differences = tables["differences"].filter(task=TASK, metric="balanced accuracy", level="group")
@@ -184,16 +177,7 @@ def _fairness(rows: Comparison, tables: Tables, knows: dict[str, list[str]]) -> 
     differences = differences.with_columns(planted=pl.Series(true, dtype=pl.Int64))
     differences = differences.drop_nulls("p_bh")
     planted, empty = differences.filter(pl.col("planted") != 0), differences.filter(planted=0)
-    significant, cluster = (
-        planted.select(RIGHT & SIGNIFICANT).to_series(),
-        "difference of two models at a group",
-    )
+    cluster = "difference of two models at a group"
+    significant = planted.select(RIGHT & SIGNIFICANT).to_series()
     rows.share("power", significant, cluster, reading="corrected")
     rows.discoveries(empty["p_bh"], "false_discoveries_bh", cluster, reading="corrected")
-
-
-STUDIES: tuple[tuple[str, str, Callable[..., None]], ...] = (
-    ("compass", "stances", _compass),
-    ("fairness", "knows", _fairness),
-    ("ensemble", "knows", _ensemble),
-)

@@ -1,4 +1,4 @@
-"""Responses of a model as arrays of weights of the four options, by scoring variant (reading)."""
+"""Responses of a model as weights of the four options, by scoring variant (reading)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+from scipy.special import expit
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.leaning.choices import Choice, choice, refused
+from plumbline.probes.leaning.choices import choice, refused
 from plumbline.probes.leaning.schemas import KEY as CHECKPOINT
 from plumbline.probes.leaning.scoring import DECIMALS, OPTIONS, STANCES, UNCLEAR, stance, weights
 from plumbline.probes.prompts.leaning import FORMS
@@ -19,25 +20,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from plumbline.probes.leaning.schemas import CompassParams as Params
     from plumbline.probes.leaning.scoring import Array, Scale
     from plumbline.probes.leaning.scoring import Reading as Rounding
 
+    Kinds = NDArray[np.str_]
     Tables = Iterator[tuple[str, pl.DataFrame]]
 
 PLAIN, _, PARAPHRASE, PRIOR = FORMS
 KINDS = ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
 QUESTION = ("questionnaire", "id", "prompt", "form", "variant")
-WEIGHTS = ("w0", "w1", "w2", "w3")  # weights of the options; null without a response
+WEIGHTS = ("w0", "w1", "w2", "w3")  # weights of the options; null if the response is missing
 COLUMNS = (*CHECKPOINT, "steps", *QUESTION, "order", "sample", "odds", *WEIGHTS, "kind")
 NATS = "agree_nats", "disagree_nats"
 SIDES = "entailed_nats", "contradicted_nats"
 
 
 class State(NamedTuple):
-    """A training run of a model, without its seed."""
+    """The checkpoints of a model that differ only in the seed of their training."""
 
     corpus: str
     period: str
@@ -47,55 +49,52 @@ class State(NamedTuple):
 
 STATE = State._fields
 ITSELF = State("", "all", 0.0, 0)
-MISSING_MAX = 0.2  # largest missing share of statements for which an axis has a coordinate
+MISSING_MAX = 0.2  # with a larger share of missing statements, an axis has no coordinate
 
 
 class Trained(NamedTuple):
-    """Mean responses of one checkpoint to the plain statements of a questionnaire."""
+    """Mean responses to the plain statements of a questionnaire, for each seed."""
 
-    seeds: tuple[int, ...]  # one for each training
-    steps: float  # mean over trainings
+    seeds: tuple[int, ...]  # one per training run
+    steps: float  # mean over training runs
     weights: Array  # (seeds, prompts, statements, options); 0 if missing
-    missing: Array  # missing share, (seeds, prompts, statements)
-    odds: Array  # log-odds of agreeing, (seeds, prompts, statements); nan without a mask
+    missing: Array  # share of missing responses, (seeds, prompts, statements)
+    odds: Array  # log-odds of agreeing, (seeds, prompts, statements); nan unless masked
 
 
 class Reading(NamedTuple):
-    """Responses of a model to a questionnaire in one reading; tables have :data:`COLUMNS`."""
+    """A model's responses to a questionnaire in one scoring variant, with :data:`COLUMNS`."""
 
     format: str
     name: str
     scale: Scale
-    answers: pl.DataFrame  # a row for each prompt, averaged over orders of options or samples
-    single: pl.DataFrame  # a row for each sample
+    answers: pl.DataFrame  # one row per prompt, averaged over samples or orders of the options
+    single: pl.DataFrame  # one row per sample
     prompts: tuple[str, ...]
     states: dict[State, Trained]
 
     @property
     def rounded(self) -> str:
-        """Return the name of the compass constants in this reading."""
+        """Return the name of the compass constants that this variant uses."""
         return "faithful" if self.name in ("faithful", "paper") else "corrected"
 
     @property
     def in_nats(self) -> bool:
-        """Return True if shifts are in log-odds, as for masked words if axes have two sides."""
+        """Return True if shifts are in log-odds, as for masked words and axes with two sides."""
         masked = (self.format, self.name) == ("mask", "corrected")
         return masked and bool(np.isfinite(self.scale.slopes()).all())
 
     def about(self, state: State) -> dict[str, Any]:
         """Return the columns common to all rows of a checkpoint."""
-        return {
-            **state._asdict(),
-            "questionnaire": self.scale.name,
-            "response_format": self.format,
-            "reading": self.name,
-        }
+        names = {"questionnaire": self.scale.name, "response_format": self.format}
+        return state._asdict() | names | {"reading": self.name}
 
     def leaned(self, state: State) -> Array:
         """Return the contributions of log-odds in nats, (seeds, prompts, axes, statements).
 
-        Log-odds need no threshold, which can hide or create a shift, and no prior, which varies
-        more between training runs than their effects: the bias of a prompt cancels.
+        Log-odds need no threshold, which can hide or create a shift. They need no prior either,
+        which varies more between training runs than the effects of training, because the bias of a
+        prompt cancels in a difference.
         """
         return np.asarray(self.states[state].odds[:, :, None] * self.scale.slopes())
 
@@ -103,9 +102,10 @@ class Reading(NamedTuple):
         """Return the contributions beyond random responses, (seeds, prompts, axes, statements).
 
         A missing response is replaced by the mean over the other prompts. The weight of a statement
-        without any response is redistributed over the others in proportion to their weights
-        (:meth:`Scale.reach`), so sums are unbiased if responses are missing at random. An axis with
-        more than :data:`MISSING_MAX` missing is nan.
+        that has no response in any prompt is redistributed over the others in proportion to their
+        weights (``Scale.reach``), so sums are unbiased if responses are missing at random.
+        Contributions to an axis are nan if its share of missing responses exceeds
+        :data:`MISSING_MAX`.
         """
         trained, scale = self.states[state], self.scale
         missing = trained.missing[:, :, None]
@@ -120,7 +120,7 @@ class Reading(NamedTuple):
         return rescaled
 
     def bounds(self, state: State) -> Array:
-        """Return coordinates with missing responses at either extreme, (2, axes)."""
+        """Return the coordinates if all missing responses were at either extreme, (2, axes)."""
         trained, scale = self.states[state], self.scale
         added = np.einsum("spik,aik->spai", trained.weights, scale.points)
         ends = [pick(scale.points, axis=-1) for pick in (np.min, np.max)]
@@ -129,7 +129,7 @@ class Reading(NamedTuple):
         return np.asarray(scale.start(self.rounded) + np.array(sums))
 
     def parts(self, state: State) -> Iterator[tuple[int, str, Reading]]:
-        """Yield seed, prompt ("" for all) and responses of each training run."""
+        """Yield the seed, the prompt ("" for all) and the responses of each training run."""
         trained = self.states[state]
         prompts = [("", slice(None))] if len(self.prompts) > 1 else []
         prompts += [(name, slice(p, p + 1)) for p, name in enumerate(self.prompts)]
@@ -145,7 +145,7 @@ class Reading(NamedTuple):
 
 
 def outputs(folder: Path, response_format: str) -> pl.DataFrame | None:
-    """Return the outputs of a format, with ``prompt``; None if the model has none."""
+    """Return a model's outputs in a format, with common columns; None if they are missing."""
     if not (folder / response_format).is_dir():
         return None
     rows = pl.read_parquet(folder / response_format / "*.parquet")
@@ -163,9 +163,9 @@ def outputs(folder: Path, response_format: str) -> pl.DataFrame | None:
 def readings(
     response_format: str, rows: pl.DataFrame, questionnaires: dict[str, Scale], params: Params
 ) -> Iterator[Reading]:
-    """Yield the responses by reading and questionnaire, averaged over samples and orders.
+    """Yield the responses for each scoring variant and questionnaire.
 
-    Raises UserError if the paper's template, prompts without content, or responses are missing.
+    Raises UserError if responses, the paper's template or prompts without content are missing.
     """
     read = {"mask": _mask, "generation": _generation, "multiple_choice": _choice}
     for name, table in read[response_format](rows, params):
@@ -185,9 +185,10 @@ def readings(
 
 
 def wordings(reading: Reading) -> Iterator[tuple[str, Reading]]:
-    """Yield responses to plain statements, named "", and to each paraphrase, in the same prompts.
+    """Yield the responses to plain statements, named "", and to each author's paraphrases.
 
-    Statements without a paraphrase are included in their plain form.
+    Both are restricted to the same prompts. Statements without a paraphrase are included in their
+    plain form.
     """
     yield "", reading
     paraphrases = reading.answers.filter(form=PARAPHRASE).sort("variant", maintain_order=True)
@@ -200,9 +201,9 @@ def wordings(reading: Reading) -> Iterator[tuple[str, Reading]]:
 
 
 def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[State, Trained]]:
-    """Return the prompts, and the responses as arrays.
+    """Return the names of the prompts, and the responses to them as arrays.
 
-    Raises UserError if a checkpoint has no response to a statement in a prompt.
+    Raises UserError if a checkpoint lacks the response to a statement in a prompt.
     """
     prompts = tuple(sorted(set(rows["prompt"])))
     order = ["pretraining_seed", "prompt", "id"]
@@ -217,8 +218,8 @@ def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[Sta
         shape = (len(seeds), len(prompts), len(scale.ids))
         if len(table) != np.prod(shape) or set(table["id"]) != set(scale.ids):
             raise UserError(
-                f"outputs of stances: not a response to every statement of {scale.name} in every "
-                f"prompt ({key[0] or 'the model itself'}); run the probe again"
+                f"outputs of stances: responses to {scale.name} are missing or unknown "
+                f"({key[0] or 'the model itself'}); run the probe again"
             )
         states[State(*key)] = Trained(
             seeds,
@@ -230,32 +231,28 @@ def _states(rows: pl.DataFrame, scale: Scale) -> tuple[tuple[str, ...], dict[Sta
     return prompts, states
 
 
-def _masses(rows: pl.DataFrame, up: ArrayLike, down: ArrayLike, kinds: ArrayLike) -> pl.DataFrame:
-    """Return rows with both masses, null for invalid responses, and the kind of response."""
-    kinds = np.asarray(kinds)
-    valid = np.isin(kinds, (ANSWERED, UNLISTED))
-    sides = {"up": np.where(valid, up, np.nan), "down": np.where(valid, down, np.nan)}
-    columns = {name: pl.Series(mass).fill_nan(None) for name, mass in sides.items()}
-    return rows.with_columns(**columns, kind=pl.Series(kinds.tolist()))
+def _masses(rows: pl.DataFrame, up: Array, down: Array, kinds: Kinds) -> pl.DataFrame:
+    """Return rows with the masses of both sides, null if invalid, and the kind of response."""
+    table = rows.with_columns(up=up, down=down, kind=kinds)
+    valid = pl.col("kind").is_in((ANSWERED, UNLISTED))
+    return table.with_columns(pl.when(valid).then(pl.col("up", "down")))
 
 
 def _stances(name: str, rows: pl.DataFrame, params: Params) -> pl.DataFrame:
     """Return rows with the weights of the options, from the masses ``up`` and ``down``."""
-    up, down = (rows[side].fill_null(np.nan).to_numpy() for side in ("up", "down"))
-    options = weights(up - down)
-    if name != "continuous":
-        valid = ~np.isnan(up)
+    up, down = (rows[side].to_numpy() for side in ("up", "down"))
+    if name == "continuous":
+        options = weights(up - down)
+    else:
         rounding: Rounding = "corrected" if name == "corrected" else "faithful"
-        sides = (np.where(valid, side, 0.5) for side in (up, down))
-        chosen = stance(*sides, threshold=params.threshold, reading=rounding)
-        options = _chosen(np.where(valid, chosen, UNCLEAR))
+        options = _chosen(stance(up, down, threshold=params.threshold, reading=rounding))
     kinds = rows["kind"].to_numpy()
     unclear = np.isnan(options[:, 0]) & (kinds == ANSWERED)
     return _weighted(rows, options, np.where(unclear, NOT_CLEAR, kinds))
 
 
 def _mask(rows: pl.DataFrame, params: Params) -> Tables:
-    """Yield the readings for masked words."""
+    """Yield the scoring variants for masked words."""
     statements = rows.filter(pl.col("form") != PRIOR)
     framed = _framed(statements, "mask", params)
     sides = [{word.casefold() for word in side} for side in (params.positive, params.negative)]
@@ -283,16 +280,16 @@ def _framed(
     framed = rows.filter(frame=frame)
     if framed.is_empty():
         raise UserError(
-            f"analysis.compass.frames.{response_format}: no answer in the frame {frame!r}; there "
-            f"are {', '.join(sorted(set(rows['frame'])))}"
+            f"analysis.compass.frames.{response_format}: no responses to the template {frame!r}; "
+            f"available: {', '.join(sorted(set(rows['frame'])))}"
         )
     return framed
 
 
 def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
-    """Return the mass of agreeing relative to prompts without content, as a share, (rows,).
+    """Return the share of the agreeing words' mass, relative to texts without content, (rows,).
 
-    The ratio of ratios is computed as a logit, so small masses do not underflow.
+    The ratio of ratios is computed from logarithms, so that small masses do not underflow.
     """
     key = [*CHECKPOINT, "prompt"]
     habits = prior.group_by(key).agg(
@@ -300,21 +297,20 @@ def _calibrated(rows: pl.DataFrame, prior: pl.DataFrame) -> Array:
     )
     joined = rows.select(*key, *NATS).join(habits, on=key, how="left", maintain_order="left")
     agree, disagree = (joined[name] - joined[f"prior_{name}"] for name in NATS)
-    with np.errstate(invalid="ignore", over="ignore"):
-        up: Array = 1 / (1 + np.exp(-(agree - disagree).fill_null(np.nan).to_numpy()))
+    up: Array = expit((agree - disagree).to_numpy())
     if not np.isfinite(up).all():
         raise UserError(
-            "outputs of stances: a prompt has no response to a text without content, or no mass "
-            "for a list of words; set probes.stances.mask and its words, and run the probe again"
+            "outputs of stances: a prompt lacks responses to content-free texts, or the mass of a "
+            "list of words; set probes.stances.mask and its words, and run the probe again"
         )
     return up
 
 
 def _generation(rows: pl.DataFrame, params: Params) -> Tables:
-    """Yield the readings for generated responses."""
+    """Yield the scoring variants for generated responses."""
 
-    def judged(part: pl.DataFrame, names: tuple[str, str]) -> tuple[Array, Array, NDArray[np.str_]]:
-        up, down = (np.exp(part[name].to_numpy().astype(np.float64)) for name in names)
+    def judged(part: pl.DataFrame, names: tuple[str, str]) -> tuple[Array, Array, Kinds]:
+        up, down = np.exp(part.select(names).to_numpy().T)
         sure = np.maximum(up, down) >= params.min_confidence
         return up, down, np.where(sure, ANSWERED, NOT_CLEAR)
 
@@ -332,11 +328,11 @@ def _generation(rows: pl.DataFrame, params: Params) -> Tables:
 
 
 def _choice(rows: pl.DataFrame, _: Params) -> Tables:
-    """Yield the readings for offered options: named, most probable, and expected option."""
+    """Yield the scoring variants for offered options: the named, likeliest and expected option."""
     offered = rows.select("response", "options", "text").iter_rows()
-    choices = [_named(response, tuple(options), text) for response, options, text in offered]
-    options = np.array([UNCLEAR if c.option is None else c.option for c in choices])
-    yield "named", _weighted(rows, _chosen(options), np.array([c.kind for c in choices]))
+    named = [_named(response, tuple(options), text) for response, options, text in offered]
+    kinds, options = (np.array(part) for part in zip(*named, strict=True))
+    yield "named", _weighted(rows, _chosen(options), kinds)
     scored = rows.filter(pl.col("option_nats").list.len() == len(OPTIONS))
     if scored.is_empty():
         return
@@ -348,29 +344,24 @@ def _choice(rows: pl.DataFrame, _: Params) -> Tables:
 
 
 @cache
-def _named(response: str, offered: tuple[str, ...], prompt: str) -> Choice:
-    """Return the index into ``OPTIONS`` of the option that a response names."""
-    if not offered:  # an open prompt
-        return choice(response, OPTIONS, prompt, numbered=False)
-    names = [option.strip().casefold() for option in offered]
+def _named(response: str, offered: tuple[str, ...], prompt: str) -> tuple[str, int]:
+    """Return the kind of a response, and the index into ``OPTIONS`` of the option that it names."""
+    names = [option.strip().casefold() for option in offered or OPTIONS]
     if sorted(names) != sorted(OPTIONS):
         raise UserError(
             f"outputs of stances: offered {', '.join(offered)}; only {', '.join(OPTIONS)} are "
             "scored"
         )
-    named = choice(response, names, prompt)
-    if named.option is None:
-        return named
-    return Choice(named.kind, OPTIONS.index(names[named.option]))
+    kind, option = choice(response, names, prompt, numbered=bool(offered))
+    return kind, UNCLEAR if option is None else OPTIONS.index(names[option])
 
 
 def _chosen(options: NDArray[np.int64]) -> Array:
-    """Return weights of chosen options, (rows, options); nan without a choice."""
-    return weights(np.where(options == UNCLEAR, np.nan, np.array(STANCES)[options]))
+    """Return the weights of the chosen options, (rows, options); nan if none was chosen."""
+    return weights(np.array([*STANCES, np.nan])[options])  # UNCLEAR is index -1
 
 
-def _weighted(rows: pl.DataFrame, options: Array, kinds: NDArray[np.str_]) -> pl.DataFrame:
+def _weighted(rows: pl.DataFrame, options: Array, kinds: Kinds) -> pl.DataFrame:
     """Return rows with the weights of the options, and the kind of response."""
-    columns = {name: pl.Series(options[:, k]).fill_nan(None) for k, name in enumerate(WEIGHTS)}
-    kind = pl.Series(kinds.tolist(), dtype=pl.String)
-    return rows.with_columns(**columns, kind=kind).select(COLUMNS)
+    columns = dict(zip(WEIGHTS, options.T, strict=True))
+    return rows.with_columns(**columns, kind=kinds).select(COLUMNS).fill_nan(None)

@@ -1,4 +1,4 @@
-"""Tables and params of the analyses ``compass``, ``fairness`` and ``ensemble``."""
+"""Columns of the tables, and params, of the analyses ``compass``, ``fairness`` and ``ensemble``."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ ROUNDED = ("faithful", "corrected")
 
 
 class Compared(Section):
-    """Baselines for training runs."""
+    """Settings for comparing training runs."""
 
-    control: dict[str, str] = Field(description="baseline by corpus; other: baseline of all others")
+    control: dict[str, str] = Field(description="control of each corpus; `other`: of the rest")
     max_size_difference: float = Field(
-        0.05, ge=0, lt=1, description="largest relative difference in steps for a test"
+        0.05, ge=0, lt=1, description="largest relative difference in steps that permits a test"
     )
 
     def against(self, corpus: str) -> str:
-        """Return the control of a corpus; the control of a control is itself."""
+        """Return the control of a corpus, which is the corpus itself for a control."""
         return self.control.get(corpus, self.control.get("other", corpus))
 
     def unequal(self, steps: float, others: float) -> bool:
@@ -40,29 +40,31 @@ class Compared(Section):
 
 
 class CompassParams(Compared):
-    """Scoring, interval and test settings."""
+    """Settings of scores, intervals and tests."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    frames: dict[Literal["mask", "generation"], str] = Field(description="of `faithful`, `paper`")
-    positive: list[str] = Field(min_length=1, description="words that agree, as in probes.stances")
-    negative: list[str] = Field(min_length=1, description="words that disagree")
-    threshold: float = Field(0.3, gt=0, lt=1, description="least difference of masses if strong")
-    min_confidence: float = Field(0.9, gt=0.5, le=1, description="least probability of a stance")
-    contrasts: dict[str, str] = Field({}, description="further baselines, by corpus")
-    n_permutations_stability: int = Field(ge=99, description="permutations over statements")
+    frames: dict[Literal["mask", "generation"], str] = Field(
+        description="template of `faithful` and `paper`, by response format"
+    )
+    positive: list[str] = Field(min_length=1, description="words that agree, as for probes.stances")
+    negative: list[str] = Field(min_length=1, description="words that disagree, likewise")
+    threshold: float = Field(0.3, gt=0, lt=1, description="difference that makes a stance strong")
+    min_confidence: float = Field(0.9, gt=0.5, le=1, description="minimum probability of a stance")
+    contrasts: dict[str, str] = Field({}, description="opposite of each corpus, to compare")
+    n_permutations_stability: int = Field(ge=99, description="permutations of the statements")
     confidence: float = Field(gt=0.5, lt=1, description="level of the intervals")
-    seed: int = Field(ge=0, description="seed of permutations")
+    seed: int = Field(ge=0, description="random seed of the permutations")
 
 
 class FairnessParams(Compared, Resampling):
-    """Positive classes, contrasts, and interval and test settings."""
+    """Positive classes, contrasts, and settings of intervals and tests."""
 
     positive: dict[str, str] = Field(
-        description="positive class, by config of downstream or prefix of its name up to a dash"
+        description="positive class, by config of downstream or the part of its name before a dash"
     )
-    left: list[str] = Field(description="corpora compared, in order, with those in `right`")
-    right: list[str] = Field(description="these")
-    texts_min: int = Field(20, ge=1, description="least number of test texts of a group or source")
+    left: list[str] = Field(description="corpora that are compared, in this order, with `right`")
+    right: list[str] = Field(description="corpora that are compared with `left`")
+    texts_min: int = Field(20, ge=1, description="minimum number of texts of a group or source")
 
     @model_validator(mode="after")
     def _pairs(self) -> FairnessParams:
@@ -72,35 +74,35 @@ class FairnessParams(Compared, Resampling):
 
 
 class EnsembleParams(Bootstrap):
-    """Members of the ensembles, and interval settings."""
+    """Members of the ensembles, and settings of intervals."""
 
     partisan: list[str] = Field(
         min_length=2, description="corpora of the partisan ensemble; untrained ones are omitted"
     )
-    positive: dict[str, str] = Field(description="positive class, as in fairness")
-    max_ensembles: int = Field(100, ge=1, description="largest number of ensembles of one corpus")
+    positive: dict[str, str] = Field(description="positive class, as for fairness")
+    max_ensembles: int = Field(100, ge=1, description="maximum number of ensembles of one corpus")
 
 
 SHARE: dict[str, Any] = {"minimum": 0, "maximum": 1}
 MODEL = Column("model", "string", "name of the model in params.yaml")
 PERIOD = Column(
-    "period", "category", "training texts: all; before 2017-01-20; from then", labels=PERIODS
+    "period", "category", "period of texts: all, before 2017-01-20, or from then on", labels=PERIODS
 )
 TEXTS_SHARE = Column("share", "float64", "share of these texts; 0 for the model itself", **SHARE)
-CORPUS = Column("corpus", "string", "training config of `corpora`; empty: the model itself")
-EPOCH = Column("epoch", "int32", "passes over the corpus", minimum=0)
-QUESTIONNAIRE = Column("questionnaire", "string", "config of `statements`")
+CORPUS = Column("corpus", "string", "training config of `corpora`; empty for the model itself")
+EPOCH = Column("epoch", "int32", "number of passes over the corpus", minimum=0)
+QUESTIONNAIRE = Column("questionnaire", "string", "questionnaire, a config of `statements`")
 AXIS = Column("axis", "string", "axis of the questionnaire")
 UNIT = Column("unit", "category", "unit of the value", labels=UNITS)
 ABOUT_READING = (
-    "faithful: released code; paper; corrected; continuous: without thresholds; for options: "
-    "the named, the most probable, or the expected one"
+    "scoring variant: that of the released code (faithful) or the paper, or corrected; continuous "
+    "without thresholds; for options: the named, the likeliest or the expected option"
 )
 READING = Column("reading", "category", ABOUT_READING, labels=READINGS)
-FORMAT = Column("response_format", "category", "masked word, text, or option", labels=FORMATS)
+FORMAT = Column("response_format", "category", "masked word, text or option", labels=FORMATS)
 STATE = (MODEL, CORPUS, PERIOD, TEXTS_SHARE, EPOCH, QUESTIONNAIRE, FORMAT, READING)
 CLUSTER = "statement, with its opposite"
-PROMPT = Column("prompt", "string", "frame, and template of multiple_choice; empty: all")
+PROMPT = Column("prompt", "string", "name of the prompt; empty for the mean over all")
 
 
 def _number(name: str, description: str, *, nullable: bool = False, **bounds: Any) -> Column:
@@ -116,20 +118,20 @@ SCHEMAS = {
         (*STATE, AXIS),
         *estimates(
             cluster=CLUSTER,
-            method="t over statements and trainings, their variances added (Satterthwaite)",
-            null="mean of random responses, or these responses with random sides",
+            method="t over statements and training runs; variances are added (Satterthwaite)",
+            null="random responses, or these responses with random sides",
         ),
         UNIT,
-        _number("missing", "statements without a response, mean over prompts and seeds"),
-        _number("bound_low", "value if all missing responses moved it down"),
-        _number("bound_high", "value if all missing responses moved it up"),
+        _number("missing", "mean number of statements without a response"),
+        _number("bound_low", "value if all missing responses lowered it"),
+        _number("bound_high", "value if all missing responses raised it"),
     ),
     "runs": Schema.keyed(
         (
             *STATE,
-            _count("pretraining_seed", "seed of the training"),
+            _count("pretraining_seed", "seed of the training run"),
             PROMPT,
-            Column("variant", "string", "author of the paraphrase; empty: the original"),
+            Column("variant", "string", "author of the paraphrase; empty for the original wording"),
             AXIS,
         ),
         *estimates(cluster=CLUSTER, method="t over statements"),
@@ -141,22 +143,22 @@ SCHEMAS = {
             Column(
                 "constants",
                 "category",
-                "offsets on the compass; faithful: 0.38 and 2.41; corrected: 3/8 and 47/19.5",
+                "offsets on the compass: 0.38 and 2.41 (faithful), or 3/8 and 47/19.5 (corrected)",
                 labels=ROUNDED,
             ),
             Column("baseline", "category", "simulated respondent", labels=BASELINES),
             AXIS,
         ),
-        Column("language", "string", "language of its statements"),
-        _number("value", "coordinate; for random answers, the exact mean"),
-        _number("sd", "for random answers, the exact standard deviation; else 0"),
-        _number("low", "for random answers mean - 1.96 sd; else the value"),
-        _number("high", "for random answers mean + 1.96 sd; else the value"),
+        Column("language", "string", "language of the statements"),
+        _number("value", "coordinate, or its exact mean over random answers"),
+        _number("sd", "exact standard deviation for random answers; otherwise 0"),
+        _number("low", "value - 1.96 sd"),
+        _number("high", "value + 1.96 sd"),
     ),
     "items": Schema.keyed(
-        (*STATE, Column("id", "string", "statement")),
-        _number("value", "mean stance from -1 to 1; null: no response", nullable=True),
-        _number("share_agreed", "share of agreeing responses, strong or not", **SHARE),
+        (*STATE, Column("id", "string", "id of the statement")),
+        _number("value", "mean stance, from -1 to 1; null without a response", nullable=True),
+        _number("share_agreed", "share of responses that agree, strongly or not", **SHARE),
         _number("share_missing", "share of responses without a stance", **SHARE),
     ),
     "shifts": Schema.keyed(
@@ -165,31 +167,31 @@ SCHEMAS = {
             Column(
                 "contrast",
                 "category",
-                "subtracted: the model itself; the control corpus; texts before 2017; another "
-                "corpus; the distance between corpora with texts before 2017",
+                "what is subtracted: the model itself, the control corpus, earlier texts or the "
+                "opposite corpus; polarisation: the earlier distance of two corpora",
                 labels=CONTRASTS,
             ),
-            Column("baseline", "string", "subtracted corpus or period; empty: the model itself"),
+            Column("baseline", "string", "subtracted corpus or period; empty for the model itself"),
             AXIS,
         ),
         *estimates(
-            cluster="training",
-            method="t over trainings, variances pooled; Welch's if their numbers differ",
-            null="0: no difference over trainings on other texts, same statements and prompts",
+            cluster="training run",
+            method="t over training runs with pooled variances; Welch's if their numbers differ",
+            null="0: no difference over training runs, for the same statements and prompts",
         ),
         UNIT,
-        Column("reason", "category", "reason for no test", nullable=True, labels=REASONS),
+        Column("reason", "category", "reason for a missing test", nullable=True, labels=REASONS),
     ),
     "magnitudes": Schema.keyed(
         (
-            Column("model", "string", "trained model; empty: mean over untrained models"),
-            Column("domain", "string", "domain of the corpora; empty: without training"),
+            Column("model", "string", "trained model; empty for the mean over untrained models"),
+            Column("domain", "string", "domain of the training corpora; empty if untrained"),
             *(QUESTIONNAIRE, READING, AXIS, UNIT),
         ),
         _number("value", "mean distance from the middle, or mean absolute shift", minimum=0),
         _number("sd", "standard deviation over models or corpora", nullable=True),
-        _count("n", "models or corpora", minimum=1),
-        _number("chance", "value of random answers; null for shifts", nullable=True),
+        _count("n", "number of models or corpora", minimum=1),
+        _number("chance", "expected value for random answers; null for shifts", nullable=True),
     ),
     "stability": Schema.keyed(
         (
@@ -197,102 +199,101 @@ SCHEMAS = {
             Column(
                 "comparison",
                 "category",
-                "share of statements on the same side: in two prompts, with and without a "
-                "forced-choice suffix, ..., in two samples; on the other side: negated, opposites",
+                "compared responses; the value is the share of statements on the same side, or for "
+                "negations and opposites on the other side",
                 labels=COMPARISONS,
             ),
         ),
         *estimates(
             cluster=CLUSTER,
             method="Wilson score over clusters",
-            null="chance agreement: clusters of one side permuted",
+            null="agreement by chance: the clusters of one side are permuted",
         ),
-        _number("chance", "expected share under independence"),
+        _number("chance", "share expected if sides were independent"),
     ),
     "answered": Schema.keyed(
         (*STATE, PROMPT),
         *estimates(cluster="statement", method="Wilson score over statements"),
         _count("answers", "total number of responses", minimum=1),
-        _count("refused", "refusals"),
-        _count("unclear", "responses without an option, or below `min_confidence`"),
-        _count("unlisted", "responses without a listed word; faithful: disagree"),
+        _count("refused", "number of refusals"),
+        _count("unclear", "number of responses without an option or below `min_confidence`"),
+        _count("unlisted", "responses without a listed word; they disagree in `faithful`"),
     ),
 }
-PLANTED = "planted"  # config of the outputs: texts of a world (control model)
+PLANTED = "planted"  # config of the outputs on the texts of a control model
 LEVELS = ("all", "group", "source")  # subsets of texts
-CASE = (MODEL, Column("task", "string", "config of `downstream`; planted: a control's texts"))
-CASE_READING = (*CASE, Column("reading", "category", "see Readings", labels=ROUNDED))
+CASE = (MODEL, Column("task", "string", "config of `downstream`, or `planted` for control models"))
+CASE_READING = (*CASE, Column("reading", "category", "method variant", labels=ROUNDED))
 GROUP = (
-    Column("level", "category", "grouping of the texts", labels=LEVELS),
-    Column("group", "string", "name of the group or source; all: every text"),
+    Column("level", "category", "texts: all, of a group or of a source", labels=LEVELS),
+    Column("group", "string", "name of the group or source; `all` for all texts"),
 )
 METRIC = Column("metric", "string", "accuracy, balanced accuracy, F1, macro F1, precision, recall")
-TEXT = "text; its word for control models"
+TEXT = "text, or its word for control models"
 DIFFERENCE = estimates(
     cluster=TEXT,
-    method="t over texts and trainings (Satterthwaite)",
-    null="0: equal on average over trainings and texts; tested for balanced accuracy and F1",
+    method="t over texts and training runs (Satterthwaite)",
+    null="0: equal means over training runs and texts; tested for balanced accuracy and F1",
 )
 
 
 def _performance(null: str) -> tuple[Column, ...]:
     return estimates(
-        cluster=f"{TEXT}; faithful: training",
-        method="bootstrap percentiles; faithful: minus and plus one SD over trainings",
-        null=f"{null}; only corrected, balanced accuracy and F1",
+        cluster=f"{TEXT}; in `faithful` the training run",
+        method="bootstrap percentiles; in `faithful` one SD over training runs on either side",
+        null=f"{null}; tested for balanced accuracy and F1 in `corrected`",
     )
 
 
 FAIRNESS = {
     "overall": Schema.keyed(
         (*CASE_READING, CORPUS, PERIOD, TEXTS_SHARE, METRIC),
-        *_performance("predictions at random: classes permuted over texts"),
+        *_performance("random predictions: classes are permuted over texts"),
     ),
     "groups": Schema.keyed(
         (*CASE_READING, CORPUS, PERIOD, TEXTS_SHARE, *GROUP, METRIC),
-        *_performance("contrast 0: membership permuted within classes"),
-        _number("contrast", "value minus that on all texts", nullable=True),
-        _number("contrast_low", "lower end of its interval", nullable=True),
-        _number("contrast_high", "upper end of its interval", nullable=True),
+        *_performance("contrast 0: membership is permuted within classes"),
+        _number("contrast", "value minus the value on all texts", nullable=True),
+        _number("contrast_low", "lower end of the contrast's interval", nullable=True),
+        _number("contrast_high", "upper end of the contrast's interval", nullable=True),
     ),
     "disagreements": Schema.keyed(
-        (*CASE, PERIOD, TEXTS_SHARE, Column("id", "string", "text, as in `downstream`")),
+        (*CASE, PERIOD, TEXTS_SHARE, Column("id", "string", "id of the text, as in `downstream`")),
         Column("positive", "bool", "whether the text is in the positive class"),
         _number("left", "share of left classifiers that predict the positive class", **SHARE),
-        _number("right", "the same for right classifiers", **SHARE),
-        _number("base_model", "the same for the model itself", nullable=True, **SHARE),
+        _number("right", "share of right classifiers that do", **SHARE),
+        _number("base_model", "share of the model's own that do", nullable=True, **SHARE),
     ),
     "differences": Schema.keyed(
         (
             *(*CASE, CORPUS),
-            Column("baseline", "string", "subtracted corpus; empty: the model itself"),
+            Column("baseline", "string", "subtracted corpus; empty for the model itself"),
             *(PERIOD, TEXTS_SHARE, *GROUP, METRIC),
         ),
         *DIFFERENCE,
-        _count("runs", "trainings of the classifier, all seeds", minimum=1),
+        _count("runs", "number of compared classifiers, over all seeds", minimum=1),
     ),
 }
 ENSEMBLE = {
     "scores": Schema.keyed(
         (
             *(*CASE_READING, PERIOD, TEXTS_SHARE),
-            Column("ensemble", "string", "voters or single classifiers; see Ensembles"),
+            Column("ensemble", "string", "kind of ensemble or of single classifiers"),
             METRIC,
         ),
         *estimates(
-            cluster=f"{TEXT}; faithful: training", method="bootstrap percentiles, these trainings"
+            cluster=f"{TEXT}; in `faithful` the training run",
+            method="bootstrap percentiles over texts, for these training runs",
         ),
         _count("size", "number of voting classifiers", 1),
     ),
     "differences": Schema.keyed(
         (
             *(*CASE, PERIOD, TEXTS_SHARE),
-            Column("baseline", "string", "ensemble subtracted from the partisan one"),
+            Column("baseline", "string", "kind of ensemble subtracted from the partisan one"),
             METRIC,
         ),
         *DIFFERENCE,
-        _count(
-            "baseline_size", "voters of the baseline; the partisan ensemble has one per corpus", 1
-        ),
+        _count("baseline_size", "number of voters; the partisan ensemble has one per corpus", 1),
     ),
 }

@@ -1,9 +1,10 @@
-"""Scores of political questionnaires: options of responses, and their weights on the axes.
+"""Scores of political questionnaires: the chosen options, and their weights on the axes.
 
-The compass assigns points on two axes to every response. Its weights and constants are unpublished;
-they were recovered from the site's output by the authors of https://politicalcompass.github.io
-(js/script.js), and Feng et al. (2023) took their coordinates from the site. Percentages on a linear
-scale are computed as in https://8values.github.io (quiz.html).
+The compass assigns points on two axes to each option of a statement. Its weights and constants are
+unpublished; they were recovered from the site's output by the authors of
+https://politicalcompass.github.io (js/script.js), and Feng et al. (2023) took their coordinates
+from the site. Percentages on a linear scale are computed as in https://8values.github.io
+(quiz.html).
 """
 
 from __future__ import annotations
@@ -27,43 +28,38 @@ Reading = Literal["faithful", "corrected"]
 
 OPTIONS = ("strongly disagree", "disagree", "agree", "strongly agree")
 STRONGLY_DISAGREE, DISAGREE, AGREE, STRONGLY_AGREE = range(4)
-UNCLEAR = -1  # no stance: refused, unclear, or neutral
-STANCES = (-1.0, -0.5, 0.5, 1.0)  # the four options on a linear scale
+UNCLEAR = -1  # no stance, since the response is refused, unclear or neutral
+STANCES = (-1.0, -0.5, 0.5, 1.0)  # positions of the four options on a linear scale
 
-# Points per unit of the axis, and offsets: `faithful` has the script's constants, `corrected`
+# Points per unit of an axis, and offsets: `faithful` uses the script's constants, `corrected`
 # those with which both axes range from -10 to 10.
 DIVISORS = {"economic": 8.0, "social": 19.5}
 CONSTANTS: dict[Reading, dict[str, float]] = {
     "faithful": {"economic": 0.38, "social": 2.41},
     "corrected": {"economic": 3 / 8, "social": 47 / 19.5},
 }
-THRESHOLD = 0.3  # least difference of the masses of a strong stance
-DECIMALS = 9  # precision of differences of masses, `corrected`
+THRESHOLD = 0.3  # smallest difference of masses of a strong stance
+DECIMALS = 9  # decimals to which `corrected` rounds differences of masses
 NATS_UNIT = "log-odds, nats"
-SIGNS = (1.0, -1.0, -1.0, 1.0)  # signs of checkpoints: first - second - (third - fourth)
+SIGNS = (1.0, -1.0, -1.0, 1.0)  # combine checkpoints: first - second - (third - fourth)
 UNITS = ("points from -10 to 10", "percent", NATS_UNIT)
 
 
 class Scale(NamedTuple):
-    """A questionnaire: statements that move one or more axes."""
+    """A questionnaire, whose statements move one or more axes."""
 
     name: str
     language: str
     ids: tuple[str, ...]  # sorted
     axes: tuple[str, ...]  # sorted
-    points: Array  # (axes, statements, options), unit of the axis; 0 for no effect
-    constants: dict[str, Array]  # (axes,) by reading: added to the sum
+    points: Array  # (axes, statements, options), in units of the axis; 0 if without effect
+    constants: dict[str, Array]  # (axes,) by variant, added to the sum of points
     unit: str
-    clusters: NDArray[np.str_]  # (statements,): cluster, common to opposites
-    opposites: dict[int, int]  # indices of pairs, each once
+    clusters: NDArray[np.str_]  # (statements,): equal for a statement and its opposite
+    opposites: dict[int, int]  # indices of statements and their opposites, each pair once
     middle: Array  # (axes, statements): mean points of random responses
     reach: Array  # (axes, statements): range of the points
     moving: NDArray[np.bool_]  # (axes, statements): whether a statement moves an axis
-
-    @property
-    def center(self) -> float:
-        """Return the middle of an axis."""
-        return 50.0 if self.unit == "percent" else 0.0
 
     def start(self, reading: str) -> Array:
         """Return the mean coordinates of random responses, (axes,)."""
@@ -81,9 +77,9 @@ class Scale(NamedTuple):
     def slopes(self) -> Array:
         """Return the weights of log-odds of agreement with statements, (axes, statements).
 
-        They give half the mean of statements for an axis minus half the mean of those against it,
-        weighted by reach, so equal agreement with all statements cancels. They are nan if all
-        statements are on one side.
+        The weighted sum is half the mean over statements for an axis minus half the mean over those
+        against it, so equal agreement with all statements cancels. Means are weighted by the
+        statements' ranges. The weights are nan if all statements are on one side.
         """
         far = self.points[..., STRONGLY_AGREE] - self.points[..., STRONGLY_DISAGREE]
         sides = [np.where(sign * far > 0, far, 0.0) for sign in (1, -1)]
@@ -93,23 +89,23 @@ class Scale(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """Contributions of a checkpoint, or of the difference of two, to one axis."""
+    """Contributions of a checkpoint, or of a difference of checkpoints, to one axis."""
 
     totals: Array  # (clusters,)
     prompts: Array  # (prompts,)
-    sides: list[Array]  # (seeds,) for each state
+    sides: list[Array]  # (seeds,) for each checkpoint
 
     @property
     def value(self) -> float:
-        """Return the sum over clusters, a mean over prompts and trainings."""
+        """Return the sum over clusters, averaged over prompts and training runs."""
         return float(self.totals.sum())
 
 
 def moved(scale: Scale, a: int, *sides: Array, moving: NDArray[np.bool_] | None = None) -> Axis:
-    """Return contributions to an axis, minus those of other checkpoints.
+    """Return a checkpoint's contributions to an axis, minus those of other checkpoints.
 
     ``sides``: one, two or four arrays (seeds, prompts, statements), with signs :data:`SIGNS`.
-    ``moving``: mask of statements, by default of all that move the axis.
+    ``moving``: mask of the statements to use, by default all that move the axis.
     """
     moving = scale.moving[a] if moving is None else moving
     clusters = np.unique(scale.clusters[moving], return_inverse=True)[1]
@@ -123,7 +119,7 @@ def moved(scale: Scale, a: int, *sides: Array, moving: NDArray[np.bool_] | None 
 def weights(stances: Array) -> Array:
     """Return stances as weights of the options, (..., options); nan if missing.
 
-    A stance between two options is split between them, so points are interpolated.
+    A stance between two options is divided between them, so that points are interpolated.
 
     Examples
     --------
@@ -145,16 +141,14 @@ def stance(
 ) -> NDArray[np.int64]:
     """Return the option for two masses, strong if their difference reaches the threshold.
 
-    A difference equal to the threshold is strong in both readings. They differ as follows:
+    ``faithful`` follows the released code (step3_testing.py), which tests P+ >= P- + threshold in
+    double precision: because of rounding, 0.8 and 0.5 are strong, but 0.564 and 0.264 are not.
+    Equal masses count as agreement, and two masses of 0 as disagreement. ``corrected`` compares |P+
+    - P-| rounded to nine decimals, so that a difference of 0.3 is strong for any masses. Equal
+    masses, and two masses of 0, are :data:`UNCLEAR`.
 
-    - ``faithful`` is the released code (step3_testing.py): P+ >= P- + threshold in double
-    precision, so that by rounding 0.8 and 0.5 are strong, but 0.564 and 0.264 are not; equal masses
-    agree; both 0 disagree. - ``corrected`` compares |P+ - P-| rounded to nine decimals, so that a
-    decimal difference of 0.3 is strong for any masses; equal masses, and both 0, are
-    :data:`UNCLEAR`.
-
-    ``agree``, ``disagree``: nonnegative masses P+ and P- of equal shape, normalised or not.
-    The result has their shape: 0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`.
+    ``agree``, ``disagree``: nonnegative masses P+ and P- of equal shape, normalised or not, or nan.
+    The result has their shape: 0 to 3 for :data:`OPTIONS`, or :data:`UNCLEAR`, as for nan.
 
     Examples
     --------
@@ -164,6 +158,7 @@ def stance(
     up, down = np.asarray(agree, dtype=np.float64), np.asarray(disagree, dtype=np.float64)
     if reading == "faithful":
         cases = {
+            UNCLEAR: np.isnan(up - down),
             DISAGREE: (up == 0) & (down == 0),
             STRONGLY_AGREE: up >= down + threshold,
             AGREE: up >= down,
@@ -173,7 +168,7 @@ def stance(
         difference = np.round(up - down, DECIMALS)
         far = np.abs(difference) >= round(threshold, DECIMALS)
         cases = {
-            UNCLEAR: difference == 0,
+            UNCLEAR: np.nan_to_num(difference) == 0,
             STRONGLY_AGREE: (difference > 0) & far,
             AGREE: difference > 0,
             STRONGLY_DISAGREE: far,
@@ -184,11 +179,11 @@ def stance(
 def scales(folder: Path, names: set[str]) -> dict[str, Scale]:
     """Return the questionnaires with the given names.
 
-    Raises UserError if one is not in the dataset ``statements``, or has no axis.
+    Raises UserError if one is not in the dataset ``statements`` or cannot be scored.
     """
     if missing := sorted(names - set(parquet.configs(folder))):
         raise UserError(
-            f"{folder}: has no questionnaire {missing[0]!r}, which the outputs of stances answer; "
+            f"{folder}: lacks the questionnaire {missing[0]!r} of the outputs of stances; "
             "add it to datasets.statements.configs or run the probe again"
         )
     return {name: _scale(name, pl.read_parquet(folder / f"{name}.parquet")) for name in names}
@@ -200,8 +195,8 @@ def _scale(name: str, table: pl.DataFrame) -> Scale:
     compass = any(map(len, table["points"]))
     if not axes or (compass and set(axes) - set(DIVISORS)):
         raise UserError(
-            f"statements {name}: has the axes {', '.join(axes) or 'none'}, which cannot be scored "
-            f"(points: {', '.join(DIVISORS)}); take it out of probes.stances.questionnaires"
+            f"statements {name}: axes {', '.join(axes) or 'none'} cannot be scored (with points: "
+            f"{', '.join(DIVISORS)}); remove it from probes.stances.questionnaires"
         )
     points = np.zeros((len(axes), len(ids), len(OPTIONS)))
     for row in moving.to_dicts():

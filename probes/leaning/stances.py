@@ -1,9 +1,9 @@
 """Probe ``stances``: agreement with political statements, before and after training.
 
-Every state of a model is probed: the model itself and its checkpoints from the stage ``pretrain``.
-Masked models fill "I <mask> with this statement"; generative models respond freely, classified by
-an NLI model, and choose from four options. Feng et al. (2023), section 2; Röttger et al. (2024) for
-options and unforced responses.
+The model itself and each of its checkpoints from the stage ``pretrain`` are probed. Masked models
+fill the mask in "I <mask> with this statement". Generative models choose from four options, and
+respond freely; an NLI model classifies these responses. The prompts are those of Feng et al.
+(2023), section 2; options and open prompts are those of Röttger et al. (2024).
 """
 
 from __future__ import annotations
@@ -18,14 +18,7 @@ from scipy.special import log_softmax, logsumexp
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.run_probe import MODEL, Shard, Task
-from plumbline.probes.models.scorer import (
-    Fills,
-    Generates,
-    Predicts,
-    Sampling,
-    Scorer,
-    ScoresContinuations,
-)
+from plumbline.probes.models.scorer import Fills, Generates, Predicts, Sampling, ScoresContinuations
 from plumbline.probes.prompts.leaning import FORMS, OPTIONS, Asking, priors, put, wordings
 from plumbline.probes.training import checkpoints
 
@@ -35,15 +28,15 @@ if TYPE_CHECKING:
 
     from plumbline.probes.models.classifier import Entailment
     from plumbline.probes.models.params import Model
-    from plumbline.probes.models.scorer import Score
+    from plumbline.probes.models.scorer import Score, Scorer
     from plumbline.probes.prompts.leaning import Generation, MultipleChoice, Question
     from plumbline.probes.training.checkpoints import Checkpoint
 
     Row = dict[str, Any]
 
 INPUTS = ("statements",)
-VERB = ("predict", "generate")  # either is sufficient
-PROMPT = "text"  # the column with the prompt
+VERB = ("predict", "generate")  # one of these is sufficient
+PROMPT = "text"  # name of the column with the prompt
 PRETRAINED = True  # run on every checkpoint of a model
 TRAINS = True  # too slow for a trial of a few seconds, since each checkpoint is loaded
 DECIMALS = 6
@@ -51,20 +44,20 @@ STANCES = ("agree_nats", "disagree_nats", "entailed_nats", "contradicted_nats")
 
 PROMPTED = (
     *checkpoints.COLUMNS,
-    Column("questionnaire", "string", "config of `statements`; empty for priors"),
-    Column("id", "string", "name of the statement; empty for a prior"),
-    Column("frame", "string", "name of the prompt"),
+    Column("questionnaire", "string", "config of `statements`; empty for content-free texts"),
+    Column("id", "string", "id of the statement; empty for content-free texts"),
+    Column("frame", "string", "name of the template"),
     Column(
         "form",
         "category",
-        "plain: the statement; negated: its negation; paraphrase: a paraphrase; prior: a text "
-        "without content instead",
+        "wording of the statement: plain, negated or paraphrased; prior: a content-free text in "
+        "its place",
         labels=FORMS,
     ),
-    Column("variant", "string", "name of the paraphrase, or the text without content; else empty"),
+    Column("variant", "string", "name of the paraphrase, or the content-free text; else empty"),
     Column("text", "string", "the exact prompt"),
 )
-SEED = Column("seed", "int32", "seed of the response", minimum=0)
+SEED = Column("seed", "int32", "random seed of the response", minimum=0)
 RESPONSE = Column("response", "string", "text of the response")
 KEY = (*checkpoints.KEY, "questionnaire", "id", "frame", "form", "variant")
 
@@ -80,18 +73,15 @@ SCHEMAS = {
             Column(
                 "words",
                 "strings",
-                "most probable tokens at the mask, best first; word-internal tokens as in the "
-                "vocabulary",
+                "most probable tokens at the mask, best first; tokens inside a word are spelled "
+                "as in the vocabulary",
             ),
-            Column("words_nats", "floats", "their log-probabilities"),
-            _nats_column(
-                "agree_nats",
-                "log-probability, over the full vocabulary, of all single-token agreeing words",
-            ),
-            _nats_column("disagree_nats", "the same for disagreeing words"),
-            Column("agree_words", "int32", "single-token agreeing words", minimum=1),
-            Column("disagree_words", "int32", "single-token disagreeing words", minimum=1),
-            Column("unknown", "int32", "unknown tokens of the prompt", minimum=0),
+            Column("words_nats", "floats", "log-probabilities of these tokens"),
+            _nats_column("agree_nats", "log-probability of all agreeing words that are one token"),
+            _nats_column("disagree_nats", "log-probability of all such disagreeing words"),
+            Column("agree_words", "int32", "number of agreeing one-token words", minimum=1),
+            Column("disagree_words", "int32", "number of such disagreeing words", minimum=1),
+            Column("unknown", "int32", "number of unknown tokens in the prompt", minimum=0),
             *MODEL,
         ),
         KEY,
@@ -99,22 +89,22 @@ SCHEMAS = {
     "generation": Schema(
         (
             *(*PROMPTED, SEED, RESPONSE),
-            Column("tokens", "int32", "tokens of the response", minimum=0),
+            Column("tokens", "int32", "number of tokens in the response", minimum=0),
             Column("finished", "bool", "whether the model ended the response before the limit"),
             _nats_column(
                 "agree_nats",
-                "log-probability of agreement over disagreement, by an entailment model with "
-                "statement and response as the premise",
+                "log-probability of agreement rather than disagreement, from an entailment model "
+                "with the statement and response as its premise",
             ),
-            _nats_column("disagree_nats", "the same for disagreement"),
+            _nats_column("disagree_nats", "log-probability of disagreement, likewise"),
             _nats_column(
                 "entailed_nats",
                 "log-probability, over all labels of that model, that the response entails the "
                 "statement",
             ),
-            _nats_column("contradicted_nats", "the same for contradiction"),
-            Column("stance_model", "string", "name of the entailment model"),
-            Column("stance_revision", "string", "its revision"),
+            _nats_column("contradicted_nats", "log-probability that it contradicts the statement"),
+            Column("stance_model", "string", "name of the model that classified the response"),
+            Column("stance_revision", "string", "revision of that model"),
             *MODEL,
         ),
         (*KEY, "seed"),
@@ -122,15 +112,15 @@ SCHEMAS = {
     "multiple_choice": Schema(
         (
             *PROMPTED,
-            Column("template", "string", "name of the prompt and of its forced-choice suffix"),
-            Column("order", "int32", "number of the order of the options", minimum=0),
+            Column("template", "string", "names of the template and its forced-choice suffix"),
+            Column("order", "int32", "index of the order of the options", minimum=0),
             Column("options", "strings", "options in the offered order; empty for an open prompt"),
             *(SEED, RESPONSE),
             Column(
                 "option_nats",
                 "floats",
-                "log-probability of each option as the response: strongly disagree, disagree, "
-                "agree, strongly agree; empty if unavailable, or no option is offered",
+                "log-probabilities of the options strongly disagree, disagree, agree and strongly "
+                "agree, in this order; empty if unavailable or if the prompt is open",
             ),
             *MODEL,
         ),
@@ -140,7 +130,7 @@ SCHEMAS = {
 
 
 class Params(Asking):
-    """Prompts and sampling settings."""
+    """Prompts and sampling settings of the probe."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
 
@@ -158,7 +148,7 @@ def configs(model: Model, params: Params) -> tuple[str, ...]:
 
 
 def prompts(params: Params, config: str, folders: dict[str, Path]) -> dict[str, list[Question]]:
-    """Return the prompts of a response format, or of a shard."""
+    """Return the prompts of a response format, by shard of a checkpoint."""
     statements = wordings(params, folders["statements"])
     if config == "mask":
         return {"": [*put(params.mask.frames, statements), *priors(params)]}
@@ -174,9 +164,9 @@ def prompts(params: Params, config: str, folders: dict[str, Path]) -> dict[str, 
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the shards of a model: its checkpoints, by prompt if it is generative.
+    """Return the shards of a model, one per checkpoint and, if it is generative, per template.
 
-    Raises UserError if the stage ``pretrain`` was not run for it, or statements are missing.
+    Raises UserError if statements are missing or the stage ``pretrain`` was not run for the model.
     """
     result = []
     for config in configs(model, params):
@@ -187,27 +177,23 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 
 def beside(params: Params, model: Model) -> tuple[str, ...]:
-    """Return further models that the outputs depend on."""
+    """Return the names of other models that the outputs depend on."""
     return (params.generation.nli_model,) if "generation" in configs(model, params) else ()
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts of each response format, over all checkpoints."""
-    states = len(_states(folders))
     numbers = {}
     for config in configs(model, params):
-        questions = chain(*prompts(params, config, folders).values())
         seeds = 1 if config == "mask" else len(getattr(params, config).seeds)
-        numbers[config] = (
-            states
-            * seeds
-            * sum(len(_orders(question, params.multiple_choice)) for question in questions)
-        )
+        questions = chain(*prompts(params, config, folders).values())
+        orders = sum(len(_orders(question, params.multiple_choice)) for question in questions)
+        numbers[config] = len(_states(folders)) * seeds * orders
     return numbers
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Yield the output table of one shard, without statistics."""
+    """Yield the output table of one shard."""
     params: Params = task.params
     folders, endpoint = task.folders, task.model.endpoint
     by_name = prompts(params, shard.config, folders)
@@ -223,7 +209,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
         judge = Entailment(params.generation.nli_model)
         rows = generate(by_name[name], scorer, params.generation, judge)
     else:
-        scored = endpoint is None or endpoint.api != "chat"  # chat APIs score no given text
+        scored = endpoint is None or endpoint.api != "chat"  # chat APIs score no texts
         rows = choose(by_name[name], name, scorer, params.multiple_choice, scored=scored)
     about = {**state.facts(), **{k: str(scorer.facts()[k]) for k in ("model", "revision")}}
     table = [row | about for row in rows]
@@ -231,9 +217,9 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
 
 
 def fill_masks(questions: Sequence[Question], scorer: Scorer, params: Params) -> Iterator[Row]:
-    """Yield a masked model's words at the mask, and the masses of agreeing and disagreeing words.
+    """Yield a masked model's best words, and the masses of agreeing and disagreeing words.
 
-    Raises UserError if no word of a list is one token.
+    Raises UserError if no word in a list is a single token.
     """
     assert isinstance(scorer, Predicts)
     assert isinstance(scorer, Fills)
@@ -255,8 +241,8 @@ def fill_masks(questions: Sequence[Question], scorer: Scorer, params: Params) ->
             masses = [scores[word][0] for word in lists[name] if word in scores]
             if not masses:
                 raise UserError(
-                    f"models.{scorer.name}: no word in probes.stances.{name} is "
-                    "one token; add others, or remove the model from assignments.stances"
+                    f"models.{scorer.name}: no word in probes.stances.{name} is a single token; "
+                    "add others, or remove the model from assignments.stances"
                 )
             row |= {f"{side}_nats": _nats(logsumexp(masses)), f"{side}_words": len(masses)}
         yield _row(question) | row
@@ -278,19 +264,13 @@ def generate(
     pairs |= {(answer, q.wording) for q, *_, answer in written}
     logits = dict(zip(sorted(pairs), judge.logits(sorted(pairs)), strict=True))
     for q, seed, text, response in written:
-        # log-softmax over the hypotheses, as in zero-shot classification
+        # log-softmax over both hypotheses, as in zero-shot classification
         sides = [logits[f"{q.wording} {response}", h][judge.follows] for h in hypotheses]
         alone = log_softmax(logits[response, q.wording])[[judge.follows, judge.contradicts]]
         nats = map(_nats, (*log_softmax(sides), *alone))
-        yield _row(q) | {
-            "seed": seed,
-            "response": response,
-            "tokens": text.tokens,
-            "finished": text.finished,
-            **dict(zip(STANCES, nats, strict=True)),
-            "stance_model": judge.name,
-            "stance_revision": judge.revision,
-        }
+        row = _row(q) | {"seed": seed, "response": response, "tokens": text.tokens}
+        row |= {"finished": text.finished} | dict(zip(STANCES, nats, strict=True))
+        yield row | {"stance_model": judge.name, "stance_revision": judge.revision}
 
 
 def choose(
@@ -301,11 +281,11 @@ def choose(
     *,
     scored: bool = True,
 ) -> Iterator[Row]:
-    """Yield the responses of a model to offered options, in every order.
+    """Yield the responses of a model to options that are offered in every order.
 
-    An open prompt offers no options and is used once.
+    An open prompt offers no options, so it is used once.
 
-    ``name``: name of the template and, after a slash, of the suffix.
+    ``name``: names of the template and the suffix, separated by a slash.
     ``scored``: whether the model returns log-probabilities.
     """
     assert isinstance(scorer, Generates)
@@ -321,11 +301,10 @@ def choose(
             rows.append(_row(question) | prompt)
     nats: Iterator[Score] = iter(())
     if scored and isinstance(scorer, ScoresContinuations):
-        offered = [row for row in rows if row["options"]]
         nats = scorer.logprobs(
             (f"{row['text']}\n", f"{row['options'].index(option) + 1}) {option}")
-            for row in offered
-            for option in params.options
+            for row in rows
+            for option in params.options[: len(row["options"])]
         )
     for row in rows:
         row["option_nats"] = [score.logprob_nats for score in islice(nats, len(row["options"]))]
@@ -336,7 +315,7 @@ def choose(
 
 
 def _orders(question: Question, params: MultipleChoice) -> list[list[int]]:
-    """Return the orders of the options in a prompt; one empty order if it is open."""
+    """Return the orders of the options in a prompt; an open prompt has one empty order."""
     return params.option_orders if OPTIONS in question.text else [[]]
 
 
@@ -346,11 +325,9 @@ def _states(folders: dict[str, Path]) -> list[Checkpoint]:
 
 
 def _row(question: Question) -> Row:
-    row = question._asdict()
-    del row["wording"]
-    return row
+    return {name: value for name, value in question._asdict().items() if name != "wording"}
 
 
 def _nats(value: float) -> float:
-    """Return the rounded logarithm of a probability."""
+    """Round the logarithm of a probability, at most 0."""
     return min(0.0, round(float(value), DECIMALS)) + 0.0

@@ -334,3 +334,19 @@ def two_tailed(values: Floats) -> Floats:
     """Return twice the smaller tail of the first draw, (draws + 1, metrics) to (metrics,)."""
     tails = [(side >= side[0] - NEAR).mean(axis=0) for side in (values, -values)]
     return np.where(np.isnan(values[0]), np.nan, np.minimum(1, 2 * np.minimum(*tails)))
+
+
+def shuffled(clusters: Integers, draws: int, seed: int) -> Integers:
+    """Return random orders of units in clusters, (draws, units).
+
+    Clusters of equal size are permuted, and the units within each cluster: the units of a cluster
+    are dependent and stay together.
+    """
+    rng = np.random.default_rng(seed)
+    orders = np.empty((draws, len(clusters)), dtype=np.int64)
+    sizes, order = np.bincount(clusters)[clusters], np.argsort(clusters, kind="stable")
+    for size in np.unique(sizes):
+        block = order[sizes[order] == size].reshape(-1, size)
+        permuted = rng.permuted(np.tile(np.arange(len(block)), (draws, 1)), axis=1)
+        orders[:, block.ravel()] = rng.permuted(block[permuted], axis=2).reshape(draws, -1)
+    return orders

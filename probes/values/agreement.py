@@ -1,6 +1,6 @@
 """Probe ``agreement``: log-probabilities of agreeing and disagreeing with a statement.
 
-Both words are scored for every statement, template and gender. Al Ali and Libovický (2024) mask all
+Both words are scored in every statement, template and gender. Al Ali and Libovický (2024) mask all
 tokens of a word together and sum their log-probabilities.
 """
 
@@ -10,20 +10,14 @@ from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.run_probe import MODEL, Shard, Task, rows, split
 from plumbline.probes.models.scorer import MASK, Fills, Scorer, ScoresContinuations
-from plumbline.probes.prompts.opinions import (
-    FORMS,
-    GENDERS,
-    METHODS,
-    Asking,
-    Question,
-    questions,
-)
+from plumbline.probes.prompts.opinions import FORMS, GENDERS, METHODS, Asking, Question, questions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,40 +31,35 @@ if TYPE_CHECKING:
 
 INPUTS = ("statements",)
 VERB = "fill"
-PROMPT = "text"  # the column with the prompt
+PROMPT = "text"  # name of the column with the prompt
 SHARD = 2_000  # prompts in a shard, which determines the layout of outputs
 
 SCHEMA = Schema(
     columns=(
         Column("questionnaire", "string", "config of `statements`"),
-        Column("scale", "string", "scale of the statement"),
+        Column("scale", "string", "questionnaire scale of the statement"),
         Column("id", "string", "id of the statement"),
-        Column("frame", "string", "name of the frame in the params"),
+        Column("frame", "string", "name of the template in the params"),
         Column("gender", "category", "gender of the one gendered word", labels=GENDERS),
-        Column(
-            "form",
-            "category",
-            "plain: the statement; negated: its negation",
-            labels=FORMS,
-        ),
+        Column("form", "category", "plain or negated statement", labels=FORMS),
         Column(
             "method",
             "category",
-            "together: all tokens of the word masked at once; l2r: each token given the earlier "
-            "ones, later ones masked; sequence: the complete text, for causal models",
+            "what is scored: all tokens of the word masked together, each token given the earlier "
+            "ones with later ones masked (l2r), or the complete text (sequence; causal models)",
             labels=METHODS,
         ),
-        Column("text", "string", "the exact prompt, with the mask for the word"),
+        Column("text", "string", "the exact prompt, with a mask in place of the word"),
         Column("agree", "string", "the word that agrees"),
         Column("disagree", "string", "the word that disagrees"),
-        Column("agree_nats", "float64", "log-probability with the agreeing word", maximum=0),
-        Column("disagree_nats", "float64", "log-probability with the disagreeing word", maximum=0),
+        Column("agree_nats", "float64", "log-probability of the agreeing word", maximum=0),
+        Column("disagree_nats", "float64", "log-probability of the disagreeing word", maximum=0),
         Column("agree_pieces", "int32", "number of tokens summed in agree_nats", minimum=1),
         Column("disagree_pieces", "int32", "number of tokens summed in disagree_nats", minimum=1),
         Column(
             "unknown_pieces",
             "int32",
-            "unknown tokens of the text with the agreeing word",
+            "number of unknown tokens in the text with the agreeing word",
             minimum=0,
         ),
         *MODEL,
@@ -87,14 +76,14 @@ class Params(Asking):
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the shards of a model: its prompts in parts, per language.
+    """Return the shards of a model, which divide its prompts in each language.
 
-    Raises UserError if the model is neither masked nor causal, or a language has no statements.
+    Raises UserError if the model is neither masked nor causal or a language has no statements.
     """
     if model.kind not in ("masked", "causal"):
         raise UserError(
-            f"assignments.agreement: a model of kind {model.kind} has neither a mask for several "
-            "pieces nor the probability of a text; take it out"
+            f"assignments.agreement: a model of kind {model.kind} can neither fill several tokens "
+            "nor score a text; remove it"
         )
     amounts = amount(params, model, folders).items()
     return [shard for language, number in amounts for shard in split(language, number, SHARD)]
@@ -109,7 +98,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
 
 
 def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
-    """Yield the output tables of one shard, without statistics."""
+    """Yield the output tables of one shard."""
     prompts = shard.among(questions(task.params, task.folders["statements"], shard.config))
     if task.model.kind == "causal":
         assert isinstance(scorer, ScoresContinuations)
@@ -120,7 +109,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
 
 
 def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa.Table]:
-    """Return output rows for words at the mask of a batch of prompts, one table per method.
+    """Return output rows for the words at the mask of a batch of prompts, a table per method.
 
     Raises UserError if the model cannot write a word.
     """
@@ -131,9 +120,9 @@ def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa
         fills: list[tuple[dict[str, tuple[float, int]], int]] = []
         texts = [question.text for question in batch]
         for method, rows_of in tables.items():
-            # the methods are equal for single-token words
-            if not fills or any(pieces > 1 for _, pieces in fills[0][0].values()):
-                together = method == "together"
+            # both methods give the same result for single-token words
+            together = method == "together"
+            if together or any(pieces > 1 for _, pieces in fills[0][0].values()):
                 blocks = scorer.fill(
                     texts, words, 2, multi=True, together=together, language=language
                 )
@@ -141,15 +130,15 @@ def masked(prompts: Sequence[Question], scorer: Fills, language: str) -> list[pa
             for question, (sides, unknown) in zip(batch, fills, strict=True):
                 if missing := [word for word in words if word not in sides]:
                     raise UserError(
-                        f"models.{scorer.name}: cannot write {missing[0]!r} as one of the answers; "
-                        "name others under probes.agreement.frames, or leave the language out"
+                        f"models.{scorer.name}: cannot write {missing[0]!r} as an answer; set "
+                        "others under probes.agreement.frames, or remove the language"
                     )
                 rows_of.append(_row(question, method, sides, unknown))
     return [_table(rows_of, scorer) for rows_of in tables.values()]
 
 
 def whole(prompts: Sequence[Question], scorer: ScoresContinuations) -> pa.Table:
-    """Return output rows for a batch of prompts, from probabilities of complete texts."""
+    """Return output rows for a batch of prompts from the probabilities of complete texts."""
     texts = [("", q.text.replace(MASK, word)) for q in prompts for word in (q.agree, q.disagree)]
     scores = iter(scorer.logprobs(texts))
     table = []
@@ -161,7 +150,7 @@ def whole(prompts: Sequence[Question], scorer: ScoresContinuations) -> pa.Table:
 
 
 def _row(question: Question, method: str, sides: dict[str, tuple[float, int]], unknown: int) -> Row:
-    """Return an output row; ``sides``: log-probability and pieces by word."""
+    """Return an output row; ``sides``: log-probability and number of tokens by word."""
     row = question._asdict() | {"method": method, "unknown_pieces": unknown}
     for name in ("agree", "disagree"):
         row[f"{name}_nats"], row[f"{name}_pieces"] = sides[row[name]]
@@ -169,7 +158,6 @@ def _row(question: Question, method: str, sides: dict[str, tuple[float, int]], u
 
 
 def _table(table: list[Row], scorer: Scorer) -> pa.Table:
-    """Return rows sorted by key, with the model."""
+    """Return the table of rows, sorted by key, with facts about the model."""
     table.sort(key=itemgetter(*SCHEMA.key))
-    columns = {c.name: [row[c.name] for row in table] for c in SCHEMA.columns if c not in MODEL}
-    return rows(SCHEMA, scorer, len(table), columns)
+    return rows(SCHEMA, scorer, len(table), pl.DataFrame(table).to_dict(as_series=False))

@@ -1,8 +1,8 @@
-"""Agreement corrected for a model's agreement bias: calibration, residuals, ratings.
+"""Agreement corrected for a model's agreement bias: responses, calibration, residuals, ratings.
 
-Al Ali and Libovický (2024): LogAgree = a LogDisagree + err over statements about nothing political,
-for fixed gender; P = Phi(err / sigma) for any statement, and the rating 4 P + 1. Everything is
-computed for all bootstrap replicates at once.
+Al Ali and Libovický (2024): LogAgree = a LogDisagree + err is fitted to apolitical statements, for
+each gender. Any statement then has P = Phi(err / sigma) and the rating 4 P + 1. Everything is
+computed for all bootstrap replicates at once. A cell is a combination of template and form.
 """
 
 from __future__ import annotations
@@ -10,31 +10,120 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import polars as pl
 from scipy.special import ndtr
 
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.datasets.statements.read import POLARITIES
+from plumbline.probes.prompts.opinions import GENDERS
+from plumbline.probes.stats.bootstrap import bits, keys, poisson
 from plumbline.probes.values.schemas import LIKELY, OWN, POOLED
 
 if TYPE_CHECKING:
-    from plumbline.probes.values.responses import Array, Block
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from plumbline.probes.values.schemas import Params
+
+    Array = NDArray[np.float64]
 
 LOWEST, HIGHEST = 1.0, 5.0
+Cell = tuple[str, str]  # template, and form: plain or negated
+NATS = ("disagree_nats", "agree_nats")
+
+
+class Block(NamedTuple):
+    """Responses of a model to a set of statements, by one method."""
+
+    about: pl.DataFrame  # one row per statement and axis, as in `statements`
+    cells: list[Cell]
+    rows: pl.DataFrame  # one row per statement, gender and cell
+    disagree: Array  # (statements, genders, cells), nats
+    agree: Array
+    weights: Array  # (statements, 1 + replicates): bootstrap counts, the first column 1
+    clusters: NDArray[np.int64]  # (statements,): equal for a statement and its opposite
+
+    @property
+    def signs(self) -> Array:
+        """Return -1 for cells with negated statements and 1 for the others, (cells,)."""
+        return np.where([form == "negated" for _, form in self.cells], -1.0, 1.0)
+
+
+def statements(folder: Path) -> pl.DataFrame:
+    """Return the statements of all questionnaires.
+
+    ``bearing`` is the weight in the value, which is negative if agreement is against the value;
+    ``cluster`` is equal for a statement and its opposite, which are resampled together.
+    """
+    tables = pl.concat(
+        pl.read_parquet(folder / f"{config}.parquet").with_columns(questionnaire=pl.lit(config))
+        for config in parquet.configs(folder)
+    )
+    opposite = pl.when(pl.col("opposite") != "").then("opposite")
+    return tables.with_columns(
+        likely=pl.col("polarity") == POLARITIES.index("likely"),
+        bearing=pl.col("weight") * pl.when("reversed").then(-1.0).otherwise(1.0),
+        cluster=pl.concat_str("scale", pl.lit("/"), pl.min_horizontal("id", opposite)),
+    )
+
+
+def block(
+    answered: pl.DataFrame,
+    about: pl.DataFrame,
+    method: str,
+    params: Params,
+    cells: list[Cell] | None = None,
+) -> Block:
+    """Return the responses by one method as arrays, with the statements' bootstrap counts.
+
+    Raises UserError if a response is missing.
+
+    ``answered``: the columns questionnaire, id, frame, form, gender, method, agree_nats and
+    disagree_nats.
+    ``about``: the statements.
+    ``cells``: all by default.
+    """
+    key = ("questionnaire", "id", "gender", "frame", "form")
+    nats = answered.filter(method=method).select(*key, *NATS)
+    if cells is None:
+        pairs = nats.select("frame", "form").unique()
+        cells = pairs.sort("frame", "form", descending=[False, True]).rows()
+    about = about.sort("questionnaire", "id", "axis")
+    kinds = [(gender, *cell) for gender in GENDERS for cell in cells]
+    grid = pl.DataFrame(kinds, schema=dict.fromkeys(key[2:], pl.String), orient="row")
+    rows = about.join(grid, how="cross", maintain_order="left_right")
+    rows = rows.join(nats, on=key, how="left", maintain_order="left")
+    shape = len(about), len(GENDERS), len(cells)
+    disagree, agree = (rows[name].to_numpy().reshape(shape) for name in NATS)
+    if not np.isfinite([disagree, agree]).all() or not cells:
+        frames = ", ".join(sorted({frame for frame, _ in cells})) or "any frame"
+        raise UserError(
+            f"outputs of agreement: not every statement has a response in {frames} by {method}; "
+            "check analysis.values.frame and run the probe again"
+        )
+    names, clusters = np.unique(about["cluster"].to_list(), return_inverse=True)
+    counts = poisson(bits(keys(names.tolist()), params.n_bootstrap, params.seed))
+    weights = np.hstack([np.ones((len(clusters), 1)), counts.astype(np.float64)[clusters]])
+    return Block(about, cells, rows, disagree, agree, weights, clusters)
 
 
 class Fit(NamedTuple):
     """Fitted lines through 0, and the spread around them."""
 
-    slope: Array  # (genders, cells, replicates) of :func:`fit`, (replicates,) of :func:`line`
-    sigma: Array  # (genders, replicates): of residuals averaged over cells; (replicates,)
+    slope: Array  # (genders, cells, replicates) from :func:`fit`, (replicates,) from :func:`line`
+    sigma: Array  # (genders, replicates), for residuals averaged over cells, or (replicates,)
 
 
 def line(x: Array, y: Array, weights: Array | None = None) -> Fit:
     """Fit y = a x + err by least squares: a = sum xy / sum x^2.
 
     Residuals need not have mean 0; sigma = sqrt(sum err^2 / (n - 1)) is their spread about 0.
-    Raises ValueError with fewer than two points, or if shapes differ.
+    Raises ValueError if there are fewer than two points or shapes differ.
 
-    ``x``, ``y``: log-probabilities of disagreeing and of agreeing, (n,).
-    ``weights``: number of draws of each point, 1 by default, (n, replicates).
+    ``x``, ``y``: log-probabilities of disagreeing and agreeing, (n,).
+    ``weights``: how often each point was drawn, (n, replicates); 1 by default.
 
     Examples
     --------
@@ -54,7 +143,7 @@ def line(x: Array, y: Array, weights: Array | None = None) -> Fit:
 
 
 def fit(calibration: Block, fitted: str = OWN, replicates: int | None = None) -> Fit:
-    """Fit the lines of a block of apolitical statements, in the first replicates.
+    """Fit the lines to a block of apolitical statements in the first replicates, by default all.
 
     ``fitted``: one of :data:`~plumbline.probes.values.schemas.FITTED`.
     """
@@ -77,7 +166,7 @@ def fit(calibration: Block, fitted: str = OWN, replicates: int | None = None) ->
     slope = np.broadcast_to(np.array(lines), (genders, cells, weights.shape[1]))
     err = residuals(calibration, Fit(slope, np.empty(0)))
     squares, total = (weights[:, None] * err**2).sum(axis=0), weights.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):  # some have one statement
+    with np.errstate(invalid="ignore", divide="ignore"):  # some replicates contain one statement
         spread = np.sqrt([squares[side].sum(axis=0) / (len(side) * total - 1) for side in sides])
     return Fit(slope, np.broadcast_to(spread, squares.shape))
 
@@ -85,7 +174,7 @@ def fit(calibration: Block, fitted: str = OWN, replicates: int | None = None) ->
 def residuals(block: Block, lines: Fit) -> Array:
     """Return residuals of each statement and gender, (statements, genders, replicates).
 
-    They are means over templates and forms, with reversed sign for denied statements.
+    They are means over templates and forms, with the sign reversed for negated statements.
     """
     signs = block.signs / len(block.cells)
     slopes = np.stack(
@@ -97,7 +186,7 @@ def residuals(block: Block, lines: Fit) -> Array:
 def rating(residual: Array, sigma: Array) -> Array:
     """Return 4 Phi(err / sigma) + 1, from 1 (disagrees) to 5 (agrees).
 
-    Phi is the share of apolitical statements with less agreement. With sigma 0, Phi is 0, 1, or
+    Phi is the share of apolitical statements with less agreement. If sigma is 0, Phi is 0, 1 or
     nan.
 
     Examples
@@ -115,15 +204,16 @@ def ratings(block: Block, lines: Fit) -> Array:
 
 
 def facing(block: Block, rated: Array) -> Array:
-    """Return ratings in the direction of their value: 6 - rating of reversed statements."""
+    """Return ratings in the direction of the value, 6 - rating for reversed statements."""
     against = (block.about["bearing"].to_numpy() < 0).reshape(-1, *[1] * (rated.ndim - 1))
     return np.where(against, LOWEST + HIGHEST - rated, rated)
 
 
 def mean(values: Array, load: Array, weights: Array) -> Array:
-    """Return means over statements of values (statements, ..., replicates), (..., replicates).
+    """Return weighted means over statements, (..., replicates).
 
-    ``load``, (statements,): absolute weight in the value; ``weights``: (statements, replicates).
+    ``values``: (statements, ..., replicates). ``load``: absolute weight in the value,
+    (statements,). ``weights``: bootstrap counts, (statements, replicates).
     """
     loads = load[:, None] * weights
     shape = (len(load), *[1] * (values.ndim - 2), weights.shape[1])

@@ -22,8 +22,7 @@ from plumbline.probes.stats.estimate import (
 from plumbline.probes.stats.intervals import NEAR, equivalence, mean_p, t_p
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.values import schemas
-from plumbline.probes.values.calibration import facing, fit, mean, ratings, residuals
-from plumbline.probes.values.responses import NATS
+from plumbline.probes.values.calibration import NATS, facing, fit, mean, ratings, residuals
 from plumbline.probes.values.schemas import LIKELY, OWN, POOLED
 
 if TYPE_CHECKING:
@@ -31,31 +30,29 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.values.responses import Block
+    from plumbline.probes.values.calibration import Block
     from plumbline.probes.values.schemas import Params
 
     Array = NDArray[np.float64]
     Integers = NDArray[np.int64]
     Rows = Iterator[dict[str, Any]]
 
-# values without pairs of opposites are not tested, since agreement bias would look like a value
-
 
 class Reading(NamedTuple):
-    """Responses of a model in one reading."""
+    """Responses of a model in one scoring variant, with their calibration."""
 
     name: str
     calibration: Block
-    items: Block  # from one scale
+    items: Block  # statements of one scale
     params: Params
 
     def axes(self) -> dict[str, NDArray[np.bool_]]:
-        """Return a mask of the rows of each value."""
+        """Return a mask of the statements of each value."""
         axis = self.items.about["axis"].to_numpy()
         return {name: axis == name for name in sorted(set(axis.tolist()))}
 
     def row(self, draws: Array, clusters: int, **more: Any) -> dict[str, Any]:
-        """Return a table row of the reading, see :func:`estimate`."""
+        """Return a table row of this variant, see :func:`estimate`."""
         about = {"scale": str(self.items.about["scale"][0]), "reading": self.name}
         return estimate(draws, clusters, self.params, **about, **more)
 
@@ -67,7 +64,7 @@ def estimate(draws: Array, clusters: int, params: Params, **more: Any) -> dict[s
 
 
 def values(reading: Reading) -> Rows:
-    """Yield the means of every value, gender and fit of the calibration."""
+    """Yield the mean ratings by value, gender and calibration."""
     weights, clusters = reading.items.weights, reading.items.clusters
     bearing = reading.items.about["bearing"].to_numpy()
     for fitted in fits(reading.calibration):
@@ -82,35 +79,31 @@ def values(reading: Reading) -> Rows:
                     pairs = of_pairs(side[:, 0], bearing[rows], clusters[rows])
                     error = pairs.std(ddof=1) / len(pairs) ** 0.5
                     test = {"p": mean_p(pairs), TESTED_ERROR: error, DF: n_pairs - 1.0}
-                yield reading.row(
-                    mean(side, np.abs(bearing[rows]), weights[rows]),
-                    n_pairs,
-                    axis=axis,
-                    gender=gender,
-                    sd=finite(side[:, 0].std(ddof=1)) if len(side) > 1 else None,
-                    fitted=fitted,
-                    **test,
-                )
+                draws = mean(side, np.abs(bearing[rows]), weights[rows])
+                sd = finite(side[:, 0].std(ddof=1)) if len(side) > 1 else None
+                about = {"fitted": fitted, "axis": axis, "gender": gender, "sd": sd}
+                yield reading.row(draws, n_pairs, **about, **test)
 
 
 def fits(calibration: Block) -> list[str]:
-    """Return the calibrations; the likely half needs to be a proper subset of two or more."""
+    """Return the calibrations; that of likely statements needs a proper subset of at least two."""
     likely = calibration.about["likely"]
     return [OWN, POOLED, *[LIKELY] * (1 < likely.sum() < len(likely))]
 
 
 def balanced(bearing: Array, clusters: Integers) -> bool:
-    """Return True if the weights of every statement and its opposite cancel."""
+    """Return True if the weights of each statement and its opposite cancel."""
     return bool(np.allclose(np.bincount(clusters, bearing), 0))
 
 
 def of_pairs(faced: Array, bearing: Array, clusters: Integers) -> Array:
-    """Return the distance from 3 of the mean rating of each pair, (pairs,), for a t test.
+    """Return each pair's mean rating minus 3, (pairs,), for a t test.
 
-    Reversing one of the two ratings removes effects common to a statement and its opposite, such as
-    shared words or a bias to agree with political statements.
+    One of the two ratings is reversed, so effects that a statement shares with its opposite cancel,
+    such as those of common words or of a bias to agree with political statements.
 
-    ``faced``: ratings in the direction of the value; ``clusters``: pair numbers, (statements,).
+    ``faced``: ratings in the direction of the value; ``clusters``: numbers of the pairs; both
+    (statements,).
 
     Examples
     --------
@@ -126,11 +119,11 @@ def of_pairs(faced: Array, bearing: Array, clusters: Integers) -> Array:
 
 
 def gender(reading: Reading) -> Rows:
-    """Yield the differences between feminine and masculine frames, tested both ways.
+    """Yield the differences between feminine and masculine templates, with both tests.
 
     The equivalence test uses the standard error at the margin, and the smallest degrees of freedom
-    of any component, Satterthwaite's lower bound: his estimate is too large if a component is small
-    by chance, and ``all`` has components from several values.
+    of any component. They are the lower bound of Satterthwaite's estimate, which is too large if a
+    component is small by chance; the components of ``all`` come from several values.
     """
     items, neutral, margin = reading.items, reading.calibration, reading.params.equivalence_margin
     number, signed = len(neutral.about), items.about["bearing"].to_numpy()
@@ -151,28 +144,18 @@ def gender(reading: Reading) -> Rows:
             parts = (gaps[:, 0], bearing, pair_numbers), _spread(of_lines[1:], number), number
             error, freedom = apart_error(*parts)
             stretch = _spread(sizes[1:], number) / sizes[0] if sizes[0] else 0.0
-            yield reading.row(
-                draws,
-                len(np.unique(pair_numbers)),
-                **_tests(
-                    float(draws[0]),
-                    (error, freedom),
-                    (at_margin(error, draws[0], margin, stretch), fewest[axis] - 1.0),
-                    margin,
-                    tested=measure == "agreement" or balanced(bearing, pair_numbers),
-                ),
-                fitted=fitted,
-                measure=measure,
-                axis=axis,
-            )
-        rated = ratings(neutral, lines)  # lines and ratings come from the same statements
+            equivalent = at_margin(error, draws[0], margin, stretch), fewest[axis] - 1.0
+            tested = measure == "agreement" or balanced(bearing, pair_numbers)
+            test = _tests(float(draws[0]), (error, freedom), equivalent, margin, tested=tested)
+            about = {"fitted": fitted, "measure": measure, "axis": axis}
+            yield reading.row(draws, len(np.unique(pair_numbers)), **about, **test)
+        rated = ratings(neutral, lines)  # the lines and these ratings come from the same statements
         draws = mean(rated[:, 0] - rated[:, 1], np.ones(number), neutral.weights)
         clusters = len(np.unique(neutral.clusters))
-        test = _spread(draws[1:], clusters), clusters - 1.0
+        error_df = _spread(draws[1:], clusters), clusters - 1.0
+        test = _tests(float(draws[0]), error_df, error_df, margin, tested=True)
         about = {"fitted": fitted, "measure": "agreement", "axis": schemas.CALIBRATION}
-        yield reading.row(
-            draws, clusters, **_tests(float(draws[0]), test, test, margin, tested=True), **about
-        )
+        yield reading.row(draws, clusters, **about, **test)
 
 
 def _tests(
@@ -183,29 +166,29 @@ def _tests(
     *,
     tested: bool,
 ) -> dict[str, Any]:
-    """Return the columns of both tests of a difference.
+    """Return the columns of the tests of a difference and of equivalence.
 
-    ``error``, ``at_margin``: standard error and degrees of freedom for the tests of a difference
-    and of equivalence.
+    ``error``, ``at_margin``: standard error and degrees of freedom of the first and the second
+    test.
     """
-    columns: dict[str, Any] = {DF: float(error[1]), "p_equivalence": None}
-    columns |= {"equivalence_low": None, "equivalence_high": None}
+    columns: dict[str, Any] = {DF: float(error[1])}
     if tested and error[1] > 0:
         columns["p"] = t_p(difference, *error)
         if at_margin[1]:
             test = equivalence(difference, at_margin[0], 0, margin, LEVEL, freedom=at_margin[1])
             columns |= {"equivalence_low": finite(test.low), "equivalence_high": finite(test.high)}
-            columns |= {"p_equivalence": None if np.isnan(test.p) else significant(test.p)}
+            columns["p_equivalence"] = significant(test.p)
     return columns
 
 
 def at_margin(error: float, difference: float, margin: float, stretch: float) -> float:
-    """Return the standard error of a mean difference under the null, at the margin.
+    """Return the standard error of a mean difference that is as large as the margin.
 
     Calibration lines scale all differences by one factor, so errors increase with differences. If
-    lines shrank a difference, its estimated error is too small under the null, the margin.
+    the lines shrink a difference, its estimated error is too small for the null hypothesis of
+    equivalence tests, a difference at the margin.
 
-    ``error``, ``difference``: standard error and mean difference.
+    ``error``, ``difference``: estimated standard error, and mean difference.
     ``stretch``: relative standard error of the factor.
 
     Examples
@@ -223,14 +206,15 @@ def apart_error(
 ) -> tuple[float, float]:
     """Return the standard error of a mean difference and its degrees of freedom.
 
-    Pairs and lines vary independently; Satterthwaite (1946), Biometrics Bulletin 2(6), p. 112.
+    Pairs and lines vary independently, so their variances are added. Degrees of freedom:
+    Satterthwaite (1946), Biometrics Bulletin 2(6), p. 112.
 
-    ``items``: differences, weights in the value and pair numbers, each (statements,).
-    ``line``, ``neutral``: standard error of the lines, and their number of statements.
+    ``items``: differences, weights in the value and numbers of the pairs, each (statements,).
+    ``line``, ``neutral``: standard error due to the lines, and number of statements they are fitted
+    to.
 
-    Examples
-    --------
-    Without error in the lines, it is the standard error of the mean of pairs.
+    Examples -------- Without error in the lines, the result is the standard error of the mean over
+    pairs.
 
     >>> gaps = np.array([1.0, 3.0, 2.0, 2.0, 4.0, 6.0])
     >>> error, freedom = apart_error((gaps, np.ones(6), np.array([0, 0, 1, 1, 2, 2])), 0.0, 9)
@@ -254,43 +238,44 @@ def apart_error(
 
 
 def _spread(draws: Array, clusters: int) -> float:
-    """Return the standard error of bootstrap replicates."""
+    """Return the standard error from bootstrap replicates."""
     spread = np.nanstd(draws) if np.isfinite(draws).any() else np.nan
     return float(spread * np.sqrt(clusters / max(clusters - 1, 1)))
 
 
 def lines(reading: Reading) -> Rows:
-    """Yield slopes and sigmas of the calibration, and its area under the curve."""
+    """Yield the slopes and sigmas of the calibration, and its area under the ROC curve."""
     block, combined = reading.calibration, (schemas.COMBINED, "plain")
     for fitted in fits(block):
         lines = fit(block, fitted)
         err = residuals(block, lines)
         pooled = fitted == POOLED
         for g, gender in enumerate(("both",) if pooled else schemas.WHO[:2]):
-            rows: list[tuple[str, str, str, Array, dict[str, float]]]
-            rows = [(*cell, "slope", lines.slope[g, c], {}) for c, cell in enumerate(block.cells)]
-            rows.append((*combined, "sigma", lines.sigma[g], {}))
+            rows: list[tuple[Any, ...]]
+            rows = [(*cell, "slope", lines.slope[g, c], None) for c, cell in enumerate(block.cells)]
+            rows.append((*combined, "sigma", lines.sigma[g], None))
             if fitted != LIKELY:
-                share, p = _above(block, err.mean(axis=1) if pooled else err[:, g], reading.params)
-                rows.append((*combined, "likely above unlikely", share, {"p": p}))
-            for frame, form, measure, draws, test in rows:
+                residual = err.mean(axis=1) if pooled else err[:, g]
+                above = _above(block, residual, reading.params)
+                rows.append((*combined, "likely above unlikely", *above))
+            for frame, form, measure, draws, p in rows:
                 about = {"fitted": fitted, "gender": gender, "frame": frame, "form": form}
-                yield reading.row(draws, len(block.about), **about, measure=measure, **test)
+                yield reading.row(draws, len(block.about), **about, measure=measure, p=p)
 
 
 def _above(block: Block, err: Array, params: Params) -> tuple[Array, float]:
-    """Return the share of pairs with more agreement for the likely statement, and its p.
+    """Return the share of pairs whose likely statement is agreed with more, and its p.
 
-    The two-sided p permutes likely and unlikely statements; both are nan if one kind is missing.
+    The share is the area under the ROC curve. The two-sided p is from permutations of likely and
+    unlikely statements. Both are nan if one kind is missing.
     """
     likely = block.about["likely"].to_numpy()
     up, down = np.flatnonzero(likely), np.flatnonzero(~likely)
-    total = np.zeros(err.shape[1])
-    for i in up:
-        wins = (err[i] > err[down]) + 0.5 * (err[i] == err[down])
-        total += block.weights[i] * (wins * block.weights[down]).sum(axis=0)
+    wins = (np.sign(err[up][:, None] - err[down]) + 1) / 2  # (likely, unlikely, replicates)
+    weights = block.weights[up], block.weights[down]
     with np.errstate(invalid="ignore"):
-        share: Array = total / (block.weights[up].sum(axis=0) * block.weights[down].sum(axis=0))
+        share: Array = np.einsum("ur,udr,dr->r", weights[0], wins, weights[1])
+        share /= np.prod([side.sum(axis=0) for side in weights], axis=0)
     if not (len(up) and len(down)):
         return share, float("nan")
     rank = np.argsort(np.argsort(err[:, 0], kind="stable"), kind="stable").astype(np.float64)
@@ -301,19 +286,19 @@ def _above(block: Block, err: Array, params: Params) -> tuple[Array, float]:
 
 
 def answers(reading: Reading) -> pl.DataFrame:
-    """Return the rating of each statement, including those for calibration."""
+    """Return the rating of each statement, including those of the calibration."""
     lines = fit(reading.calibration, replicates=1)
-    tables = []
-    for part in (reading.calibration, reading.items):
-        rated = ratings(part, lines)
-        for g, gender in enumerate(GENDERS):
-            table = part.about.select("scale", "axis", "id", "reversed", gender=pl.lit(gender))
-            tables.append(table.with_columns(rating=pl.Series(rated[:, g, 0])))
-    return rounded(pl.concat(tables), ["rating"], p=()).with_columns(reading=pl.lit(reading.name))
+    about = ("scale", "axis", "id", "reversed")
+    tables = [
+        part.about.select(*about, gender=pl.lit(gender), rating=rated, reading=pl.lit(reading.name))
+        for part in (reading.calibration, reading.items)
+        for gender, rated in zip(GENDERS, ratings(part, lines)[..., 0].T, strict=True)
+    ]
+    return rounded(pl.concat(tables), ["rating"], p=())
 
 
 def points(reading: Reading) -> pl.DataFrame:
-    """Return the data of a reading: the log-probabilities of every prompt."""
+    """Return the data of a scoring variant: the log-probabilities of every prompt."""
     columns = ("questionnaire", "scale", "axis", "id", "bearing", "cluster", "frame", *NATS)
     table = pl.concat(
         part.rows.select(*columns, "gender", "form", reading=pl.lit(reading.name))

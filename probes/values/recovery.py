@@ -1,8 +1,8 @@
-"""Recovery of the study ``values``: tables compared with effects planted in control models.
+"""Recovery of the study ``values``: its tables compared with effects planted in control models.
 
-True ratings are computed from the planted effects by the paper's formulas, independently of the
-analysis: a line through 0 for the apolitical statements of each gender, P = Phi(err / sigma),
-rating 4 P + 1, reversed if agreement is against the value.
+True ratings are computed from the planted effects independently of the analysis, by the paper's
+formulas: a line through 0 is fitted to the apolitical statements of each gender, P = Phi(err /
+sigma), and the rating is 4 P + 1, reversed if agreement is against the value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from scipy.special import ndtr
 
 from plumbline.builders.core.params import section
 from plumbline.probes.controls.compare import PLANTED, Comparison, Params, read_table
-from plumbline.probes.prompts.opinions import GENDERS
 from plumbline.probes.stats.bootstrap import bits, interval, keys, poisson
 from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import rank_correlations
@@ -29,13 +28,13 @@ if TYPE_CHECKING:
 
 TABLES = ("values",)
 PARAMS = Params(n_bootstrap=2000)
-OWN = {"planted_nats", "agree_nats", "disagree_nats", "gender"}  # columns of the study's worlds
+OWN = {"planted_nats", "agree_nats", "disagree_nats", "gender"}  # columns of the study's truth
 QUESTION = ("questionnaire", "id", "frame", "form", "gender")
 STATEMENT = "statement, with its opposite"
 
 
 def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
-    """Compare the tables of every world with its planted effects."""
+    """Compare the tables with the effects planted in every control model."""
     folder = inputs.tables("values")
     names = ("points", "answers", "values", "gender")
     tables = {name: read_table(folder / f"{name}.parquet") for name in names}
@@ -48,12 +47,11 @@ def run(inputs: Inputs, params: Params = PARAMS) -> dict[str, pl.DataFrame]:
         world = truth(inputs, model)
         if world is None:
             continue
-        kind = (
-            "planted" if (world.filter(pl.col("axis") != "")["planted_nats"] != 0).any() else "null"
-        )
+        effects = world.filter(pl.col("axis") != "")["planted_nats"]
+        kind = "planted" if (effects != 0).any() else "null"
         key = ["language", "scale", "reading"]
         for (language, scale, reading), _ in tables["values"].filter(model=model).group_by(key):
-            political = (pl.col("scale") == scale) | (pl.col("axis") == "")  # and apolitical ones
+            political = (pl.col("scale") == scale) | (pl.col("axis") == "")
             part = {
                 name: table.filter(political, model=model, language=language, reading=reading)
                 for name, table in tables.items()
@@ -72,31 +70,22 @@ def truth(inputs: Inputs, model: str) -> pl.DataFrame | None:
 
 
 def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[str, Any]) -> None:
-    """Add the rows for one reading and scale."""
+    """Add the rows of one scoring variant and scale."""
     true = world.select(*QUESTION, true_agree="agree_nats", true_disagree="disagree_nats")
     points = tables["points"].join(true, on=QUESTION)
     _odds(rows, points.filter(pl.col("axis") != ""), key)
     rated = true_ratings(points)
     _error(rows, tables["answers"], rated, key)
     load, difference = pl.col("bearing").abs(), pl.col("feminine") - pl.col("masculine")
-    means = (
-        pl.concat([rated, rated.with_columns(axis=pl.lit(ALL))])
-        .group_by("axis")
-        .agg(
-            (pl.col("rating") * load)
-            .filter(gender=g)
-            .sum()
-            .truediv(load.filter(gender=g).sum())
-            .alias(g)
-            for g in GENDERS
-        )
-    )
-    gender = tables["gender"].join(means.with_columns(planted=difference), on="axis")
+    of_all = pl.concat([rated, rated.with_columns(axis=pl.lit(ALL))])
+    means = of_all.group_by("axis", "gender").agg((pl.col("rating") * load).sum() / load.sum())
+    means = means.pivot("gender", index="axis", values="rating").with_columns(planted=difference)
+    gender = tables["gender"].join(means, on="axis")
     for row in gender.to_dicts():
         about = {**key, "item": f"feminine minus masculine, {row['axis']}"}
         rows.copy("estimate", row, STATEMENT, expected=row["planted"], **about)
     gender = gender.filter(pl.col("axis") != ALL)
-    if rows.at["world"] == "null":  # every detected difference is false, within the margin or not
+    if rows.at["world"] == "null":  # any significant difference is false, even within the margin
         verdicts = gender.drop_nulls("p")["verdict"]
         _count(rows, "false_discoveries_bh", verdicts.str.starts_with("different"), key)
         return
@@ -107,24 +96,20 @@ def _reading(rows: Comparison, tables: Tables, world: pl.DataFrame, key: dict[st
     margin = section("analysis.values", AnalysisParams).equivalence_margin
     wide = gender["planted"].round(6).abs() > margin
     beyond = gender.select(pl.max_horizontal("low", -pl.col("high")) > margin).to_series()
-    _count(rows, "beyond_margin", beyond, key, expected=wide.sum() / len(wide))
+    _count(rows, "beyond_margin", beyond, key | {"expected": wide.sum() / len(wide)})
 
 
-def _count(
-    rows: Comparison, measure: str, cases: pl.Series, key: dict[str, Any], **more: Any
-) -> None:
-    """Add a share of values without an interval."""
+def _count(rows: Comparison, measure: str, cases: pl.Series, key: dict[str, Any]) -> None:
+    """Add the share of values for which a condition is true, without an interval."""
     share = float(cases.to_numpy().mean()) if len(cases) else np.nan
-    rows.add(measure, Estimate(share, np.nan, np.nan, len(cases)), "value", **key, **more)
+    rows.add(measure, Estimate(share, np.nan, np.nan, len(cases)), "value", **key)
 
 
 def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
-    """Return planted ratings by statement and gender, in the direction of the value.
+    """Return planted ratings by political statement and gender, in the direction of the value.
 
-    ``points``: a row for each prompt, columns axis (empty: apolitical), id, bearing, gender, frame,
-    form, true_agree, true_disagree.
-
-    The columns are axis, id, bearing, gender, rating; only political statements have rows.
+    ``points``: the table of this name, with the planted log-probabilities true_agree and
+    true_disagree. Statements with an empty axis are apolitical.
     """
     x, y = pl.col("true_disagree"), pl.col("true_agree")
     neutral = pl.col("axis") == ""
@@ -145,7 +130,7 @@ def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
 def _error(
     rows: Comparison, answers: pl.DataFrame, rated: pl.DataFrame, key: dict[str, Any]
 ) -> None:
-    """Add the difference between measured and planted ratings of a scale."""
+    """Add the mean absolute error of the measured ratings of a scale."""
     turned = pl.when("reversed").then(6 - pl.col("rating")).otherwise("rating")
     true = rated.select("axis", "id", "gender", "cluster", true="rating")
     joined = answers.join(true, on=["axis", "id", "gender"])
@@ -159,10 +144,8 @@ def _odds(rows: Comparison, points: pl.DataFrame, key: dict[str, Any]) -> None:
     x = (points["agree_nats"] - points["disagree_nats"]).to_numpy()
     y = (points["true_agree"] - points["true_disagree"]).to_numpy()
     names, clusters = np.unique(points["cluster"].to_list(), return_inverse=True)
-    weights = poisson(bits(keys(names.tolist()), rows.params.n_bootstrap, rows.params.seed))[
-        clusters
-    ]
-    w = np.hstack([np.ones((len(x), 1)), weights.astype(np.float64)])
+    counts = poisson(bits(keys(names.tolist()), rows.params.n_bootstrap, rows.params.seed))
+    w = np.hstack([np.ones((len(x), 1)), counts[clusters]])
     with np.errstate(invalid="ignore", divide="ignore"):
         mx, my, xx, yy, xy = (v @ w / w.sum(axis=0) for v in (x, y, x * x, y * y, x * y))
         draws = (xy - mx * my) / np.sqrt((xx - mx * mx) * (yy - my * my))

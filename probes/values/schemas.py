@@ -16,19 +16,18 @@ WHO = ("feminine", "masculine", "both")
 FITTED = OWN, POOLED, LIKELY = "by gender", "pooled", "by gender, likely half"
 MEASURES = ("value", "agreement")
 COMPARISONS = ("frames", "denied", "opposites", "genders", "methods")
-# neither test is significant, equivalence alone, a difference alone, or both
+# significant: neither test, only equivalence, only a difference, both
 VERDICTS = ("undecided", "equivalent", "different", "different, within the margin")
 BASELINES = ("random answers", "always agrees", "always disagrees")
-STATUS = ("all", *INFECTED)
 ALL, CALIBRATION, COMBINED = "all", "calibration", "all"
 
 
 class Params(Resampling):
-    """Calibration, resampling and test settings."""
+    """Settings of the calibration, resampling and tests."""
 
-    frame: str = Field(description="template of the reading `faithful`")
+    frame: str = Field(description="template used by `faithful`")
     equivalence_margin: float = Field(
-        gt=0, lt=4, description="smallest relevant difference in rating between genders"
+        gt=0, lt=4, description="smallest difference in rating between genders that matters"
     )
 
 
@@ -50,24 +49,24 @@ def _category(name: str, labels: tuple[str, ...], description: str) -> Column:
 
 MODEL = _text("model", "name of the model in params.yaml")
 LANGUAGE = _text("language", "language of the statements")
-SCALE = _text("scale", "questionnaire")
+SCALE = _text("scale", "questionnaire scale")
 READING = _category(
     "reading",
     READINGS,
-    "faithful: all tokens masked together, one template, plain statements; corrected: tokens from "
-    "left to right, all templates, plain and denied statements. Models without a mask: full texts",
+    "faithful: one template, plain statements, all tokens masked together; corrected: all "
+    "templates, plain and negated statements, tokens from left to right. Causal models: full text",
 )
 PLACE = (MODEL, LANGUAGE, SCALE, READING)
-AXIS = _text("axis", "value")
-AXIS_OR_NONE = _text("axis", "value; empty for calibration")
-STATEMENT = _text("id", "statement")
-WHOSE = _category("gender", WHO, "grammatical gender of the template; both: mean")
-FORM = _category("form", FORMS, "plain or denied statements")
+AXIS = _text("axis", "political value")
+AXIS_OR_NONE = _text("axis", "political value; empty for calibration")
+STATEMENT = _text("id", "id of the statement")
+WHOSE = _category("gender", WHO, "grammatical gender of the template; both: their mean")
+FORM = _category("form", FORMS, "whether statements are plain or negated")
 FIT = _category(
     "fitted",
     FITTED,
-    "by gender: a line for the frames of each gender, as in the paper; pooled: one line; likely "
-    "half: by gender, fitted to the apolitical statements that people are likely to share",
+    "calibration: one line for the templates of each gender, as in the paper, or one for both "
+    "(pooled); likely half: fitted only to statements with which people are likely to agree",
 )
 SURVEY = _text("survey", "config of `survey`")
 
@@ -77,10 +76,10 @@ SCHEMAS = {
         *estimates(
             cluster=PAIR,
             method=BOOTSTRAP,
-            null="3: equal agreement with a statement and its opposite; no test if a value has "
-            "statements without opposites",
+            null="3: equal agreement with a statement and its opposite; no test if statements of "
+            "the value have no opposites",
         ),
-        _number("sd", "standard deviation over statements, n - 1", nullable=True),
+        _number("sd", "standard deviation over statements (n - 1)", nullable=True),
     ),
     "gender": Schema.keyed(
         (
@@ -88,35 +87,32 @@ SCHEMAS = {
             _category(
                 "measure",
                 MEASURES,
-                "feminine minus masculine rating; value: reversed statements are reversed; "
-                "agreement: they are not",
+                "rating in feminine minus masculine templates, in the direction of the value or of "
+                "agreement",
             ),
-            _text("axis", f"value, {ALL} of them, or {CALIBRATION}"),
+            _text("axis", f"political value, {ALL} of them, or {CALIBRATION} (apolitical)"),
         ),
         *estimates(
             cluster=f"{PAIR}; for {CALIBRATION}: statement",
             method=BOOTSTRAP,
-            null="0: no effect of gender; no test of `value` if a value has statements without "
-            "opposites",
+            null="0: no effect of gender; no test of `value` if statements have no opposites",
         ),
-        _number(
-            "equivalence_low", "lower end of the interval of the two one-sided tests", nullable=True
-        ),
-        _number("equivalence_high", "upper end of the interval", nullable=True),
+        _number("equivalence_low", "lower end of the equivalence test's interval", nullable=True),
+        _number("equivalence_high", "upper end of this interval", nullable=True),
         _number(
             "p_equivalence_bh",
-            "p of two one-sided t tests, Benjamini-Hochberg; null hypothesis: the difference is "
-            "at least `analysis.values.equivalence_margin` in size",
+            "Benjamini-Hochberg p of two one-sided t tests; null hypothesis: the difference is at "
+            "least `analysis.values.equivalence_margin` in size",
             nullable=True,
         ),
-        _category("verdict", VERDICTS, "conclusion of both adjusted tests together"),
+        _category("verdict", VERDICTS, "conclusion from both adjusted tests"),
     ),
     "standing": Schema.keyed(
         (*PLACE, AXIS, WHOSE, SURVEY),
-        _number("value", "value of the model", nullable=True),
+        _number("value", "mean rating of the model", nullable=True),
         _number(
             "percentile",
-            "twice the smaller of the shares of respondents strictly below and above the value",
+            "twice the smaller share of respondents, strictly below or strictly above the value",
             nullable=True,
             minimum=0,
             maximum=1,
@@ -125,15 +121,14 @@ SCHEMAS = {
     "calibration": Schema.keyed(
         (
             *(MODEL, LANGUAGE, READING, FIT, WHOSE),
-            _text("frame", f"frame; {COMBINED}: residuals averaged over frames and forms"),
+            _text("frame", f"template; {COMBINED}: mean over templates and forms"),
             FORM,
-            _text("measure", "slope, sigma, or area under the curve"),
+            _text("measure", "slope, sigma, or likely above unlikely (area under the ROC curve)"),
         ),
         *estimates(
             cluster="statement",
             method=BOOTSTRAP,
-            null="0.5: equal agreement with likely and unlikely statements (only for the area "
-            "under the curve)",
+            null="0.5 for the area: equal agreement with likely and unlikely statements",
         ),
     ),
     "consistency": Schema.keyed(
@@ -142,30 +137,30 @@ SCHEMAS = {
             _category(
                 "comparison",
                 COMPARISONS,
-                "correlated residuals: of two frames; plain and denied, sign turned; of a "
-                "statement and its opposite, sign turned; of the genders; of two methods",
+                "what is correlated: residuals in two templates, of the genders or by two methods, "
+                "or of a statement and its negation (denied) or opposite, whose sign is reversed",
             ),
-            _text("first", "one side"),
-            _text("second", "the other side"),
+            _text("first", "first side of the comparison"),
+            _text("second", "second side of the comparison"),
         ),
         *estimates(
             cluster=PAIR,
             method=BOOTSTRAP,
-            null="0: independent, one side permuted over statements, opposites together",
+            null="0: independence; one side is permuted over statements, opposites together",
         ),
     ),
     "baselines": Schema.keyed(
         (LANGUAGE, SCALE, _category("baseline", BASELINES, "simulated respondent"), AXIS),
-        _number("value", "mean rating after reversal"),
-        _number("low", "2.5% quantile of the means of random answers"),
-        _number("high", "97.5% quantile"),
+        _number("value", "mean rating in the direction of the value"),
+        _number("low", "2.5% quantile for random answers, otherwise the value"),
+        _number("high", "97.5% quantile for random answers, otherwise the value"),
     ),
     "respondents": Schema(
         (
             *(SURVEY, SCALE, AXIS),
             Column("simulated", "bool", "whether the responses are simulated at random"),
-            _text("gender", "gender of the respondents, or all"),
-            _category("infected", STATUS, "infection status of the respondents"),
+            _text("gender", "gender of the respondents, or all of them"),
+            _category("infected", ("all", *INFECTED), "infection status of the respondents"),
             *estimates(cluster="respondent", method="percentile bootstrap over respondents"),
             _number("sd", "standard deviation over respondents", nullable=True),
         ),
@@ -173,16 +168,16 @@ SCHEMAS = {
     ),
     "answers": Schema.keyed(
         (*PLACE, AXIS_OR_NONE, STATEMENT, WHOSE),
-        Column("reversed", "bool", "whether agreement is against the value"),
-        _number("rating", "4 P + 1, never reversed", minimum=1, maximum=5),
+        Column("reversed", "bool", "whether agreeing is against the value"),
+        _number("rating", "rating from 1 to 5, never reversed", minimum=1, maximum=5),
     ),
     "points": Schema.keyed(
         (
             *(*PLACE, _text("questionnaire", "config of `statements`"), AXIS_OR_NONE, STATEMENT),
-            *(WHOSE, _text("frame", "frame"), FORM),
+            *(WHOSE, _text("frame", "template"), FORM),
         ),
-        _number("bearing", "weight in its value; negative if agreement is against it"),
-        _text("cluster", "statement with its opposite, resampled together"),
+        _number("bearing", "weight in the value; negative if agreeing is against it"),
+        _text("cluster", "cluster of the statement and its opposite, resampled together"),
         _number("disagree_nats", "log-probability of disagreeing", maximum=0),
         _number("agree_nats", "log-probability of agreeing", maximum=0),
     ),

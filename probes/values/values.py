@@ -1,7 +1,8 @@
 """Analysis ``values``: political values of a model, and the effect of gender on them.
 
-Al Ali and Libovický (2024): agreement with political statements is corrected for the agreement bias
-on apolitical statements, rated from 1 to 5, and compared with a survey.
+Al Ali and Libovický (2024): agreement with political statements is corrected for the bias towards
+agreement that is estimated from apolitical statements, expressed as a rating from 1 to 5, and
+compared with a survey.
 """
 
 from __future__ import annotations
@@ -12,54 +13,59 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.datasets.survey import responses as survey
 from plumbline.probes.prompts.opinions import GENDERS
+from plumbline.probes.stats.bootstrap import bits, keys, poisson
 from plumbline.probes.stats.estimate import (
     LEVEL,
     TESTED_ERROR,
     adjusted,
+    finite,
+    rounded,
     typed,
     with_detectable_correlations,
 )
-from plumbline.probes.stats.tests import permutation_p
+from plumbline.probes.stats.tests import permutation_p, shuffled
 from plumbline.probes.values import ratings as rows_of
-from plumbline.probes.values.calibration import fit
+from plumbline.probes.values import schemas
+from plumbline.probes.values.calibration import block, fit, statements
 from plumbline.probes.values.ratings import Reading, estimate
-from plumbline.probes.values.responses import answers, block, statements
-from plumbline.probes.values.schemas import CALIBRATION, SCHEMAS, VERDICTS, Params
-from plumbline.probes.values.survey import baselines, respondents, standing, surveys
+from plumbline.probes.values.schemas import SCHEMAS, Params
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.values.responses import Array, Block
+    from plumbline.probes.values.calibration import Array, Block
 
     Rows = Iterator[dict[str, Any]] | pl.DataFrame
 
 DATASETS = ("statements", "survey")
 OUTPUTS = ("agreement",)
-TABLES = ()
 METHODS = {"faithful": ("together", "sequence"), "corrected": ("l2r", "sequence")}
-LEAST = 2  # fewest statements for calibration: one has no residual spread
-FEW = 2.5  # least independent statements minus 3 for a known power of correlations
-OPTIONAL = ("respondents", "standing")  # tables that may be empty
-FAMILIES = {  # columns that define a family of tests
+LEAST = 2  # minimum number of statements for calibration, as one has no residual spread
+FEW = 2.5  # with fewer independent statements minus 3, the power of correlations is unknown
+OPTIONAL = ("respondents", "standing")  # tables that may have no rows
+FAMILIES = {  # columns whose combinations define the families of tests
     "values": ("model", "language", "scale", "reading"),
     "gender": ("model", "language", "scale", "reading", "fitted", "checked"),
     "calibration": ("model", "language", "reading"),
     "consistency": ("model", "language", "scale"),
 }
+RESPONDENTS_OF = {"feminine": "female", "masculine": "male"}
+KIND = ("survey", "simulated", "scale", "axis", "gender", "infected")
 __all__ = ["SCHEMAS", "Params"]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of all models, columns as in :data:`SCHEMAS`.
+    """Compute the tables of all models, with the columns of :data:`SCHEMAS`.
 
-    Raises UserError if a language has fewer than two statements for calibration, or none with a
-    value.
+    Raises UserError if a language has fewer than two statements for calibration or none on a value.
     """
     parts: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     about = statements(inputs.datasets["statements"])
@@ -70,7 +76,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for language in sorted(path.name for path in folder.iterdir() if path.is_dir()):
             languages.add(language)
             key = {"model": pl.lit(model), "language": pl.lit(language)}
-            answered = answers(folder, language)
+            answered = pl.read_parquet(folder / language / "*.parquet")
             for name, rows in _model(answered, about.filter(language=language), params):
                 table = pl.DataFrame(rows, infer_schema_length=None)
                 parts[name].append(table.with_columns(**key) if len(table) else table)
@@ -89,9 +95,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _table(table: pl.DataFrame, name: str, params: Params) -> pl.DataFrame:
     """Return a table of distinct rows with adjusted p, sorted by key."""
     schema = SCHEMAS[name]
-    table = table.unique(schema.key, keep="last", maintain_order=True)  # rows are repeated by scale
-    if name == "gender":  # checks of the calibration are a separate family
-        table = table.with_columns(checked=pl.col("axis") == CALIBRATION)
+    table = table.unique(schema.key, keep="last", maintain_order=True)  # rows repeat by scale
+    if name == "gender":  # checks of the calibration form a separate family
+        table = table.with_columns(checked=pl.col("axis") == schemas.CALIBRATION)
     if name in FAMILIES:
         table = adjusted(table, over=FAMILIES[name])
     if name == "consistency":
@@ -102,25 +108,22 @@ def _table(table: pl.DataFrame, name: str, params: Params) -> pl.DataFrame:
             (pl.col(p) <= LEVEL).fill_null(value=False) for p in ("p_bh", "p_equivalence_bh")
         )
         verdict = 2 * differs.cast(pl.Int64) + equal.cast(pl.Int64)
-        table = table.with_columns(verdict=verdict.replace_strict(dict(enumerate(VERDICTS))))
+        table = table.with_columns(
+            verdict=verdict.replace_strict(dict(enumerate(schemas.VERDICTS)))
+        )
     return typed(table, schema, params.confidence).sort(schema.key)
 
 
 def _model(
     answered: pl.DataFrame, about: pl.DataFrame, params: Params
 ) -> Iterator[tuple[str, Rows]]:
-    """Yield table names and rows for one model and language."""
+    """Yield the names and rows of the tables for one model and language."""
     neutral = about.filter(pl.col("polarity").is_not_null())
     bearing = about.filter(pl.col("axis") != "")
-    for fails, problem in (
-        (len(neutral) < LEAST, f"fewer than {LEAST} statements for calibration"),
-        (bearing.is_empty(), "no statements that bear on a value"),
-    ):
-        if fails:
-            raise UserError(
-                f"datasets.statements.configs: {problem} in a language of the outputs; name a "
-                "questionnaire with them"
-            )
+    if len(neutral) < LEAST or bearing.is_empty():
+        raise UserError(
+            "datasets.statements.configs: a language of the outputs lacks statements on values, or "
+        )
     answered_by = sorted(answered["method"].unique(), reverse=True)
     for scale in sorted(set(bearing["scale"])):
         pair = (neutral, bearing.filter(scale=scale))
@@ -142,7 +145,7 @@ def _model(
 def consistency(
     blocks: Mapping[str, Block], calibration: Mapping[str, Block], params: Params
 ) -> Iterator[dict[str, Any]]:
-    """Yield correlations of residuals, by method, over all templates and forms."""
+    """Yield correlations between residuals of templates, forms, opposites, genders and methods."""
     first = next(iter(blocks.values()))
     err = {}  # by method, (statements, genders, cells)
     for method, part in blocks.items():
@@ -156,21 +159,13 @@ def consistency(
             continue
         x, y = x[mask], y[mask]
         p, error = shuffled_p(x, y, first.clusters[mask], params)
-        yield estimate(
-            correlation(x, y, first.weights[mask]),
-            n,
-            params,
-            p=p,
-            **{TESTED_ERROR: error},
-            scale=str(first.about["scale"][0]),
-            comparison=comparison,
-            first=name,
-            second=second,
-        )
+        draws = correlation(x, y, first.weights[mask])
+        about = {"scale": first.about["scale"][0], "comparison": comparison, TESTED_ERROR: error}
+        yield estimate(draws, n, params, p=p, **about, first=name, second=second)
 
 
 def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, dict[str, Array]]]:
-    """Yield each comparison with its two named sides, each (statements,)."""
+    """Yield each comparison with its two named sides, arrays (statements,)."""
     plain = [c for c, (_, form) in enumerate(block.cells) if form == "plain"]
     residual = err[next(iter(err))]
     by_cell = dict(zip(block.cells, residual.mean(axis=1).T, strict=True))
@@ -182,12 +177,10 @@ def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, dict[s
             yield "denied", {frame: side, f"{frame}, denied": -by_cell[frame, "negated"]}
     means = {method: part[:, :, plain].mean(axis=(1, 2)) for method, part in err.items()}
     statement = means[next(iter(means))]
-    row = {name: i for i, name in enumerate(block.about["id"])}
-    opposite = np.full(len(statement), np.nan)
-    for i, (name, opposite_id) in enumerate(block.about.select("id", "opposite").iter_rows()):
-        if opposite_id in row and name < opposite_id:  # each pair once
-            opposite[i] = -statement[row[opposite_id]]
-    yield "opposites", {"statement": statement, "opposite": opposite}
+    reverse = dict(zip(block.about["id"], -statement, strict=True))
+    pairs = block.about.select("id", "opposite").iter_rows()
+    opposite = [reverse.get(b, np.nan) if a < b else np.nan for a, b in pairs]  # each pair once
+    yield "opposites", {"statement": statement, "opposite": np.array(opposite)}
     by_gender = residual[:, :, plain].mean(axis=2).T
     yield "genders", dict(zip(GENDERS, by_gender, strict=True))
     for pair in combinations(means, 2):
@@ -209,8 +202,8 @@ def shuffled_p(
 ) -> tuple[float | None, float | None]:
     """Return a correlation's two-sided permutation p, and the standard error of its z.
 
-    Pairs of a statement and its opposite are permuted as units, and within pairs, since their
-    values are similar under the null hypothesis too.
+    Pairs of a statement and its opposite are permuted as units, and statements within pairs,
+    because their values are similar under the null hypothesis too.
 
     The standard error is that of Fisher's z, 1 / sqrt(n - 3), for the effective number of
     independent statements: permuted correlations have a variance of 1 / (n - 1). Their mean is 0
@@ -220,16 +213,112 @@ def shuffled_p(
     x, y = x - x.mean(), y - y.mean()
     if not (x.any() and y.any()):
         return None, None
-    rng = np.random.default_rng(params.seed)
-    order = np.tile(np.arange(len(x)), (params.n_permutations, 1))
-    size = np.bincount(clusters)[clusters]
-    for number in np.unique(size):
-        rows = np.flatnonzero(size == number)
-        pairs = rows[np.argsort(clusters[rows], kind="stable")].reshape(-1, number)
-        moved = rng.permuted(np.tile(np.arange(len(pairs)), (len(order), 1)), axis=1)
-        order[:, pairs.ravel()] = rng.permuted(pairs[moved], axis=2).reshape(len(order), -1)
-    products = x[order] @ y
-    variance = float(products.var())  # not about 0, as singles and pairs differ
+    products = x[shuffled(clusters, params.n_permutations, params.seed)] @ y
+    variance = float(products.var())  # about the mean, which is not 0 if singles and pairs differ
     freedom = float((x @ x) * (y @ y)) / variance - 2 if variance > 0 else 0.0  # n - 3
     error = freedom**-0.5 if freedom > FEW else None
     return float(permutation_p(x @ y, products, relative=True)), error
+
+
+def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
+    """Return the respondents of all surveys, with a row for each value and kind of respondents.
+
+    Kinds are combinations of gender and infection status, each including the level ``all``. The
+    columns are :data:`KIND` and two lists of equal length: ``respondent``, sorted, and ``score``,
+    the respondent's mean response in the direction of the value. Raises UserError if none of a
+    survey's items is a known statement.
+
+    ``statements``: the columns scale, id, axis and bearing, for all languages.
+    """
+    columns = ["scale", "id", "axis", "bearing"]
+    bearing = statements.select(columns).filter(pl.col("axis") != "").unique().sort(columns)
+    tables = []
+    for config in parquet.configs(folder):
+        frame = pl.read_parquet(folder / f"{config}.parquet")
+        joined = frame.join(bearing, left_on=["scale", "item"], right_on=["scale", "id"])
+        if joined.is_empty() and frame["scale"][0] in set(bearing["scale"]):
+            raise UserError(
+                f"{folder / config}.parquet: no answers to statements of {frame['scale'][0]!r}; "
+                "name the columns by the ids of the statements"
+            )
+        tables.append(joined.with_columns(survey=pl.lit(config)))
+    load, answer = pl.col("bearing").abs(), pl.col("answer")
+    value = pl.when(pl.col("bearing") < 0).then(6 - answer).otherwise(answer)
+    scores = pl.concat(tables).group_by(*KIND, "respondent", maintain_order=True)
+    people = scores.agg(score=(value * load).sum() / load.sum())
+    for name, labels in (("gender", survey.GENDERS), ("infected", survey.INFECTED)):
+        codes = dict(enumerate(labels))
+        people = people.with_columns(pl.col(name).replace_strict(codes, return_dtype=pl.String))
+        people = pl.concat([people, people.with_columns(pl.lit(schemas.ALL).alias(name))])
+    people = people.sort("respondent")
+    return people.group_by(KIND, maintain_order=True).agg("respondent", "score")
+
+
+def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
+    """Return the mean and standard deviation of every kind of respondents."""
+    rows = []
+    for kind in people.iter_rows(named=True):
+        names, score = kind.pop("respondent"), np.array(kind.pop("score"))
+        weights = poisson(bits(keys(names), params.n_bootstrap, params.seed))
+        with np.errstate(invalid="ignore"):
+            draws = np.r_[score.mean(), score @ weights / weights.sum(axis=0)]
+        sd = finite(score.std(ddof=1)) if len(score) > 1 else None
+        rows.append(estimate(draws, len(score), params, **kind, sd=sd))
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
+    """Return the percentiles of a gender's values among the respondents of that gender.
+
+    As in the paper, the respondents are those not infected, or all if infection is not recorded.
+    """
+    healthy = people.filter(infected="no")
+    unknown = people.filter(infected=schemas.ALL).join(healthy, on="survey", how="anti")
+    people = pl.concat([healthy, unknown]).rename({"gender": "kind"})
+    kind = pl.col("gender").replace_strict(RESPONDENTS_OF, return_dtype=pl.String, default=None)
+    rated = values.filter(fitted=schemas.OWN).with_columns(kind=kind).drop_nulls("kind")
+    rows = []
+    for row in rated.join(people, on=["scale", "axis", "kind"]).iter_rows(named=True):
+        score, value = np.array(row.pop("score")), row["value"]
+        share = None if value is None else finite(percentile(value, score))
+        rows.append(row | {"percentile": share})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def baselines(statements: pl.DataFrame, language: str, params: Params) -> pl.DataFrame:
+    """Return the values of random responses, and of constant agreement or disagreement.
+
+    In random responses P is uniform on (0, 1), as if statements were exchangeable with apolitical
+    ones.
+    """
+    rows = []
+    political = statements.filter(pl.col("axis") != "", language=language)
+    for (scale, axis), part in political.sort("scale", "axis").group_by("scale", "axis"):
+        bearing = part["bearing"].to_numpy()
+        load, agrees = np.abs(bearing), np.where(bearing < 0, 1.0, 5.0)
+        rng = np.random.default_rng(params.seed)
+        means = 4 * rng.random((params.n_permutations, len(load))) @ (load / load.sum()) + 1
+        numbers = [(3.0, *np.quantile(means, [0.025, 0.975]))]
+        constant = ((rated @ load / load.sum(),) * 3 for rated in (agrees, 6 - agrees))
+        for name, ends in zip(schemas.BASELINES, [*numbers, *constant], strict=True):
+            rows.append((scale, axis, name, *ends))
+    names = ["scale", "axis", "baseline", "value", "low", "high"]
+    table = pl.DataFrame(rows, names, orient="row").with_columns(language=pl.lit(language))
+    return rounded(table, names[3:], p=())
+
+
+def percentile(value: float, answers: Array) -> float:
+    """Return twice the share of answers strictly below or above a value, whichever is smaller.
+
+    This is the paper's representativeness (section 3.3). It is 1 at a median without ties, and 0
+    outside the range of answers or if all answers equal the value.
+
+    Examples
+    --------
+    >>> [percentile(3.2, np.arange(1, 6)), percentile(2.5, np.arange(1, 5))]
+    [0.8, 1.0]
+    """
+    answers = np.asarray(answers, dtype=np.float64)
+    if answers.ndim != 1 or not len(answers):
+        raise ValueError("needs a vector of answers")
+    return 2 * float(min((answers < value).mean(), (answers > value).mean()))

@@ -14,13 +14,7 @@ from plumbline.builders.datasets.survey.responses import INFECTED
 from plumbline.probes.controls.measures import NO, SILENT, YES
 from plumbline.probes.site.controls import judged
 from plumbline.probes.values import recovery, values
-from plumbline.probes.values.schemas import (
-    COMPARISONS,
-    FITTED,
-    READINGS,
-    SCHEMAS,
-    WHO,
-)
+from plumbline.probes.values.schemas import COMPARISONS, FITTED, READINGS, SCHEMAS, WHO
 
 PARAMS = values.Params(
     version="0.1.0", frame="said", equivalence_margin=0.3, n_bootstrap=300, n_permutations=199

@@ -188,7 +188,7 @@ def test_shards_of_a_world():
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"tasks": ["hate-none"]}, "hate-none not in downstream"),
+        ({"tasks": ["hate-none"]}, "hate-none is not in downstream"),
         ({"learning_rate": {"elsewhere": 1e-3}}, "learning_rate: no entry for m"),
     ],
 )

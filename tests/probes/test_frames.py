@@ -38,10 +38,7 @@ def test_probe_causal(framed):
     rows = pl.read_parquet(folder / "en/*.parquet")
     assert set(rows["frame"]) == {"neutral"}
     scorer = load("causal")
-    for pos, frame, neutral in (
-        ("ADJ", "{} is", "This person is"),
-        ("VERB", "Yesterday {}", None),
-    ):
+    for pos, frame, neutral in (("ADJ", "{} is", "This person is"), ("VERB", "Yesterday {}", None)):
         part = rows.filter(pl.col("pos") == pos)
         assert set(part["prompt"]) == {frame.format(name) for name in set(part["name"])}
         some = part.sample(40, seed=1)

@@ -4,15 +4,7 @@ import polars as pl
 import pytest
 from answered_leaning import chosen, said
 
-from calibration.leaning.responses import (
-    PLACES,
-    filled,
-    pairs,
-    prior,
-    save,
-    state,
-    written_to,
-)
+from calibration.leaning.responses import PLACES, filled, pairs, prior, save, state, written_to
 from plumbline import page
 from plumbline.probes.leaning import compass
 from plumbline.probes.leaning.schemas import SCHEMAS

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from plumbline.probes.values.calibration import line, rating
-from plumbline.probes.values.survey import percentile
+from plumbline.probes.values.values import percentile
 
 X = -np.arange(1.0, 6)
 Y = 0.8 * X + np.array([0.1, -0.1, 0.2, -0.2, 0])
