@@ -49,8 +49,7 @@ CITATION = (
 )
 LICENCE = "suggestions: facts about each engine, under its terms of use"
 THROTTLING = (403,)  # statuses by which engines temporarily block suspected robots
-UNFINISHED = ".answers"
-EMPTY = "empty"  # key: whether an answer had no suggestion; used during a fetch
+UNFINISHED = ".answers"  # folder with a file for each answer, until all are there
 NAME = r"^[A-Za-z0-9_-]+$"
 Key = Annotated[str, Field(pattern=NAME)]
 
@@ -164,15 +163,15 @@ def fetch(
         shutil.rmtree(into / "answers" / engine, ignore_errors=True)
     present = sorted(set(params.engines) - set(params.absent))
     for engine, locale in product(present, sorted(params.locales)):
-        path = into / UNFINISHED / f"{engine}.{locale}.jsonl"
+        folder = into / UNFINISHED / engine / locale
         answers = into / "answers" / engine / f"{locale}.jsonl.gz"
         ask = partial(_ask, params.engines[engine], params.locales[locale], fetch.politeness)
         try:
             if not answers.exists():
                 pause = 0 if mirror_of(politeness) else params.pause_s
-                _finish(path, answers, wave[locale], ask, now, params, pause)
+                _finish(folder, answers, wave[locale], ask, now, params, pause)
         except UserError as problem:
-            done = f"{len(_answered(path))} of {len(wave[locale])}"
+            done = f"{len(list(folder.glob('*.json')))} of {len(wave[locale])}"
             stopped.append(f"{engine}/{locale}, {done}: {problem}")
     if stopped:
         raise UserError(
@@ -220,10 +219,13 @@ def _queries(params: Params, locale: Locale, into: Path) -> list[str]:
     return list(queries(entries, templates, params.spelling))
 
 
-def _ask(engine: Engine, locale: Locale, politeness: Politeness, query: str) -> dict[str, Any]:
+def _ask(
+    engine: Engine, locale: Locale, politeness: Politeness, query: str
+) -> tuple[dict[str, Any], bool]:
+    """Return the answer to a query, and whether it has a suggestion."""
     address = engines.url(engine.address, query, locale.hl, locale.gl, locale.kl)
 
-    def ask() -> dict[str, Any]:
+    def ask() -> tuple[dict[str, Any], bool]:
         body, kind = receive(address, politeness, THROTTLING)
         code = engines.encoding(body, kind)
         text = body.decode(code)
@@ -231,59 +233,39 @@ def _ask(engine: Engine, locale: Locale, politeness: Politeness, query: str) -> 
             listed = engines.read(engine.format, text, query)
         except ValueError as error:
             raise Busy(f"answered {error}") from error
-        return {"query": query, "body": text, "encoding": code, "type": kind, EMPTY: not listed}
+        return {"query": query, "body": text, "encoding": code, "type": kind}, bool(listed)
 
     return patiently(ask, address, politeness)
 
 
 def _finish(
-    path: Path,
+    folder: Path,
     answers_file: Path,
     queries: list[str],
-    ask: Callable[[str], dict[str, Any]],
+    ask: Callable[[str], tuple[dict[str, Any], bool]],
     now: Callable[[], datetime],
     params: Params,
     pause_s: float,
 ) -> None:
     """Send the unanswered queries, then write all answers into one file, in order.
 
-    Many consecutive answers without a suggestion indicate a refusal: they are stored, and requested
-    again by the next call.
+    Many consecutive answers without a suggestion indicate a refusal: they are removed, and
+    requested again by the next call.
     """
-    answers, most = _answered(path), params.empty_in_a_row
-    last = list(answers)[-most:]
-    if len(last) == most and all(answers[query].get(EMPTY) for query in last):
-        answers = {query: answer for query, answer in answers.items() if query not in last}
-    todo = [query for query in queries if query not in answers]
-    empty = 0
-    for query in Bar(todo, desc=path.stem.replace(".", "/"), unit="query"):
-        answers[query] = ask(query) | {"retrieved": now().strftime("%Y-%m-%dT%H:%M:%SZ")}
-        _append(path, answers[query])
-        empty = empty + 1 if answers[query][EMPTY] else 0
-        if empty >= most:
+    files = [folder / f"{number:05d}.json" for number in range(len(queries))]
+    todo = [pair for pair in zip(queries, files, strict=True) if not pair[1].exists()]
+    empty: list[Path] = []
+    for query, file in Bar(todo, desc="/".join(folder.parts[-2:]), unit="query"):
+        answer, has_suggestion = ask(query)
+        answer["retrieved"] = now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        write_bytes(file, f"{json.dumps(answer, ensure_ascii=False, sort_keys=True)}\n".encode())
+        empty = [] if has_suggestion else [*empty, file]
+        if len(empty) >= params.empty_in_a_row:
+            for refused in empty:
+                refused.unlink()
             raise UserError(
-                f"{empty} answers in a row without a suggestion, as if it refused; if it has none, "
-                "raise sources.autocomplete.empty_in_a_row"
+                f"{len(empty)} answers in a row without a suggestion, as if it refused; if it has "
+                "none, raise sources.autocomplete.empty_in_a_row"
             )
         time.sleep(pause_s)
-    kept_answers = ({k: v for k, v in answers[q].items() if k != EMPTY} for q in queries)
-    lines = (json.dumps(answer, ensure_ascii=False, sort_keys=True) for answer in kept_answers)
-    write_gzip(answers_file, "".join(f"{line}\n" for line in lines).encode())
-    path.unlink(missing_ok=True)
-
-
-def _answered(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the answers of an unfinished fetch; an incomplete last line is cut off."""
-    if not path.exists():
-        return {}
-    body = path.read_bytes()
-    complete = body[: body.rfind(b"\n") + 1]
-    if complete != body:
-        write_bytes(path, complete)
-    return {line["query"]: line for line in map(json.loads, complete.splitlines())}
-
-
-def _append(path: Path, answer: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="ascii") as file:
-        file.write(json.dumps(answer, ensure_ascii=True, sort_keys=True) + "\n")
+    write_gzip(answers_file, b"".join(file.read_bytes() for file in files))
