@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from plumbline.builders.core.snapshot import READ, within
-from plumbline.builders.readers.table import parsed, web_page
+from plumbline.builders.readers.table import json_object, web_page
 from plumbline.builders.readers.table import records as table_records
 
 Format = Literal["parquet", "csv", "jsonl", "jsons"]
@@ -66,15 +66,13 @@ def parquet_rows(file: Path | IO[bytes], columns: list[str]) -> Iterator[dict[st
 
 
 def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    before = csv.field_size_limit(READ)  # raises the default limit of a cell, which articles exceed
+    csv.field_size_limit(READ)  # articles exceed the default limit of a cell
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             for _, record in table_records(file, dict(zip(columns, columns, strict=True))):
                 yield record
     except UnicodeDecodeError as error:
         raise ValueError("not UTF-8") from error
-    finally:
-        csv.field_size_limit(before)
 
 
 def _jsonl(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
@@ -103,10 +101,8 @@ def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:
     Raises ValueError if the archive is damaged or encrypted, or the file is missing or ambiguous.
     """
     with _opened(io.BytesIO(body)) as archive:
-        names = [n for n in archive.namelist() if n == name]
-        if ending:
-            members = (n for n in archive.namelist() if "__MACOSX" not in n)
-            names = [n for n in members if n.endswith(name)]
+        members = (n for n in archive.namelist() if "__MACOSX" not in n)
+        names = [n for n in members if n == name or (ending and n.endswith(name))]
         if len(names) != 1:
             raise ValueError(f"{len(names) or 'no'} {name!r} in the archive")
         return _member(archive, names[0])
@@ -131,13 +127,7 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _object(body: bytes, where: str, columns: list[str]) -> dict[str, Any]:
-    try:
-        record = parsed(body)
-    except ValueError as error:
-        wrong = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "not JSON"
-        raise ValueError(f"{where}: {wrong}") from error
-    if not isinstance(record, dict):
-        raise ValueError(f"{where}: no JSON object")  # noqa: TRY004 - of the file, not of a caller
+    record = json_object(body, where)
     _have(columns, list(record), f"{where}: ")
     return record
 

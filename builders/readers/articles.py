@@ -79,17 +79,10 @@ class Corpus(Terms):
             )
 
 
-def corpora_of(snapshot: Snapshot, language: str) -> list[Corpus]:
-    """Return the corpora of a language that the snapshot's manifest declares."""
+def every(snapshot: Snapshot, language: str) -> Iterator[tuple[Corpus, Article]]:
+    """Yield all articles of a language in a snapshot with their corpora, by corpus."""
     corpora = declared(snapshot, Corpus, "corpora", language)
-    return sorted(corpora, key=lambda corpus: corpus.name)
-
-
-def every(
-    snapshot: Snapshot, corpora: list[Corpus], language: str
-) -> Iterator[tuple[Corpus, Article]]:
-    """Yield all articles of corpora of a snapshot, one in memory at a time."""
-    for corpus in corpora:
+    for corpus in sorted(corpora, key=lambda corpus: corpus.name):
         path = snapshot.folder / corpus.path(language)
         with reading(path, "fetch it again"):
             for article in corpus.articles(path):

@@ -83,14 +83,13 @@ class Listed(NamedTuple):
     position: str
 
 
-def entries(entry: List, body: bytes) -> Iterator[Listed]:
-    """Yield the entries of a list, in order."""
+def entries(entry: List, body: bytes) -> list[Listed]:
+    """Return the entries of a list, in order."""
     reader = {"table": _table, "nested": _nested, "by-kind": _by_kind, "flat": _flat}
-    listed = reader[entry.format](entry, decoded(body))
-    if (first := next(listed, None)) is None:
+    listed = list(reader[entry.format](entry, decoded(body)))
+    if not listed:
         raise ValueError("no name in it")
-    yield first
-    yield from listed
+    return listed
 
 
 def _tree(text: str) -> dict[str, Any]:

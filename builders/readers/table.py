@@ -150,6 +150,18 @@ def records(
             yield line, {name: row[index] for name, index in indices.items()}
 
 
+def json_object(body: str | bytes, where: str) -> dict[str, Any]:
+    """Parse a JSON object; raise ValueError with its position if it is none."""
+    try:
+        value = parsed(body)
+    except ValueError as error:
+        wrong = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "not JSON"
+        raise ValueError(f"{where}: {wrong}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{where}: no JSON object")  # noqa: TRY004 - of the file, not of a caller
+    return value
+
+
 def json_lines(
     text: str, columns: Mapping[Any, str], needed: str
 ) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -158,13 +170,9 @@ def json_lines(
     Raises ValueError with position and problem.
     """
     for number, line in enumerate(re.split(r"\r?\n", text.rstrip("\r\n")), start=1):
-        try:
-            row = parsed(line)
-        except ValueError as error:
-            raise ValueError(f"line {number}: not JSON") from error
-        column = columns[needed]
-        if not isinstance(row, dict) or not isinstance(row.get(column), str):
-            raise ValueError(f"line {number}: no object with a text {column!r}")  # noqa: TRY004
+        row = json_object(line, f"line {number}")
+        if not isinstance(row.get(columns[needed]), str):
+            raise ValueError(f"line {number}: no object with a text {columns[needed]!r}")  # noqa: TRY004
         yield number, {name: row.get(key) for name, key in columns.items()}
 
 
@@ -221,23 +229,14 @@ def tweeteval(
     ``mapping``: number, tab and name in each line.
     ``complete``: whether the files must end with a line break.
     """
-    bodies = {"mapping": mapping, "texts": texts, "labels": labels}
-    parts = {}
-    for name, body in bodies.items():
-        try:
-            parts[name] = lines(body, complete=complete)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
-    names = {}
-    for number, line in enumerate(parts["mapping"], start=1):
-        key, tab, name = line.partition("\t")
-        if not tab or not key.strip().isdecimal() or not name.strip():
-            raise ValueError(f"mapping, line {number}: not a number, a tab and a name")
-        names[key.strip()] = name.strip()
-    if len(parts["texts"]) != len(parts["labels"]):
-        raise ValueError(f"{len(parts['texts'])} texts, but {len(parts['labels'])} labels")
-    pairs = zip(parts["texts"], parts["labels"], strict=True)
-    for number, (text, key) in enumerate(pairs, start=1):
+    rows, keys, named = (lines(body, complete=complete) for body in (texts, labels, mapping))
+    pairs = (line.partition("\t") for line in named)
+    names = {key.strip(): name.strip() for key, _, name in pairs}
+    if not all(names.values()):
+        raise ValueError("mapping: a line is not a number, a tab and a name")
+    if len(rows) != len(keys):
+        raise ValueError(f"{len(rows)} texts, but {len(keys)} labels")
+    for number, (text, key) in enumerate(zip(rows, keys, strict=True), start=1):
         if key.strip() not in names:
             raise ValueError(f"labels, line {number}: {key!r} is not in the mapping")
         yield text, names[key.strip()]

@@ -27,7 +27,7 @@ from plumbline.builders.datasets.corpora.sample import (
     clean,
     draw,
 )
-from plumbline.builders.readers.articles import corpora_of, every, published
+from plumbline.builders.readers.articles import every, published
 
 SOURCES = ("news", "reddit")
 PERIODS = ("before", "from", "unknown")
@@ -90,7 +90,7 @@ def _row(candidate: Candidate) -> Row:
 
 def _articles(snapshot: Snapshot, language: str) -> Iterator[Candidate]:
     until = date.fromisoformat(snapshot.manifest["retrieved"])
-    for corpus, article in every(snapshot, corpora_of(snapshot, language), language):
+    for corpus, article in every(snapshot, language):
         listed = article.leaning in LEANINGS
         config, reason = (f"news-{article.leaning}", "") if listed else (EVERY, "not of the lists")
         when, text = published(article.published, corpus.dates, until), clean(article.text)

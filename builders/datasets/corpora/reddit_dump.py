@@ -20,7 +20,7 @@ from pydantic import Field
 from plumbline.builders.core.errors import Bar, UserError
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.corpora.people import masked
-from plumbline.builders.readers.table import parsed
+from plumbline.builders.readers.table import json_object
 
 MAGIC = b"\x28\xb5\x2f\xfd"  # magic number of a zstd frame (RFC 8878, 3.1.1)
 SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.2
@@ -122,7 +122,7 @@ def posts(
         count["lines"] += not blank
         if blank or (not matches(line) and b'"subreddit"' in line):
             continue
-        record = _object(line, number)
+        record = json_object(line, f"line {number}")
         community = communities.get(str(record.get("subreddit", "")).lower())
         if community is None:
             continue
@@ -151,20 +151,10 @@ def _cleared(
     }
 
 
-def _object(line: bytes, number: int) -> dict[str, Any]:
-    try:
-        record = parsed(line)
-    except ValueError as error:
-        raise ValueError(f"line {number}: not JSON") from error
-    if not isinstance(record, dict):
-        raise ValueError(f"line {number}: no JSON object")  # noqa: TRY004 - of the file
-    return record
-
-
 def records(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the records of an extracted dump."""
     for number, line in enumerate(lines(path), start=1):
-        yield _object(line, number)
+        yield json_object(line, f"line {number}")
 
 
 def write(path: Path, content: Iterator[bytes]) -> None:

@@ -99,8 +99,7 @@ def _placed(
     snapshot: Snapshot, language: str, params: Params
 ) -> Iterator[tuple[news.Corpus, news.Article, str | None]]:
     """Yield all articles of a language, each with its outlet or the control."""
-    corpora = news.corpora_of(snapshot, language)
-    for corpus, article in news.every(snapshot, corpora, language):
+    for corpus, article in news.every(snapshot, language):
         yield corpus, article, place(article, params)
 
 
