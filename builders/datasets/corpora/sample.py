@@ -198,7 +198,7 @@ def _reject_near_duplicates(candidates: list[Candidate]) -> None:
 def _reject_hate(candidates: list[Candidate], params: hate_filter.Params) -> None:
     """Score the remaining texts, and reject those that are classified as hate."""
     sound = [candidate for candidate in candidates if candidate.reject is None]
-    scores = hate_filter.Classifier(params).scores([candidate.text for candidate in sound])
+    scores = hate_filter.scores(params, [candidate.text for candidate in sound])
     for candidate, score in zip(sound, scores, strict=True):
         candidate.score = score
         if score >= params.threshold:

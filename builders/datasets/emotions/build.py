@@ -9,9 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from pydantic import Field
-
-from plumbline.builders.core.params import SnapshotParams
+from plumbline.builders.core.params import LanguageParams as Params
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
@@ -41,12 +39,6 @@ COLUMNS = (
 )
 SCHEMA = Schema(COLUMNS, key=("word", "english"))
 COUNTS = ("positive negative",)  # tables of the card
-
-
-class Params(SnapshotParams):
-    """The snapshot to build from, and its languages."""
-
-    languages: list[str] = Field(min_length=1, description="languages, one config for each")
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:

@@ -13,7 +13,8 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import reading
-from plumbline.builders.core.params import Name, SnapshotParams
+from plumbline.builders.core.params import LanguageParams as Params
+from plumbline.builders.core.params import Name
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -133,12 +134,6 @@ class Corpus(Terms):
 
 def _text(value: Any) -> str:
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-class Params(SnapshotParams):
-    """The snapshot to build from, and its languages."""
-
-    languages: list[str] = Field(min_length=1, description="languages, one config for each")
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.params import SnapshotParams
+from plumbline.builders.core.params import LanguageParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
@@ -84,10 +84,9 @@ SCHEMA = Schema(COLUMNS, key=("word",))
 COUNTS = ("views", "view_names")  # tables of the card
 
 
-class Params(SnapshotParams):
+class Params(LanguageParams):
     """The snapshot, and parameters of the fit."""
 
-    languages: list[str] = Field(min_length=1, description="languages, one config for each")
     anchors: dict[str, dict[Literal["positive", "negative", "neutral"], list[str]]] = Field(
         description="for each language and axis, the words that raise its prior and name it; "
         "positive and negative are required"

@@ -14,8 +14,8 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from plumbline.builders.core.params import LanguageParams
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot, hash64
@@ -45,10 +45,9 @@ class Control(Section):
     topics: list[str] = Field(min_length=1, description="topics that are not political")
 
 
-class Params(SnapshotParams):
+class Params(LanguageParams):
     """The snapshot, and the selection of articles."""
 
-    languages: list[str] = Field(min_length=1, description="languages, one config for each")
     outlets: dict[
         Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")],
         Annotated[list[str], Field(min_length=1)],

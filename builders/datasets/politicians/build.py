@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.params import SnapshotParams
+from plumbline.builders.core.params import LanguageParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
@@ -92,10 +92,9 @@ SCHEMA = Schema(COLUMNS, key=("qid",), others=((PUBLISHED, RELEASED),))
 COUNTS = ("gender", "name_language gender", "gender_qids gender")  # tables of the card
 
 
-class Params(SnapshotParams):
+class Params(LanguageParams):
     """The snapshot, and the selection of people."""
 
-    languages: list[str] = Field(min_length=1, description="languages, one config for each")
     born_from: date = Field(date(1900, 1, 1), description="first day of birth")
     born_to: date = Field(date(2000, 12, 31), description="last day of birth")
     fallback: bool = Field(

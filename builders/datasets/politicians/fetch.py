@@ -13,7 +13,6 @@ from __future__ import annotations
 import gzip
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -35,10 +34,8 @@ PEOPLE = (
     "SELECT DISTINCT ?item WHERE { VALUES ?occupation { %(occupations)s } "
     "?item wdt:P106 ?occupation ; wdt:P31 wd:Q5 . %(which)s } ORDER BY ?item"
 )
-UNDATED = (  # an unknown date of birth is a node, not a literal
-    "FILTER NOT EXISTS { ?item wdt:P569 ?birth FILTER(ISLITERAL(?birth)) } "
-    'FILTER(STRENDS(STR(?item), "%s"))'
-)
+# an unknown date of birth is a node, not a literal
+UNDATED = "FILTER NOT EXISTS { ?item wdt:P569 ?birth FILTER(ISLITERAL(?birth)) }"
 BATCHES = {
     "facts": (
         "SELECT ?item ?property ?value WHERE { VALUES ?item { %(items)s } "
@@ -193,33 +190,15 @@ def _compare(params: Params, client: sparql.Endpoint, people: Sequence[str]) -> 
         )
 
 
-@dataclass(frozen=True)
-class _Undated:
-    """People without a birth date whose id ends in these digits, or has only these after ``Q``."""
-
-    digits: str
-
-    @property
-    def name(self) -> str:
-        return f"undated{self.digits}"
-
-    def halves(self) -> list[_Undated]:
-        if len(self.digits) == 4 or self.digits.startswith("Q"):
-            return []
-        exact = [_Undated(f"Q{self.digits}")] if self.digits else []
-        return [*exact, *(_Undated(f"{d}{self.digits}") for d in range(10))]
-
-    def which(self) -> str:
-        return UNDATED % self.digits
-
-
 def _people(params: Params, client: sparql.Endpoint, occupations: Sequence[str]) -> list[str]:
     """Return the ids of all people, from ``ids.txt.gz`` if it exists."""
     listed = client.into / "ids.txt.gz"
     if not listed.exists():
         dated = sparql.ranges(params.born_from, params.born_to, params.range_days)
         fixed = {"occupations": sparql.values(occupations)}
-        for part in Bar([*dated, *[_Undated("")] * params.undated], desc="ids", unit="range"):
+        if params.undated:
+            client.save("ids/undated", PEOPLE % (fixed | {"which": UNDATED}))
+        for part in Bar(dated, desc="ids", unit="range"):
             client.gather(part, "ids", lambda p: PEOPLE % (fixed | {"which": p.which()}))
         people = client.items("ids")
         if not people:

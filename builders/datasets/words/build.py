@@ -14,8 +14,8 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import reading
+from plumbline.builders.core.params import LanguageParams
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
@@ -62,10 +62,9 @@ class Order(Section):
         return "before" if first else "after"
 
 
-class Params(SnapshotParams):
+class Params(LanguageParams):
     """The snapshot, and the definition of a word."""
 
-    languages: list[str] = Field(min_length=1, description="languages, one config for each")
     word_order: dict[str, Order] = Field(description="word order, from the paper's S2")
 
     @model_validator(mode="after")
