@@ -82,7 +82,9 @@ def scores(params: Params, texts: Sequence[str]) -> list[float]:
     torch.set_num_threads(1)
     try:
         for _, group in sorted(windows.items()):
-            for batch in batched(sorted(group), params.batch):
+            group.sort()
+            for start in range(0, len(group), params.batch):
+                batch = group[start : start + params.batch]
                 with torch.inference_mode():
                     ids = torch.tensor([window for window, _ in batch], device=device)
                     logits = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
