@@ -100,12 +100,12 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
         language = rows[0]["language"] if rows else ""
         find = find_people.finder(params.people, names, language, small)
         for row, spans in zip(rows, find(row["text"] for row in rows), strict=True):
-            made = list(making.of(row, spans))
             persons = substitute.named(row["text"], spans, names)
+            free = [p for p in persons if not substitute.remains(row["text"], p)]
+            made = list(making.of(row, spans, free))
             reason = "" if made else "person of a name that no list has"
             reason = reason if spans else "no person found in it"
-            if any(substitute.remains(row["text"], person) for person in persons):
-                reason = "person of whom a name would stay"
+            reason = reason if len(free) == len(persons) else "person of whom a name would stay"
             if reason:
                 yield Reject(config, row["id"], reason)
             if made:
@@ -120,14 +120,16 @@ class _Making:
     countries: list[str]
     params: Params
 
-    def of(self, row: dict[str, Any], spans: list[find_people.Span]) -> Iterator[dict[str, Any]]:
-        """Yield all counterfactuals of a text: by reading, country and draw."""
-        text = row["text"]
-        entities = barriere2024.eligible([text[s.start : s.end] for s in spans], self.lookup)
+    def of(
+        self, row: dict[str, Any], spans: list[find_people.Span], persons: list[substitute.Person]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield all counterfactuals of a text: by reading, country and draw.
+
+        ``persons``: those who are named only in their mentions.
+        """
+        entities = barriere2024.eligible([row["text"][slice(*s)] for s in spans], self.lookup)
         for country in self.countries if entities else ():
             yield from self.faithful(row, entities, country)
-        persons = substitute.people(text, spans, self.lookup)
-        persons = [p for p in persons if not substitute.remains(text, p)]  # tags too
         usable = [p for p in persons if "first" not in p.parts() or p.gender != "unknown"]
         for country in self.countries if usable else ():
             for turn, person in enumerate(usable):

@@ -12,7 +12,6 @@ from plumbline.builders.datasets.counterfactuals.find_people import Span, partic
 from plumbline.builders.readers.gazetteer import Gazetteer, fold
 
 Part = Literal["full", "first", "last"]
-TAGGED = re.compile(r"\S*(?:[#@_]|://|www\.)\S*")  # a string with a tag or address
 PARTICLES = re.compile(rf"(?<!\w)(?:(?:{'|'.join(particles())}) )+\Z", re.IGNORECASE)
 
 
@@ -46,12 +45,6 @@ class Name(NamedTuple):
     def of(self, part: Part) -> str:
         """Return the text of a part of the name."""
         return {"full": f"{self.first} {self.last}", "first": self.first, "last": self.last}[part]
-
-
-def people(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person]:
-    """Return the persons whose names remain only in tags and addresses, in order."""
-    plain = TAGGED.sub(lambda tag: " " * len(tag[0]), text)
-    return [person for person in named(text, spans, gazetteer) if not remains(plain, person)]
 
 
 def remains(text: str, person: Person) -> bool:

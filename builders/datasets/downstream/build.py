@@ -84,7 +84,9 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     A text in two splits is removed from training, never from testing. The comparison ignores case.
     """
     for config in params.configs:
-        corpus = _declared(snapshot, config)
+        authors = "; available from its authors (https://osf.io/53tfs); provide your own file"
+        hint = f"{authors if config in NOT_SHIPPED else ''} ({PAGE} has the formats)"
+        (corpus,) = declared(snapshot, Corpus, "corpora", config, hint=hint)
         pairs: list[tuple[Text, str]] = []
         for text in _texts(snapshot, config, corpus):
             label, reason = labelled(text, corpus, params.labels.get(config))
@@ -193,10 +195,3 @@ def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
             )
         ids.update(text.id for text in texts)
         yield from texts
-
-
-def _declared(snapshot: Snapshot, config: str) -> Corpus:
-    """Return a corpus declared in the snapshot's manifest."""
-    authors = "; available from its authors (https://osf.io/53tfs); provide your own file"
-    hint = f"{authors if config in NOT_SHIPPED else ''} ({PAGE} has the formats)"
-    return declared(snapshot, Corpus, "corpora", config, hint=hint)[0]

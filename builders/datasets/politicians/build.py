@@ -6,7 +6,6 @@ models, PLoS ONE 18(11), section 3 and Tables 1 and 10.
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -217,7 +216,7 @@ def _released(snapshot: Snapshot) -> Iterator[Row | Reject]:
     advice = "name their file under sources.wikidata.published and fetch again"
     counts = Counter(read(snapshot, FILES[PUBLISHED], names, advice))
     for (language, name, gender, stated), number in sorted(counts.items()):
-        if any(unicodedata.category(c).startswith("L") for c in name):
+        if any(map(str.isalpha, name)):
             values = (language, name, GENDERS.index(gender), stated, number)
             row = dict(zip((c.name for c in RELEASED.columns), values, strict=True))
             yield Row(PUBLISHED, row)
@@ -241,7 +240,7 @@ def _row(
     if used not in labelled:
         return Reject(language, person["qid"], "no label")
     name = normal(labelled[used])
-    if not any(unicodedata.category(c).startswith("L") for c in name):
+    if not any(map(str.isalpha, name)):
         return Reject(language, person["qid"], "label without a letter", labelled[used])
     label = {"name": name, "name_language": used, "name_fallback": used != language}
     return Row(language, person | label)
