@@ -7,10 +7,9 @@ control corpus, which the paper lacks, is the baseline for the effect of fine-tu
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from datetime import date
-from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -66,40 +65,44 @@ class Params(LanguageParams):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per sampled article, sorted by outlet and article.
-
-    The files are read three times, with one article in memory at a time: for repeated paragraphs,
-    for the sample, and for its texts.
-    """
+    """Yield one row per sampled article, sorted by outlet and article, after the rejects."""
     until = date.fromisoformat(snapshot.manifest["retrieved"])
     for language in params.languages:
-        articles = partial(_placed, snapshot, language, params)
-        repeated = _repeated(articles())
-        places = yield from _drawn(articles(), repeated, language, params)
+        rejected: Counter[tuple[str, str]] = Counter()  # by outlet and reason
+        articles: dict[str, tuple[str, news.Corpus, news.Article]] = {}
+        lines: defaultdict[str, Counter[int]] = defaultdict(Counter)  # hashes, by outlet
+        for corpus, article in news.every(snapshot, language):
+            outlet = place(article, params)
+            if outlet is None:
+                rejected[article.outlet, "neither of an outlet nor of the control"] += 1
+                continue
+            lines[outlet].update({hash64(line) for line in news.paragraphs(article.text)})
+            if article.article in articles:
+                rejected[outlet, "the same id again"] += 1
+            else:
+                articles[article.article] = outlet, corpus, article
         rows = []
-        for corpus, article, outlet in articles():
-            if outlet is not None and places.get(article.article) == outlet:
-                del places[article.article]  # the first article with an id
-                row = {
-                    "outlet": outlet,
-                    "leaning": SCHEMA["leaning"].code(article.leaning),
-                    "date": news.published(article.published, corpus.dates, until),
-                    "topic": article.topic,
-                    "text": "\n".join(_without(news.paragraphs(article.text), repeated[outlet])),
-                    "article": article.article,
-                    "redistributable": corpus.redistribute,
-                }
-                rows.append(row)
-        for row in sorted(rows, key=lambda row: (row["outlet"], row["article"])):
+        for outlet, corpus, article in articles.values():
+            text = news.paragraphs(article.text)
+            remaining = [line for line in text if lines[outlet][hash64(line)] < REPEATS]
+            if reason := _short(text, remaining, params.words_min):
+                rejected[outlet, reason] += 1
+                continue
+            row = {
+                "outlet": outlet,
+                "leaning": SCHEMA["leaning"].code(article.leaning),
+                "date": news.published(article.published, corpus.dates, until),
+                "topic": article.topic,
+                "text": "\n".join(remaining),
+                "article": article.article,
+                "redistributable": corpus.redistribute,
+            }
+            rows.append(row)
+        sampled = _drawn(rows, params, rejected)
+        for (outlet, reason), number in sorted((+rejected).items()):
+            yield Reject(language, outlet, reason, number=number)
+        for row in sorted(sampled, key=lambda row: (row["outlet"], row["article"])):
             yield Row(language, row)
-
-
-def _placed(
-    snapshot: Snapshot, language: str, params: Params
-) -> Iterator[tuple[news.Corpus, news.Article, str | None]]:
-    """Yield all articles of a language, each with its outlet or the control."""
-    for corpus, article in news.every(snapshot, language):
-        yield corpus, article, place(article, params)
 
 
 def place(article: news.Article, params: Params) -> str | None:
@@ -113,58 +116,24 @@ def place(article: news.Article, params: Params) -> str | None:
     return CONTROL if article.topic in params.control.topics else None
 
 
-def _repeated(
-    articles: Iterator[tuple[news.Corpus, news.Article, str | None]],
-) -> dict[str, set[int]]:
-    """Return the hashes of boilerplate paragraphs, by outlet."""
-    counts: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    for _, article, outlet in articles:
-        if outlet is not None:
-            counts[outlet].update({hash64(line) for line in news.paragraphs(article.text)})
-    return {
-        outlet: {line for line, number in lines.items() if number >= REPEATS}
-        for outlet, lines in counts.items()
-    }
-
-
 def _drawn(
-    articles: Iterator[tuple[news.Corpus, news.Article, str | None]],
-    repeated: dict[str, set[int]],
-    language: str,
-    params: Params,
-) -> Generator[Reject, None, dict[str, str]]:
-    """Return the outlet of each sampled article; yield the rejects, by outlet."""
-    out: Counter[tuple[str, str]] = Counter()
-    seen: set[str] = set()
-    texts: defaultdict[int, list[tuple[int, str, str]]] = defaultdict(list)
-    for _, record, outlet in articles:
-        if outlet is None:
-            out[record.outlet, "neither of an outlet nor of the control"] += 1
-        elif record.article in seen:
-            out[outlet, "the same id again"] += 1
-        else:
-            seen.add(record.article)
-            text = news.paragraphs(record.text)
-            remaining = _without(text, repeated[outlet])
-            if reason := _short(text, remaining, params.words_min):
-                out[outlet, reason] += 1
-            else:
-                rank = hash64(f"{params.seed}/{record.article}")
-                texts[hash64("\n".join(remaining))].append((rank, record.article, outlet))
-    pools: defaultdict[str, list[tuple[int, str, str]]] = defaultdict(list)
+    rows: list[dict[str, Any]], params: Params, rejected: Counter[tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """Return the sampled rows, with unique texts; count the others by outlet and reason."""
+    rows.sort(key=lambda row: (hash64(f"{params.seed}/{row['article']}"), row["article"]))
+    texts: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        texts[row["text"]].append(row)
+    pools: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for copies in texts.values():
-        shared = len({outlet for *_, outlet in copies}) > 1
+        shared = len({row["outlet"] for row in copies}) > 1
         reason = "the same text in several outlets" if shared else "the same text again"
-        out.update((outlet, reason) for *_, outlet in sorted(copies)[not shared :])
+        rejected.update((row["outlet"], reason) for row in copies[not shared :])
         if not shared:
-            pools[copies[0][-1]].append(min(copies))
-    places = {}
+            pools[copies[0]["outlet"]].append(copies[0])
     for outlet, pool in pools.items():
-        places.update({article: outlet for _, article, _ in sorted(pool)[: params.articles]})
-        out[outlet, UNDRAWN] = max(0, len(pool) - params.articles)
-    for (outlet, reason), number in sorted((+out).items()):
-        yield Reject(language, outlet, reason, number=number)
-    return places
+        rejected[outlet, UNDRAWN] = max(0, len(pool) - params.articles)
+    return [row for pool in pools.values() for row in pool[: params.articles]]
 
 
 def _short(text: list[str], remaining: list[str], words_min: int) -> str:
@@ -178,7 +147,3 @@ def _short(text: list[str], remaining: list[str], words_min: int) -> str:
 
 def _words(lines: list[str]) -> int:
     return sum(len(line.split()) for line in lines)
-
-
-def _without(lines: list[str], repeated: set[int]) -> list[str]:
-    return [line for line in lines if hash64(line) not in repeated]
