@@ -204,14 +204,6 @@ def entity(value: dict[str, str]) -> str | None:
     return None
 
 
-def by_item(rows: list[Binding]) -> Iterator[tuple[str, list[Binding]]]:
-    """Group rows by ``?item``, in the order in which the items first appear."""
-    groups: dict[str, list[Binding]] = {}
-    for row in rows:
-        groups.setdefault(item(row), []).append(row)
-    yield from groups.items()
-
-
 def item(row: Binding, name: str = "item") -> str:
     """Return the item id of a row; raise ValueError if it is missing."""
     qid = entity(row.get(name, {}))

@@ -6,8 +6,6 @@ up to 2 GiB. Names of authors are removed before anything is written.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections import Counter
@@ -20,7 +18,8 @@ from pydantic import Field
 from plumbline.builders.core.errors import Bar, UserError
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.corpora.people import masked
-from plumbline.builders.readers.table import json_object
+from plumbline.builders.readers.table import decoded, json_object, web_page
+from plumbline.builders.readers.table import records as table_records
 
 MAGIC = b"\x28\xb5\x2f\xfd"  # magic number of a zstd frame (RFC 8878, 3.1.1)
 SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.2
@@ -68,13 +67,9 @@ def lines(path: Path) -> Iterator[bytes]:
 
 def begins_wrong(beginning: bytes) -> str | None:
     """Return the fault in the first bytes of a dump, or None."""
-    if beginning.lstrip()[:15].lower().startswith((b"<!doctype", b"<html")):
-        return "a web page in place of the dump"
-    if not beginning:
-        return "empty"
-    if not (beginning.startswith(MAGIC) or SKIPPABLE.match(beginning)):
-        return "not compressed with zstd"
-    return None
+    if beginning.startswith(MAGIC) or SKIPPABLE.match(beginning):
+        return None
+    return web_page(beginning) or ("not compressed with zstd" if beginning else "empty")
 
 
 class Bots(Params):
@@ -170,9 +165,9 @@ def write(path: Path, content: Iterator[bytes]) -> None:
 def communities(body: bytes, where: str) -> dict[str, str]:
     """Return the leaning of each community in a list."""
     try:
-        rows = csv.DictReader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True)
-        pairs = [(row["community"].strip(), row["leaning"].strip()) for row in rows]
-    except (UnicodeDecodeError, csv.Error, KeyError, AttributeError) as error:
+        rows = table_records(decoded(body), {"name": "community", "leaning": "leaning"})
+        pairs = [(row["name"].strip(), row["leaning"].strip()) for _, row in rows]
+    except ValueError as error:
         raise UserError(
             f"{where}: not a CSV file with the columns community and leaning; fix it, or name "
             "another under sources.reddit.communities"

@@ -6,7 +6,7 @@ models, PLoS ONE 18(11), section 3 and Tables 1 and 10.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Any
@@ -28,7 +28,7 @@ from plumbline.builders.datasets.politicians.person import (
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import read
 from plumbline.builders.readers.nested_names import Entry, entries, normal
-from plumbline.builders.readers.table import Binding, bindings, by_item, decoded
+from plumbline.builders.readers.table import Binding, bindings, decoded, item
 from plumbline.builders.readers.table import table as csv_table
 
 SOURCE = "wikidata"
@@ -226,10 +226,12 @@ def _released(snapshot: Snapshot) -> Iterator[Row | Reject]:
 
 def _answers(snapshot: Snapshot, prefix: str) -> dict[str, list[Binding]]:
     """Return the rows of all files with a prefix, by item; a split batch has several files."""
-    files = snapshot.names(prefix)
-    rows = [row for name in files for row in read(snapshot, name, bindings, AGAIN)]
-    with reading(f"{snapshot.folder}/{prefix}", AGAIN):
-        return dict(by_item(rows))
+    by_item: defaultdict[str, list[Binding]] = defaultdict(list)
+    for name in snapshot.names(prefix):
+        with reading(snapshot.folder / name, AGAIN):
+            for row in bindings(snapshot.read(name)):
+                by_item[item(row)].append(row)
+    return by_item
 
 
 def _row(

@@ -22,7 +22,7 @@ from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.readers.declared import read
-from plumbline.builders.readers.table import decoded, lines, parsed
+from plumbline.builders.readers.table import decoded, json_object, lines
 
 POS = ("ADJ", "VERB")
 ADJECTIVES = (
@@ -111,17 +111,12 @@ def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
         fields = line.split("\t")
         if len(fields) != 3:
             raise ValueError(f"line {number} has {len(fields)} columns, not three")
-        lemma, choice, packed = fields
-        try:
-            weights = parsed(packed)
-        except ValueError as error:
-            raise ValueError(f"line {number}: the third column is not JSON") from error
-        if not isinstance(weights, dict) or {str(key).lower() for key in weights} != set(
-            ADJECTIVES
-        ):
+        lemma, choice, weights = fields
+        objects = json_object(weights, f"line {number}, third column")
+        probabilities = {key.lower(): p for key, p in objects.items()}
+        if set(probabilities) != set(ADJECTIVES):
             raise ValueError(f"line {number}: not a probability for each of the 13 classes")
-        probabilities = {str(key).lower(): p for key, p in weights.items()}
-        sound = all(isinstance(p, int | float) and 0 <= p <= 1 for p in weights.values())
+        sound = all(isinstance(p, int | float) and 0 <= p <= 1 for p in probabilities.values())
         if not sound or not math.isclose(sum(probabilities.values()), 1, abs_tol=1e-6):
             raise ValueError(f"line {number}: not probabilities that sum to 1")
         name = choice.lower()
@@ -151,18 +146,13 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
 
 def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
     """Return for each verb how many of its synsets are in each class."""
-    files = list(snapshot.names("verbs/"))
-    if missing := sorted({f"verbs/verb.{name}.yaml" for name in VERBS} - set(files)):
-        raise UserError(f"{snapshot.folder}: no {', '.join(missing)}; fetch the snapshot again")
     senses: defaultdict[str, Counter[str]] = defaultdict(Counter)
     seen: set[str] = set()
-    for file in files:
-        where, name = snapshot.folder / file, file.removeprefix("verbs/verb.").removesuffix(".yaml")
-        if name not in VERBS:
-            raise UserError(f"{where}: {name!r} is no class of verbs; remove it")
+    for name in VERBS:
+        file = f"verbs/verb.{name}.yaml"
         for synset, members in read(snapshot, file, synsets, "fetch it again"):
             if synset in seen:
-                raise UserError(f"{where}: {synset} occurs twice; fetch it again")
+                raise UserError(f"{snapshot.folder / file}: {synset} occurs twice; fetch it again")
             seen.add(synset)
             for member in members:
                 senses[unicodedata.normalize("NFC", member)][name] += 1
