@@ -109,18 +109,17 @@ def finder(
     """
     nlp = _model(params) if params.model else _ruler(gazetteer)
     ordinary = frozenset() if params.model else _stops(language) | small
-    context, common = Context.of(language, ordinary), gazetteer.common()
-    none = ordinary | context.titles
+    context = Context.of(language, ordinary, gazetteer)
 
     def find(texts: Iterable[str]) -> Iterator[list[Span]]:
         for doc in nlp.pipe(texts):
             named = [Span(e.start_char, e.end_char) for e in doc.ents if e.label_ in LABELS]
             if not params.model:
                 listed = [span for span in named if fold(doc.text[slice(*span)]) not in small]
-                joined = _joined(doc.text, listed, gazetteer, common, none)
+                joined = _joined(doc.text, listed, context)
                 words = [doc.text[slice(*span)].split() for span in joined]
                 lasts = {fold(parts[-1]) for parts in words if len(parts) > 1}
-                named = [s for s in joined if context.person(doc.text, s, lasts, gazetteer, common)]
+                named = [span for span in joined if context.person(doc.text, span, lasts)]
             yield list(_clean(doc.text, named))
 
     return find
@@ -171,13 +170,7 @@ def _stops(language: str) -> frozenset[str]:
         return frozenset()
 
 
-def _joined(
-    text: str,
-    spans: Iterable[Span],
-    gazetteer: Gazetteer,
-    common: frozenset[str],
-    none: frozenset[str],
-) -> list[Span]:
+def _joined(text: str, spans: Iterable[Span], context: Context) -> list[Span]:
     """Join adjacent names, and extend them by parts that are in no list."""
     merged: list[Span] = []
     for span in spans:
@@ -191,27 +184,25 @@ def _joined(
         elif (
             (before := BEFORE.search(text[:start]))
             and _named(before[1])
-            and fold(before[1]) in gazetteer.words
-            and fold(name) in gazetteer.surnames
+            and fold(before[1]) in context.gazetteer.words
+            and fold(name) in context.gazetteer.surnames
         ):
             start = before.start(1)
         merged.append(Span(start, span.end))
     joined: list[Span] = []
-    for span in sorted(_longer(text, span, gazetteer, common, none) for span in merged):
+    for span in sorted(_longer(text, span, context) for span in merged):
         # merges "Silva" into "Maria da Silva"
         around = joined.pop() if joined and span.start < joined[-1].end else span
         joined.append(Span(around.start, max(around.end, span.end)))
     return joined
 
 
-def _longer(
-    text: str, span: Span, gazetteer: Gazetteer, common: frozenset[str], none: frozenset[str]
-) -> Span:
+def _longer(text: str, span: Span, context: Context) -> Span:
     """Extend common first names by a following capitalised word, unless it is ordinary."""
     *firsts, last = map(fold, text[span.start : span.end].split())
-    if (firsts or [last])[0] not in common or last not in gazetteer.genders:
+    if (firsts or [last])[0] not in context.common or last not in context.gazetteer.genders:
         return span
-    if firsts and last in gazetteer.surnames:
+    if firsts and last in context.gazetteer.surnames:
         return span
     if (letters := TRAILING.match(text, span.end)) and _initials(letters):
         return Span(span.start, letters.end())
@@ -221,12 +212,8 @@ def _longer(
     if not following:
         return span
     word, start = POSSESSIVE.sub("", following[1]), following.start(1)
-    if (
-        not _named(word)
-        or fold(word) in none
-        or GLUED.search(word)
-        or APART.search(_run(text, start))
-    ):
+    other = fold(word) in context.ordinary or fold(word) in context.titles or GLUED.search(word)
+    if not _named(word) or other or APART.search(_run(text, start)):
         return span
     return Span(span.start, start + len(word))
 
@@ -257,8 +244,10 @@ def _run(text: str, index: int) -> str:
 
 
 class Context(NamedTuple):
-    """Folded words of a text that are in no list of names, by class."""
+    """The names, and folded words of a language that are in no list of names, by class."""
 
+    gazetteer: Gazetteer
+    common: frozenset[str]  # folded first names in the list of any country
     titles: frozenset[str]
     places: frozenset[str]
     suffixes: frozenset[str]
@@ -266,7 +255,7 @@ class Context(NamedTuple):
     nouns: bool  # whether nouns are capitalised
 
     @classmethod
-    def of(cls, language: str, ordinary: frozenset[str]) -> Context:
+    def of(cls, language: str, ordinary: frozenset[str], gazetteer: Gazetteer) -> Context:
         """Return the word lists of a language, with those for all languages."""
         by_kind = [_lists().get(key, {}) for key in {ANYWHERE, language}]
         titles, places = (
@@ -274,16 +263,10 @@ class Context(NamedTuple):
             for kind in ("titles", "places")
         )
         suffixes = frozenset(_lists()["suffixes"].split())
-        return cls(titles, places, suffixes, ordinary, language in NOUNS)
+        names = gazetteer, gazetteer.common()
+        return cls(*names, titles, places, suffixes, ordinary, language in NOUNS)
 
-    def person(
-        self,
-        text: str,
-        span: tuple[int, int],
-        lasts: set[str],
-        gazetteer: Gazetteer,
-        common: frozenset[str],
-    ) -> bool:
+    def person(self, text: str, span: Span, lasts: set[str]) -> bool:
         """Return True if a span is a complete name of a person in its context.
 
         Part of a longer name (person, place or firm) has a capitalised word next to it. A
@@ -293,7 +276,6 @@ class Context(NamedTuple):
         them.
 
         ``lasts``: folded last names in full names of the text.
-        ``common``: folded first names in the list of any country.
         """
         start, end = span
         names = [fold(name) for name in text[start:end].split()]
@@ -304,14 +286,14 @@ class Context(NamedTuple):
             return False
         if following and after not in self.suffixes and not (shouted and len(names) > 1):
             large = following[1][0].isupper() and len(following[1]) > 1
-            goes_on = (large or after in gazetteer.surnames) and after not in self.ordinary
+            goes_on = (large or after in self.gazetteer.surnames) and after not in self.ordinary
             if goes_on or (large and len(names) == 1 and not shouted):
                 return False
         large = preceding is not None and preceding[1][0].isupper() and not (shouted or self.nouns)
         if len(names) > 1:
-            first = names[0] in gazetteer.genders or names[0] in gazetteer.words
+            first = names[0] in self.gazetteer.genders or names[0] in self.gazetteer.words
             return first or (not large and INITIALS.match(text, start) is not None)
-        if before in self.titles or names[0] not in common:
+        if before in self.titles or names[0] not in self.common:
             return before in self.titles or names[0] in lasts
         begins = preceding is not None and BEGINS.search(text[: preceding.start()]) is not None
         free = not large or (begins and before in self.ordinary)

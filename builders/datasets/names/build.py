@@ -167,26 +167,24 @@ def _ranked(
 ) -> Iterator[dict[str, Any]]:
     words = {fold(word) for word in params.words}
     for code, kind in enumerate(KINDS):
-        rows = []
-        own_kind = {name: entries for (k, name), entries in names.items() if k == kind}
-        for name, entries in own_kind.items():
+        rows: list[dict[str, Any]] = []
+        for name, entries in ((n, e) for (k, n), e in names.items() if k == kind):
             entries.sort(key=lambda k: order[k.source])
             count = next((k.number for k in entries if k.number), None)
             sources = list(dict.fromkeys(k.source for k in entries))
-            rows.append(
-                (min(k.rank for k in entries), -len(sources), -(count or 0), name, sources, entries)
-            )
-        for rank, (_, _, count, name, sources, entries) in enumerate(sorted(rows), start=1):
             bearers = {k.bearer for k in entries}  # a single gender, unless a list differs
-            yield {
+            row = {
                 "name": name,
                 "kind": code,
-                "rank": rank,
-                "count": -count or None,
+                "rank": min(k.rank for k in entries),
+                "count": count,
                 "bearer": BEARERS.index(bearers.pop() if len(bearers) == 1 else "any"),
                 "sources": sources,
                 "flags": flags(name, words),
             }
+            rows.append(row)
+        rows.sort(key=lambda r: (r["rank"], -len(r["sources"]), -(r["count"] or 0), r["name"]))
+        yield from (row | {"rank": rank} for rank, row in enumerate(rows, start=1))
 
 
 def flags(name: str, words: set[str]) -> list[str]:
