@@ -28,18 +28,6 @@ def web_page(body: bytes) -> str | None:
     return "a web page in place of the file" if page else None
 
 
-def text_of(body: bytes, encoding: str = "utf-8-sig") -> str:
-    """Return the text of a body, without a byte order mark; NUL characters are an error."""
-    try:
-        text = body.decode(encoding).removeprefix("\ufeff")
-        text.encode()  # some encodings yield lone surrogates
-    except (UnicodeError, LookupError) as error:
-        raise ValueError(f"not {'UTF-8' if encoding == 'utf-8-sig' else encoding}") from error
-    if "\0" in text:
-        raise ValueError(f"a NUL character in line {text[: text.index(chr(0))].count(chr(10)) + 1}")
-    return text
-
-
 def parsed(text: str | bytes) -> Any:
     """Parse a JSON text; a lone surrogate becomes U+FFFD.
 
@@ -79,16 +67,22 @@ def table_rows(text: str | IO[str], **dialect: Any) -> Iterator[tuple[int, list[
         raise ValueError(f"line {rows.line_num}: {error}") from error
 
 
-def decoded(body: bytes, *, complete: bool = False) -> str:
-    """Return the text of a file.
+def decoded(body: bytes, encoding: str = "utf-8", *, complete: bool = False) -> str:
+    """Return the text of a file, without a byte order mark.
 
     ``complete``: whether it must end with a line break, unlike a truncated file.
 
-    Raises ValueError if it is not UTF-8, a web page, or truncated.
+    Raises ValueError if it has another encoding or NUL characters, is a web page, or truncated.
     """
-    text = text_of(body)
     if wrong := web_page(body):
         raise ValueError(wrong)
+    try:
+        text = body.decode(encoding).removeprefix("\ufeff")
+        text.encode()  # some encodings yield lone surrogates
+    except (UnicodeError, LookupError) as error:
+        raise ValueError(f"not {encoding.upper()}") from error
+    if "\0" in text:
+        raise ValueError(f"a NUL character in line {text[: text.index(chr(0))].count(chr(10)) + 1}")
     if complete and not text.endswith("\n"):
         raise ValueError("cut short: no line break at its end")
     return text

@@ -32,10 +32,7 @@ FIELDS = (
     Column("target", "string", "id of the text in targets"),
     Column("reading", "label", "procedure of substitution; see Readings", labels=READINGS),
     Column(
-        "reference_id",
-        "string",
-        "id of the row to compare with; empty for originals",
-        empty=True,
+        "reference_id", "string", "id of the row to compare with; empty for originals", empty=True
     ),
     Column("country", "string", "country of the substitute; empty for originals", empty=True),
     Column("gender", "label", "gender of the substituted name", labels=GENDERS),

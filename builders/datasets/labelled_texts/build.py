@@ -119,12 +119,8 @@ class Corpus(Terms):
             yield normal(row["text"]), row["label"].strip(), line
 
     def _table(self, body: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-        try:
-            text = decoded(body.decode(self.encoding).encode(), complete=True)
-        except (UnicodeDecodeError, LookupError) as error:
-            raise ValueError(f"not {self.encoding}") from error
-        delimiter = "\t" if self.format == "tsv" else ","
-        return records(text, self.columns, delimiter, strict=False)
+        text = decoded(body, self.encoding, complete=True)
+        return records(text, self.columns, "\t" if self.format == "tsv" else ",", strict=False)
 
     def _parquet(self, body: bytes) -> Iterator[tuple[int, dict[str, str]]]:
         rows = parquet_rows(io.BytesIO(body), list(self.columns.values()))

@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.params import Name
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import Terms
-from plumbline.builders.readers.table import literal, table_rows, text_of, web_page
+from plumbline.builders.readers.table import decoded, literal, table_rows
 
 AXES: tuple[Literal["positive", "negative", "neutral"], ...] = ("positive", "negative", "neutral")
 RATERS = 10  # VADER has ten raters, who gave integers from -4 to 4
@@ -109,10 +109,7 @@ def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | str]:
     for key, address in sorted(view.files.items()):
         plain, member = urldefrag(address)
         body = unpacked(files[plain], member, ending=True) if member else files[plain]
-        if wrong := web_page(body):
-            raise ValueError(wrong)
-        text = text_of(body, view.encoding)
-        for entry in READERS[view.format](view, text, key):
+        for entry in READERS[view.format](view, decoded(body, view.encoding), key):
             yield entry if isinstance(entry, str) else _checked(view, *entry)
 
 

@@ -32,14 +32,7 @@ from plumbline.builders.datasets.social_groups.read import groups, queries
 from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.build import published
 from plumbline.builders.fetch.files import Fetch, fillable
-from plumbline.builders.fetch.http import (
-    ADDRESS,
-    Busy,
-    Politeness,
-    mirror_of,
-    patiently,
-    receive,
-)
+from plumbline.builders.fetch.http import ADDRESS, Busy, Politeness, mirror_of, patiently, receive
 from plumbline.builders.readers.table import parsed
 
 CITATION = (
@@ -115,9 +108,7 @@ class Params(Section):
         "states",
     )
     empty_in_a_row: int = Field(
-        50,
-        ge=2,
-        description="consecutive answers without a suggestion that count as a refusal",
+        50, ge=2, description="consecutive answers without a suggestion that count as a refusal"
     )
 
     @model_validator(mode="after")

@@ -19,7 +19,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
-from plumbline.builders.readers.table import text_of
+from plumbline.builders.readers.table import decoded
 
 POS = ("ADJ", "VERB")
 PLACES = ("before", "after")
@@ -27,12 +27,7 @@ FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "dep
 
 SOURCE = "ud"
 COLUMNS = (
-    Column(
-        "form",
-        "string",
-        "the word form in running text, NFC; see Normalisation",
-        prose="word",
-    ),
+    Column("form", "string", "the word form in running text, NFC; see Normalisation", prose="word"),
     Column("lemma", "string", "dictionary form in the treebank, NFC", prose="word"),
     Column("pos", "label", "universal part of speech", labels=POS),
     Column("count", "int64", "number of tokens in all treebanks", minimum=1),
@@ -111,7 +106,7 @@ def words(body: bytes) -> Iterator[tuple[str, str, str]]:
 
     Ranges and empty nodes are left out. Raises ValueError with position and problem.
     """
-    text = text_of(body)
+    text = decoded(body)
     if not text.endswith("\n\n"):
         raise ValueError("cut short: CoNLL-U ends with a blank line")
     position = 0
