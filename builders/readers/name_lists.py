@@ -58,10 +58,8 @@ class List(Section):
         if self.format == "flat" and not self.country:
             raise ValueError(f"{self.name}: a flat list needs a country ({NOWHERE}: none)")
         if self.format == "table":
-            absent = [key for key in ("name", "rank") if key not in self.columns]
-            absent += ["kind"] if not self.kind and "kind" not in self.columns else []
-            absent += ["country"] if not self.country and "country" not in self.columns else []
-            if absent:
+            columns = {"kind": self.kind, "country": self.country} | self.columns
+            if absent := [k for k in ("name", "rank", "kind", "country") if not columns.get(k)]:
                 raise ValueError(f"{self.name}: columns lack {', '.join(absent)}")
         return self
 
