@@ -113,17 +113,14 @@ def _opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
-    except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
-        raise ValueError("not a complete zip archive") from error
+    except DAMAGED as error:
+        wrong = "damaged, encrypted, or compressed by a method that cannot be read"
+        raise ValueError(f"no zip archive, or {wrong}") from error
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
-    try:
-        within(archive.getinfo(name).file_size)
-        return archive.read(name)
-    except DAMAGED as error:
-        wrong = "damaged, encrypted, or compressed by a method that cannot be read"
-        raise ValueError(f"{name}: {wrong}") from error
+    within(archive.getinfo(name).file_size)
+    return archive.read(name)
 
 
 def _object(body: bytes, where: str, columns: list[str]) -> dict[str, Any]:
