@@ -24,9 +24,9 @@ DAMAGED = (RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFErro
 
 
 def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Yield the records of a file, with selected columns, renamed.
+    """Yield the records of a file, with selected and renamed columns.
 
-    ``columns``: name of a column in the file, by its new name.
+    ``columns``: names of columns in the file, by new name.
 
     Yields
     ------

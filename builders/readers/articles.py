@@ -50,17 +50,17 @@ class Corpus(Terms):
     name: Name = Field(description="name of the corpus")
     address: str = Field(description="address of the file, or a path that begins with / or ./")
     format: Format = Field(description="jsons: a zip archive of JSON files with one article each")
-    columns: Columns = Field(description="names of its columns or keys")
+    columns: Columns = Field(description="names of the columns or keys in the file")
     dates: list[str] = Field(
         ["%Y-%m-%d"], description="date formats (strptime), tried in this order"
     )
     leanings: dict[str, Leaning] = Field(
         {"left": "left", "center": "center", "right": "right"},
-        description="leaning for each value of the leaning column; others are unknown",
+        description="leaning for each value of the leaning column; other values are unknown",
     )
 
     def path(self, language: str) -> str:
-        """Return the file of the corpus in the snapshot."""
+        """Return the path of the corpus's file in the snapshot."""
         return f"{language}/{self.name}.{ENDINGS[self.format]}"
 
     def articles(self, file: Path) -> Iterator[Article]:
@@ -80,7 +80,7 @@ class Corpus(Terms):
 
 
 def every(snapshot: Snapshot, language: str) -> Iterator[tuple[Corpus, Article]]:
-    """Yield all articles of a language in a snapshot with their corpora, by corpus."""
+    """Yield each article of a language in a snapshot, with its corpus, sorted by corpus."""
     corpora = declared(snapshot, Corpus, "corpora", language)
     for corpus in sorted(corpora, key=lambda corpus: corpus.name):
         path = snapshot.folder / corpus.path(language)

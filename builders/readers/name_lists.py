@@ -1,4 +1,4 @@
-"""Lists of names by country, in the formats of open lists."""
+"""Readers of lists of names by country, in the formats of openly available lists."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class List(Section):
     format: Literal["table", "nested", "by-kind", "flat"] = Field(
         "table",
         validation_alias=FORMAT,
-        description="table: CSV with a head; nested: JSON of country, gender, names; "
-        "by-kind: JSON of kind, country, names; flat: JSON of kind, names",
+        description="table: CSV with a header; nested: JSON of country, gender, names; by-kind: "
+        "JSON of kind, country, names; flat: JSON of kind, names",
     )
     columns: dict[Literal["country", "kind", "rank", "name", "native", "count", "bearer"], str] = (
         Field(
@@ -48,10 +48,11 @@ class List(Section):
         None, pattern="^[a-z]{2}$", description="country of all names, if the file has no countries"
     )
     countries: dict[str, str] = Field(
-        default_factory=dict, description="country code for each other name in the file"
+        default_factory=dict,
+        description="country code for each name in the file that is not in CLDR",
     )
     licence: str = Field(min_length=1, description="licence as its authors state it")
-    citation: str = Field(min_length=1, description="what to cite")
+    citation: str = Field(min_length=1, description="reference to cite")
 
     @model_validator(mode="after")
     def _told(self) -> List:

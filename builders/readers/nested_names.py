@@ -32,8 +32,8 @@ GENDER = {
     **dict.fromkeys(("non-binary", *OTHER, "transgender female", "transgender male"), "non-binary"),
 }
 NAME = {"name", "names", "label", "labels", "politician", "person"}
-TOLD = {"language", "lang", "gender", "sex"}  # keys that consist of these words,
-BESIDE = NAME | {"code", "or", "of", "item"}  # optionally with these
+TOLD = {"language", "lang", "gender", "sex"}  # words of keys that state a language or a gender
+BESIDE = NAME | {"code", "or", "of", "item"}  # further words in such keys
 WORDS = re.compile(r"[^\W_]+?(?=[A-Z\W_]|$)|[A-Z]+")
 Told = tuple[str, str, str]
 Entry = tuple[str, str, str, str]
@@ -90,7 +90,7 @@ def _people(
             words, sex = keys[key], genders.get(str(key).strip().lower())
             tongue = _known(LANGUAGE, sorted(words)) if len(words) == 1 or words & NAME else ""
             value = _known(genders, [inner]) if isinstance(inner, str) else ""
-            if value and not (tongue or sex or record):  # a name, and as its value the gender
+            if value and not (tongue or sex or record):  # a name with its gender as value
                 yield from _people(key, genders, language, value, named=True)
             elif key not in telling:
                 is_name = bool(tongue or sex or words & NAME) or (named and not record)

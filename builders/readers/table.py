@@ -1,6 +1,6 @@
 """Text files: CSV, TSV, JSON, JSON lines and SPARQL results.
 
-Invalid content is a ValueError, with its position.
+Invalid content raises a ValueError with its position.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def lines(body: bytes, *, complete: bool = False) -> list[str]:
 def table(
     body: bytes, columns: Sequence[str], delimiter: str = ",", *, more: bool = False
 ) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Return the header of a file with exactly these columns, and number and fields of its rows.
+    """Return the header of a file with exactly these columns, and the rows with their numbers.
 
     ``more``: whether the file may have further columns after these.
 
@@ -121,11 +121,11 @@ def records(
     quoted: bool = True,
     strict: bool = True,
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield line and fields of a table's rows, renamed.
+    """Yield the line and the renamed fields of each row of a table.
 
     Raises ValueError with position and problem.
 
-    ``columns``: name of a column in the file, by its new name.
+    ``columns``: names of columns in the file, by new name.
     ``head``: names of the columns if the file has no header.
     ``quoted``: whether quotes enclose fields; else they are text.
     ``strict``: whether a misplaced or missing quote is an error.
@@ -159,7 +159,7 @@ def json_object(body: str | bytes, where: str) -> dict[str, Any]:
 def json_lines(
     text: str, columns: Mapping[Any, str], needed: str
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line and renamed values of objects; the value of ``needed`` must be a string.
+    """Yield the line and renamed values of each object; that of ``needed`` must be a string.
 
     Raises ValueError with position and problem.
     """
@@ -211,8 +211,8 @@ def tweeteval(
 ) -> Iterator[tuple[str, str]]:
     """Yield unchanged texts and the names of their labels from files in TweetEval's layout.
 
-    ``texts``, ``labels``: one text per line, and its label's number in the same line.
-    ``mapping``: number, tab and name in each line.
+    ``texts``, ``labels``: one text per line, and the number of its label in the same line.
+    ``mapping``: a number, a tab and a name in each line.
     ``complete``: whether the files must end with a line break.
     """
     rows, keys, named = (lines(body, complete=complete) for body in (texts, labels, mapping))

@@ -1,4 +1,4 @@
-"""Dataset ``corpora``: partisan texts, news articles and posts from left, center and right.
+"""Dataset ``corpora``: partisan news articles and posts, from the left, center and right.
 
 Feng et al. (2023), section 3.2, continue the pretraining of language models on six such corpora.
 """
@@ -41,13 +41,13 @@ BOTS = re.compile(
 )
 
 COLUMNS = (
-    Column("id", "string", "source, and id of the text in the source"),
-    Column("text", "string", "one paragraph per line; see Cleaning", prose="lines"),
-    Column("kind", "label", "articles of news outlets, or posts", labels=KINDS),
-    Column("leaning", "label", "leaning of the article or the community", labels=LEANINGS),
-    Column("outlet", "string", "outlet, or community as r/NAME"),
+    Column("id", "string", "name of the source, and id of the text in it"),
+    Column("text", "string", "the text, one paragraph per line; see Cleaning", prose="lines"),
+    Column("kind", "label", "whether the text is a news article or a post", labels=KINDS),
+    Column("leaning", "label", "political leaning of the article or community", labels=LEANINGS),
+    Column("outlet", "string", "news outlet, or Reddit community as r/NAME"),
     Column("date", "string", "publication date, ISO 8601; empty if missing or invalid", empty=True),
-    Column("period", "label", "before 2017-01-20, or from that day on", labels=PERIODS),
+    Column("period", "label", "date before 2017-01-20, or from that day on", labels=PERIODS),
     Column(
         "hate_score",
         "float64",
@@ -56,11 +56,11 @@ COLUMNS = (
         minimum=0,
         maximum=1,
     ),
-    Column("flags", "strings", "`date` if the date is missing or impossible"),
-    Column("words", "int32", "number of words, split at spaces", minimum=1),
+    Column("flags", "strings", "`date` if the date is missing or impossible; otherwise empty"),
+    Column("words", "int32", "number of words, separated by spaces", minimum=1),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("kind leaning period",)  # tables of the card
+COUNTS = ("kind leaning period",)  # counted in tables of the card
 
 
 def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reject]:

@@ -1,6 +1,6 @@
-"""A text classifier as a filter: a model of the Hugging Face Hub, or a folder, by params.
+"""Filter of texts by a classifier from the Hugging Face Hub or a local folder.
 
-A long text is split into windows and has their maximum score, so that all of it is classified.
+A long text is split into windows and receives their highest score, so that all of it counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import digest
 
 WEIGHTS = "model.safetensors"
-TOKENS = 512  # maximum tokens of a window with special tokens, unless the model's limit is smaller
+TOKENS = 512  # maximum tokens per window, with special tokens; a model's limit may be smaller
 
 
 class Params(Section):
@@ -29,9 +29,9 @@ class Params(Section):
     revision: str = Field(
         "",
         validate_default=True,
-        description="commit on the Hub, 40 digits, or for a folder the sha256 of model.safetensors",
+        description="commit on the Hub (40 digits); for a folder, the sha256 of model.safetensors",
     )
-    label: str = Field(description="label of hate, case-insensitive")
+    label: str = Field(description="the model's label for hate; case is ignored")
     threshold: float = Field(
         0.5, gt=0, le=1, description="texts with at least this probability are excluded"
     )
@@ -67,7 +67,7 @@ def scores(params: Params, texts: Sequence[str]) -> list[float]:
     labels = {name.casefold(): i for i, name in (config.id2label or {}).items()}
     if (label := params.label.casefold()) not in labels:
         raise UserError(
-            f"{params.model}: no label {params.label!r} under hate.label; it has "
+            f"{params.model}: unknown label {params.label!r} under hate.label; available: "
             f"{', '.join(sorted(labels))}"
         )
     several = config.problem_type == "multi_label_classification" or len(labels) == 1

@@ -25,9 +25,9 @@ MAGIC = b"\x28\xb5\x2f\xfd"  # magic number of a zstd frame (RFC 8878, 3.1.1)
 SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.2
 WINDOW = 1 << 31  # largest window of a frame; memory use depends on the frame
 PIECE = 1 << 12  # compressed bytes per read; they may expand a thousandfold
-LISTED = "communities.csv"  # file of a snapshot: communities and their leanings
+LISTED = "communities.csv"  # file in a snapshot that lists the communities and their leanings
 SIDES = ("left", "center", "right")
-GONE = "[deleted]"  # author of posts from a deleted account, in the dumps
+GONE = "[deleted]"  # the author that dumps state for posts from deleted accounts
 
 
 def lines(path: Path) -> Iterator[bytes]:
@@ -94,14 +94,14 @@ def posts(
     count: Counter[str],
     hide: Callable[[str], str] | None = None,
 ) -> Iterator[bytes]:
-    """Yield the posts and comments of communities, without authors, as one line each.
+    """Yield the posts and comments of the communities without their authors, one line each.
 
-    Lines of other communities are not parsed: the name is first searched in the bytes.
+    Lines of other communities are not parsed, since their bytes are first searched for the names.
 
-    ``communities``: names to write, by lower-case name.
+    ``communities``: names of the communities as written, by lower-case name.
     ``count``: receives the numbers of ``lines`` and of those ``kept``, the latter also by
     community.
-    ``hide``: maps the id of a post to a pseudonym; posts of an extracted dump keep theirs.
+    ``hide``: maps the id of a post to a pseudonym; ids in an extracted dump are retained.
 
     Yields
     ------
@@ -175,7 +175,7 @@ def communities(body: bytes, where: str) -> dict[str, str]:
     valid = all(re.fullmatch(r"[A-Za-z0-9_]{2,21}", n) and side in SIDES for n, side in pairs)
     if not pairs or not valid or len({name.lower() for name, _ in pairs}) < len(pairs):
         raise UserError(
-            f"{where}: each community needs one line, with its name without r/, and one of "
+            f"{where}: each community needs one line with its name (without r/) and one of "
             f"{', '.join(SIDES)}"
         )
     return dict(pairs)

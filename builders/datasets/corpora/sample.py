@@ -34,7 +34,7 @@ def rank(seed: int, name: str) -> int:
 
 @dataclass
 class Candidate:
-    """A text of a source, cleaned."""
+    """A cleaned text from a source."""
 
     config: str
     id: str
@@ -65,7 +65,7 @@ class Pool:
         self._rows: list[tuple[tuple[int, int], int, Candidate]] = []  # key, weight, candidate
 
     def add(self, key: tuple[int, int], weight: int, candidate: Candidate) -> None:
-        """Retain a candidate if its rank and digest, the key, are small enough."""
+        """Retain a candidate if its key (rank and digest) is small enough."""
         self._rows.append((key, weight, candidate))
         if len(self._rows) >= self._full:
             self._full = max(LEAST, 5 * len(self.items()) // 4)
@@ -91,13 +91,15 @@ class Params(DatasetParams):
 
     snapshots: Snapshots = Field(description="one snapshot of each source")
     language: str = Field("en", description="language of the articles in the snapshot")
-    sizes: dict[str, int] = Field(description="size of each of the six corpora, in `unit`")
+    sizes: dict[str, int] = Field(description="size of each corpus, in words or texts (`unit`)")
     unit: Literal["words", "texts"] = Field("words", description="unit of the sizes")
     balance: bool = Field(
-        True, description="reduce all corpora equally if one has too little, or only that one"
+        True,
+        description="whether all corpora are reduced in proportion if one has too few texts; "
+        "otherwise only that one is smaller",
     )
     oversample: float = Field(
-        1.5, ge=1, description="texts checked for duplicates and hate, as a multiple of the size"
+        1.5, ge=1, description="candidates to check, as a multiple of the size"
     )
     words_min: dict[Literal["news", "social"], int] = Field(
         {"news": 20, "social": 10}, description="minimum words of an article, and of a post"
@@ -183,7 +185,7 @@ def _reject_repeated_ids(candidates: list[Candidate]) -> None:
 
 
 def _reject_near_duplicates(candidates: list[Candidate]) -> None:
-    """Reject near-duplicates of earlier texts in their corpus, and texts of several corpora."""
+    """Reject near-duplicates of earlier texts in their corpus, and texts in several corpora."""
     sound = [candidate for candidate in candidates if candidate.reject is None]
     near = near_duplicates.compare(
         [candidate.text for candidate in sound], [candidate.config for candidate in sound]
@@ -214,7 +216,7 @@ def _choose(candidates: list[Candidate], params: Params) -> list[Candidate]:
     for candidate in sound:
         have[candidate.config] += params.weight(candidate)
     sizes = params.sizes
-    if params.balance:  # all corpora shrink equally if one has too little
+    if params.balance:  # all corpora shrink in proportion if one has too few texts
         least = min(CONFIGS, key=lambda config: have[config] / sizes[config])
         part, full = have[least], sizes[least]
         if part < full:  # sizes are integers

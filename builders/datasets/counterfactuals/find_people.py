@@ -46,7 +46,7 @@ GOES_ON = re.compile(r"\w|-\w")
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 NEXT = re.compile(rf"(?: (?i:{'|'.join(particles())}))* ([^\W\d_][\w'’-]*\w)")
 BEFORE = re.compile(r"([^\W\d_]\w*)\.? $")
-BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # gap between names of a person, with initials
+BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # gap between two names of a person, with initials
 LEADING = re.compile(r"(?<![\w.])(?:[^\W\d_]\. ?)+$")
 TRAILING = re.compile(r"(?: [^\W\d_]\.(?!\w))+")
 
@@ -56,12 +56,14 @@ class Finder(Section):
 
     model: str = Field(
         "",
-        description="a spaCy model, e.g. xx_ent_wiki_sm (the paper's); empty: spaCy's entity ruler "
-        "over the names of the dataset",
+        description="spaCy model, e.g. xx_ent_wiki_sm (the paper's); if empty, spaCy's entity "
+        "ruler with the names of the dataset `names`",
     )
     version: str = Field("", description="version of the model")
     address: str = Field(
-        "", description="address from which pip installs the model; shown if it is missing"
+        "",
+        description="address from which pip installs the model; shown in the error if the model "
+        "is missing",
     )
 
     @model_validator(mode="after")
@@ -137,8 +139,8 @@ def _model(params: Finder) -> Any:
         ) from error
     if nlp.meta["version"] != params.version:
         raise UserError(
-            f"spaCy model {params.model} is there in version {nlp.meta['version']}, not "
-            f"{params.version}; install that one with `{command}`, or name yours in params.yaml"
+            f"spaCy model {params.model} is installed in version {nlp.meta['version']}, not "
+            f"{params.version}; install that version with `{command}`, or set yours in params.yaml"
         )
     return nlp
 
@@ -198,7 +200,7 @@ def _joined(text: str, spans: Iterable[Span], context: Context) -> list[Span]:
 
 
 def _longer(text: str, span: Span, context: Context) -> Span:
-    """Extend common first names by a following capitalised word, unless it is ordinary."""
+    """Extend a common first name by the capitalised word after it, unless that word is ordinary."""
     *firsts, last = map(fold, text[span.start : span.end].split())
     if (firsts or [last])[0] not in context.common or last not in context.gazetteer.genders:
         return span
@@ -239,12 +241,12 @@ def _clean(text: str, spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def _run(text: str, index: int) -> str:
-    """Return the run of characters without spaces around a span."""
+    """Return the run of characters without spaces around an index."""
     return text[text.rfind(" ", 0, index) + 1 :].split(" ", 1)[0]
 
 
 class Context(NamedTuple):
-    """The names, and folded words of a language that are in no list of names, by class."""
+    """The gazetteer, and classes of folded words of a language that are in no list of names."""
 
     gazetteer: Gazetteer
     common: frozenset[str]  # folded first names in the list of any country
@@ -256,7 +258,7 @@ class Context(NamedTuple):
 
     @classmethod
     def of(cls, language: str, ordinary: frozenset[str], gazetteer: Gazetteer) -> Context:
-        """Return the word lists of a language, with those for all languages."""
+        """Return the context for a language, including the words for all languages."""
         by_kind = [_lists().get(key, {}) for key in {ANYWHERE, language}]
         titles, places = (
             frozenset(fold(word) for lists in by_kind for word in lists.get(kind, "").split())
@@ -269,13 +271,13 @@ class Context(NamedTuple):
     def person(self, text: str, span: Span, lasts: set[str]) -> bool:
         """Return True if a span is a complete name of a person in its context.
 
-        Part of a longer name (person, place or firm) has a capitalised word next to it. A
-        single last name is a word or a firm as often as a person: it needs a title before it, or a
-        full name with it in the text; so does a first name that is in no country's list, since
-        long lists contain words too. All capitals are an abbreviation, unless most of the text has
-        them.
+        A part of a longer name (of a person, place or firm) has a capitalised word next to it. A
+        single last name is as often a word or a firm as a person, so it needs a title before it, or
+        a full name with it in the text. So does a first name that is in no country's list, since
+        long lists also contain words. A word in capitals is an abbreviation, unless most of its
+        sentence is in capitals.
 
-        ``lasts``: folded last names in full names of the text.
+        ``lasts``: folded last names of the full names in the text.
         """
         start, end = span
         names = [fold(name) for name in text[start:end].split()]

@@ -1,7 +1,7 @@
 """Dataset ``downstream``: texts to train and test classifiers of hate speech and misinformation.
 
-Feng et al. (2023), section 4, compare classifiers that differ in pretraining only, overall and by
-target of the hate or source of the misinformation.
+Feng et al. (2023), section 4, compare classifiers that differ only in their pretraining, overall
+and by target of the hate or source of the misinformation.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ NOT_SHIPPED = ("hate-identity", "hate-demographic")  # available only from their
 COLUMNS = (
     Column("id", "string", "id of the text in its source, or its part and position"),
     Column("text", "string", "the text; see Normalisation", prose="text"),
-    Column("label", "string", "class of the text, by the table under `labels` in the params"),
+    Column("label", "string", "class of the text, as mapped by `labels` in the params"),
     Column("task", "label", "classification task", labels=TASKS),
-    Column("split", "label", "split in its source, or drawn; see Splits", labels=SPLITS),
+    Column("split", "label", "split given by the source or drawn; see Splits", labels=SPLITS),
     Column(
         "group",
         "string",
@@ -40,19 +40,19 @@ COLUMNS = (
         f"if it has none; `{SEVERAL}`: more than one",
         empty=True,
     ),
-    Column("groups", "strings", "all groups in the source, as the source names them"),
-    Column("mapped", "strings", "their distinct groups in the table, sorted"),
+    Column("groups", "strings", "all groups of the text, as named by the source"),
+    Column("mapped", "strings", "distinct groups to which the table maps them, sorted"),
     Column(
         "source",
         "string",
         "speaker, outlet or collection, as the source names them; else the name of the corpus",
     ),
-    Column("language", "string", "its language"),
+    Column("language", "string", "language of the text"),
     Column("source_label", "string", "class in the source, before mapping by the table"),
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("split label", "group label")  # tables of the card
+COUNTS = ("split label", "group label")  # counted in tables of the card
 
 Name = Annotated[str, Field(pattern=CONFIG)]
 
@@ -63,13 +63,14 @@ class Params(SnapshotParams):
     configs: list[Name] = Field(min_length=1, description="task and name of each config")
     labels: dict[Name, dict[str, str]] = Field(
         default_factory=dict,
-        description="for each config, the class for each label of the source; labels with an "
-        "empty class are left out. The first label in this order decides if a text "
-        "has several. Without a table labels are unchanged",
+        description="for each config, the class to which each label of the source is mapped; "
+        "texts of a label with an empty class are left out. If a text has several labels, the "
+        "first in this order decides. Without a table, labels are unchanged",
     )
     groups: dict[Name, dict[str, str]] = Field(
         default_factory=dict,
-        description="for each config, the group for each group of the source; others have none",
+        description="for each config, the group to which each group of the source is mapped; "
+        "other groups are dropped",
     )
     shares: dict[Split, Annotated[float, Field(ge=0)]] = Field(
         {"train": 0.7, "validation": 0.1, "test": 0.2},

@@ -20,7 +20,7 @@ class Params(Section):
     """Which corpora."""
 
     corpora: dict[Annotated[str, Field(pattern=CONFIG)], Corpus] = Field(
-        min_length=1, description="corpora by name, which is their config of `downstream`"
+        min_length=1, description="corpora by name; the name is also the config in `downstream`"
     )
 
 

@@ -28,15 +28,15 @@ class Corpus(Terms):
     )
     parts: dict[Literal["train", "validation", "test", "all"], str] = Field(
         min_length=1,
-        description="file or address of each split, FILE.zip#MEMBER in an archive; `all` for one "
-        "file without splits, or with a column of them",
+        description="address or path of each split, or FILE.zip#MEMBER in an archive; `all` is a "
+        "single file without splits or with a column of splits",
     )
     columns: dict[Key, str] = Field(
-        description="column or key in the file, by field; text and label are required. together: "
-        "units that are not split when splits are drawn"
+        description="column or key in the file for each field; text and label are required. "
+        "together: units that stay in one split when splits are drawn"
     )
     head: list[str] = Field(
-        default_factory=list, description="csv, tsv: names of the columns if the file has none"
+        default_factory=list, description="csv, tsv: names of the columns if the file has no header"
     )
     quoted: bool = Field(
         True, description="csv, tsv: whether quotes enclose fields; if false, they are text"
@@ -44,7 +44,8 @@ class Corpus(Terms):
     group_separator: str = Field("", description="separator of groups; empty for a single group")
     label_separator: str = Field("", description="separator of labels; empty for a single label")
     splits: dict[str, Split] = Field(
-        default_factory=dict, description="split for each other name in the column of splits"
+        default_factory=dict,
+        description="split for each value in the column of splits that is not the name of one",
     )
 
     @model_validator(mode="after")

@@ -1,7 +1,7 @@
 """Dataset ``emotions``: words and the emotions that people associate with them (NRC EmoLex).
 
-Mohammad and Turney (2013): Plutchik's eight basic emotions, and positive and negative. The
-authors forbid redistribution of the lexicon: only the recipe of this dataset is published.
+The affects of Mohammad and Turney (2013): Plutchik's eight basic emotions, positive and negative.
+The authors forbid redistribution of the lexicon: only the recipe of this dataset is published.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ ENGLISH = "English Word"  # first column of the translated files
 UNTRANSLATED = ("", "NO TRANSLATION")
 
 COLUMNS = (
-    Column("word", "string", "the word as in the source, but NFC", prose="word"),
+    Column("word", "string", "the word as in the source, normalised to NFC", prose="word"),
     Column(
         "english",
         "string",
-        "the English word that was rated; several may share one translation in `word`",
+        "the rated English word; several may share one translation in `word`",
         prose="word",
     ),
     *(
         Column(name, "bool", f"whether people associate the English word with {name}")
         for name in EMOTIONS
     ),
-    *(Column(name, "bool", f"whether people rate it as {name}") for name in SENTIMENTS),
+    *(Column(name, "bool", f"whether the English word is rated as {name}") for name in SENTIMENTS),
 )
 SCHEMA = Schema(COLUMNS, key=("word", "english"))
-COUNTS = ("positive negative",)  # tables of the card
+COUNTS = ("positive negative",)  # counted in tables of the card
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
@@ -60,8 +60,9 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 def lexicon(body: bytes) -> Iterator[tuple[str, str, dict[str, bool]]]:
     """Yield the words of a file in one of the two layouts of the lexicon.
 
-    English has a line ``word, affect, 0 or 1`` for each of the ten affects of a word; a
-    translation has one line per word: the English word, ten columns of 0 and 1, the translation.
+    The English file has a line ``word, affect, 0 or 1`` for each of the ten affects of a word; a
+    translated file has one line per word: the English word, ten columns of 0 and 1, and the
+    translation.
 
     Yields
     ------

@@ -1,7 +1,7 @@
 """Dataset ``outlets``: equal numbers of articles of news outlets, to fine-tune language models.
 
-Choenni et al. (2021), section 5, fine-tune on 4,354 articles each of five outlets; a non-political
-control corpus, which the paper lacks, is the baseline for the effect of fine-tuning.
+Choenni et al. (2021), section 5, fine-tune on 4,354 articles from each of five outlets; a
+non-political control corpus, which the paper lacks, is the baseline for the effect of fine-tuning.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from plumbline.builders.readers import articles as news
 
 CONTROL = "control"
 UNDRAWN = "not drawn"
-REPEATS = 5  # minimum articles of an outlet with a paragraph that is boilerplate
+REPEATS = 5  # a paragraph in at least this many articles of an outlet is boilerplate
 
 SOURCE = "news"
 COLUMNS = (
-    Column("outlet", "string", "short name of the outlet; `control`: the control corpus"),
+    Column("outlet", "string", "short name of the outlet, or `control` for the control corpus"),
     Column("leaning", "label", "political leaning stated by the source", labels=news.LEANINGS),
     Column("date", "date32", "date of publication; may be null", nullable=True),
     Column("topic", "string", "topic stated by the source; may be empty", empty=True),
     Column("text", "string", "the article, one paragraph per line; see Cleaning", prose="lines"),
-    Column("article", "string", "corpus, and id of the article in the corpus"),
+    Column("article", "string", "name of the corpus, and id of the article in it"),
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("article",))
-COUNTS = ("outlet leaning",)  # tables of the card
+COUNTS = ("outlet leaning",)  # counted in tables of the card
 
 
 class Control(Section):
@@ -50,9 +50,9 @@ class Params(LanguageParams):
     outlets: dict[
         Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")],
         Annotated[list[str], Field(min_length=1)],
-    ] = Field(min_length=1, description="short name of each outlet, and its names in the source")
+    ] = Field(min_length=1, description="names of each outlet in the source, by its short name")
     control: Control = Field(description="the control corpus")
-    articles: int = Field(4354, ge=1, description="maximum articles per outlet")
+    articles: int = Field(4354, ge=1, description="maximum number of articles per outlet")
     words_min: int = Field(20, ge=1, description="minimum words of an article without boilerplate")
     seed: int = Field(1, description="random seed")
 
@@ -70,7 +70,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     for language in params.languages:
         rejected: Counter[tuple[str, str]] = Counter()  # by outlet and reason
         articles: dict[str, tuple[str, news.Corpus, news.Article]] = {}
-        lines: defaultdict[str, Counter[int]] = defaultdict(Counter)  # hashes, by outlet
+        lines: defaultdict[str, Counter[int]] = defaultdict(Counter)  # articles by hash, by outlet
         for corpus, article in news.every(snapshot, language):
             outlet = place(article, params)
             if outlet is None:

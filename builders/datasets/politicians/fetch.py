@@ -66,43 +66,43 @@ class Brought(Section):
 
     file: str = Field(min_length=1, description="address or path; see the page of the dataset")
     licence: str = Field(min_length=1, description="licence as its authors state it")
-    citation: str = Field(min_length=1, description="what to cite")
+    citation: str = Field(min_length=1, description="reference to cite")
 
 
 class Params(Section):
     """Endpoint and parameters of the queries."""
 
     endpoint: str = Field(pattern=ADDRESS, description="address of the SPARQL endpoint")
-    occupation: str = Field("Q82955", pattern=r"^Q\d+$", description="including its subclasses")
+    occupation: str = Field("Q82955", pattern=r"^Q\d+$", description="includes its subclasses")
     languages: list[Annotated[str, Field(pattern="^[A-Za-z0-9-]+$")]] = Field(
         min_length=1, description="languages of the labels"
     )
-    born_from: date = Field(date(1900, 1, 1), description="first day of birth")
-    born_to: date = Field(date(2000, 12, 31), lt=date.max, description="last day of birth")
-    undated: bool = Field(False, description="also fetch people without any date of birth")
+    born_from: date = Field(date(1900, 1, 1), description="earliest date of birth")
+    born_to: date = Field(date(2000, 12, 31), lt=date.max, description="latest date of birth")
+    undated: bool = Field(False, description="whether to fetch people without a birth date too")
     range_days: int = Field(366, ge=1, description="days of birth in one query, before splitting")
     batch_size: int = Field(400, ge=1, description="number of people in one query")
     mentions: Brought | None = Field(
         None,
-        description="columns language, qid, mentions: number of mentions of a person in the "
-        "language's Wikipedia, used as popularity in place of sitelinks",
+        description="table with the columns language, qid and mentions, the number of mentions "
+        "of a person in the language's Wikipedia, used as popularity in place of sitelinks",
     )
     names: Brought | None = Field(
         None,
-        description="people to select, such as those published by the paper's authors: columns "
-        "language, name, gender, or JSON, also zipped",
+        description="people to select, such as those published by the paper's authors: a table "
+        "with the columns language, name and gender, or JSON; either may be zipped",
     )
     published: Brought | None = Field(
         None,
-        description="the names that the paper's authors published, laid out as `names` may be, for "
-        "a config of their own (datasets.politicians.published); nobody is left out for them",
+        description="names that the paper's authors published, in a format of `names`, for a "
+        "separate config (datasets.politicians.published); they select nobody",
     )
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     """Fetch a complete snapshot into a folder named by its date.
 
-    Resumable: after a kill the same call continues, and ends with the same bytes.
+    Resumable: if the process is killed, the same call continues and produces the same bytes.
     """
     politeness.user_agent()  # requires a contact before any request
     brought = {kind: file for kind in READERS if (file := getattr(params, kind))}

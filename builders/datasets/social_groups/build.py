@@ -17,12 +17,12 @@ from plumbline.builders.readers.declared import read
 
 COLUMNS = (
     Column("category", "string", "kind of group: age, country, gender and so on"),
-    Column("group", "string", "the group as spelled in the paper and in prompts", prose="name"),
+    Column("group", "string", "the group, as spelled in the paper and in prompts", prose="name"),
     Column("name", "string", "the group in its usual spelling; mostly the same", prose="name"),
-    Column("kind", "label", "kind of templates: for people or for countries", labels=KINDS),
+    Column("kind", "label", "kind of templates for the group: people or country", labels=KINDS),
 )
 SCHEMA = Schema(COLUMNS, key=("category", "group"))
-COUNTS = ("category kind",)  # tables of the card
+COUNTS = ("category kind",)  # counted in tables of the card
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:

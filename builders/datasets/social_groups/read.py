@@ -48,7 +48,7 @@ class Query(NamedTuple):
 def queries(
     entries: Iterable[Group], templates: Mapping[str, Sequence[str]], spelling: str
 ) -> dict[str, Query]:
-    """Fill templates with groups, in the order of both; lower case, single spaces.
+    """Fill templates with groups, in the order of both, in lower case and with single spaces.
 
     If two groups give the same query (Syria is in the paper's list twice), it belongs to the first.
 

@@ -36,11 +36,11 @@ COLUMNS = (
         "reveal the speaker's gender",
         prose="text",
     ),
-    Column("scale", "string", "questionnaire of the statement"),
+    Column("scale", "string", "name of the questionnaire"),
     Column(
         "axis",
         "string",
-        "value that the statement concerns; empty for calibration, and for items about none",
+        "value that the statement concerns; empty for calibration and for statements about none",
         empty=True,
     ),
     Column(
@@ -61,7 +61,7 @@ COLUMNS = (
     Column(
         "opposite",
         "string",
-        "id of the opposite statement of the scale; empty if there is none",
+        "id of the opposite statement in the scale; empty if it has none",
         empty=True,
     ),
     Column("source", "string", "authors of the statement"),
@@ -82,11 +82,11 @@ COLUMNS = (
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id", "axis"))
-COUNTS = ("axis reversed polarity",)  # tables of the card
+COUNTS = ("axis reversed polarity",)  # counted in tables of the card
 
 
 class Questionnaire(Shared):
-    """One file of statements, and their common facts."""
+    """One file of statements, and the facts that they share."""
 
     file: str = Field(min_length=1, description="path in the checkout, or http address")
     language: str = Field(pattern=r"^[a-z]{2,3}$", description="language of the texts")
@@ -94,9 +94,9 @@ class Questionnaire(Shared):
     format: Format = Field(
         "csv",
         validation_alias=FORMAT,
-        description="csv for the format of the page; else the named published file, unchanged",
+        description="csv: the format described on the page; else the published file, unchanged",
     )
-    source: str = Field(min_length=1, description="authors of the statements; what to cite")
+    source: str = Field(min_length=1, description="authors of the statements, as to be cited")
 
     def path(self, config: str) -> str:
         """Return the questionnaire's file in the snapshot."""

@@ -1,8 +1,8 @@
 """Published questionnaires in their authors' formats and in the project's own.
 
-The file of the political compass has its propositions and the score of each response on each axis,
-as recovered from the site's results; that of 8values is a line of JavaScript with a list, which is
-read as text and never executed.
+The file of the political compass contains its propositions and the score of each response on each
+axis, as recovered from the site's results; that of 8values is a line of JavaScript with a list,
+which is read as text and never executed.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def compass(text: str) -> list[Statement]:
 
     The text is a JSON object with a list ``propositions`` of objects: ``id`` from 1 to 62, in this
     order; ``text``; ``economic`` and ``social``, each with the points on the axis for strongly
-    disagree, disagree, agree and strongly agree. A proposition that affects neither axis has a row
-    without an axis and with weight 0.
+    disagree, disagree, agree and strongly agree. A proposition that affects neither axis has one
+    row without an axis and with weight 0.
     """
     tree = parsed(text)
     entries = tree.get("propositions") if isinstance(tree, dict) else None

@@ -1,7 +1,7 @@
 """Suggestions of search engines: completions of queries about social groups.
 
 One fetch is one wave: every query (groups by templates) is sent to every engine in every locale,
-one request at a time. A snapshot has
+one request at a time. A snapshot contains
 
 - ``answers/ENGINE/LOCALE.jsonl.gz``: a line for each query with the body as sent, its time,
   its media type, and the encoding that gives its bytes back;
@@ -42,7 +42,7 @@ CITATION = (
 )
 LICENCE = "suggestions: facts about each engine, under its terms of use"
 THROTTLING = (403,)  # statuses by which engines temporarily block suspected robots
-UNFINISHED = ".answers"  # folder with a file for each answer, until all are there
+UNFINISHED = ".answers"  # folder with one file per answer, until all have arrived
 NAME = r"^[A-Za-z0-9_-]+$"
 Key = Annotated[str, Field(pattern=NAME)]
 
@@ -79,9 +79,9 @@ class Others(Section):
         description="address of the file of rows that the authors kept as single words, or empty",
     )
     language: str = Field(pattern=NAME, description="language of the suggestions")
-    wave: str = Field(description="when they were collected, e.g. the year")
+    wave: str = Field(description="time of collection, e.g. the year")
     licence: str = Field(description="licence of the files")
-    citation: str = Field(description="what to cite for them")
+    citation: str = Field(description="reference to cite for the files")
 
 
 class Params(Section):
@@ -91,20 +91,22 @@ class Params(Section):
         min_length=1, description="for each language, a file in the checkout or an http address"
     )
     templates: dict[str, dict[Literal["people", "country"], list[str]]] = Field(
-        min_length=1, description="for each language and kind of group, texts with {group}"
+        min_length=1, description="for each language and kind of group, templates with {group}"
     )
     spelling: Literal["paper", "usual"] = Field(
         "paper", description="spelling of groups in queries: the paper's, or the usual one"
     )
     engines: dict[Key, Engine] = Field(min_length=1, description="by name")
-    locales: dict[Key, Locale] = Field(min_length=1, description="by name, which a config gets")
-    published: dict[Key, Others] = Field(
-        default_factory=dict, description="by name, which a config gets"
+    locales: dict[Key, Locale] = Field(
+        min_length=1, description="by name, which is also that of a config"
     )
-    pause_s: float = Field(1, ge=0, description="wait between two requests, seconds")
+    published: dict[Key, Others] = Field(
+        default_factory=dict, description="by name, which is also that of a config"
+    )
+    pause_s: float = Field(1, ge=0, description="pause between two requests, in seconds")
     absent: list[str] = Field(
         default_factory=list,
-        description="unavailable engines: the wave is completed without them, as its manifest "
+        description="unavailable engines; the wave is completed without them, as its manifest "
         "states",
     )
     empty_in_a_row: int = Field(
@@ -138,12 +140,12 @@ def fetch(
     Resumable: saved responses are not requested again, and the manifest is written last. An engine
     that throttles is skipped, and continued by the next call.
 
-    ``now``: the clock for the dates of responses.
+    ``now``: clock for the times of responses.
     """
     try:
         date.fromisoformat(into.name)
     except ValueError as error:
-        raise UserError(f"{into}: a wave is named for its day, YYYY-MM-DD") from error
+        raise UserError(f"{into}: a wave must be named after its date, YYYY-MM-DD") from error
     pace = frozenset({"pause_s", "absent", "empty_in_a_row"})  # may change during a wave
     fetch = Fetch("autocomplete", params, politeness, into, exclude=pace)
     _read_files(fetch, params)
@@ -166,8 +168,8 @@ def fetch(
             stopped.append(f"{engine}/{locale}, {done}: {problem}")
     if stopped:
         raise UserError(
-            f"{into}: incomplete ({'; '.join(stopped)}); run the same again, or give an engine "
-            "up with sources.autocomplete.absent"
+            f"{into}: incomplete ({'; '.join(stopped)}); run the command again, or skip an engine "
+            "by listing it under sources.autocomplete.absent"
         )
     files = [into / "answers" / e / f"{locale}.jsonl.gz" for e, locale in product(present, wave)]
     lines = (line for file in files for line in whole_of(file).splitlines())
@@ -186,7 +188,7 @@ def fetch(
 
 
 def _read_files(fetch: Fetch, params: Params) -> None:
-    """Fetch the groups, and published suggestions."""
+    """Fetch the groups and the published suggestions."""
     for language, source in sorted(params.groups.items()):
         fetch.read({f"groups/{language}.csv": source}, groups, MISSING)
     for name, others in sorted(params.published.items()):
@@ -246,7 +248,7 @@ def _finish(
             for refused in empty:
                 refused.unlink()
             raise UserError(
-                f"{len(empty)} answers in a row without a suggestion, as if it refused; if it has "
+                f"{len(empty)} answers in a row without a suggestion, as if refused; if it has "
                 "none, raise sources.autocomplete.empty_in_a_row"
             )
         time.sleep(pause_s)

@@ -41,7 +41,12 @@ DECIMALS = 6
 COLUMNS = (
     Column("lemma", "string", "dictionary form in the source, NFC", prose="word"),
     Column("pos", "label", "universal part of speech", labels=POS),
-    Column("supersense", "label", "the class; its beginning repeats `pos`", labels=CLASSES),
+    Column(
+        "supersense",
+        "label",
+        "class of meaning; its name begins with the part of speech",
+        labels=CLASSES,
+    ),
     Column(
         "weight",
         "float64",
@@ -65,22 +70,25 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("lemma", "pos", "supersense"))
-COUNTS = ("supersense best",)  # tables of the card
+COUNTS = ("supersense best",)  # counted in tables of the card
 
 
 class Params(SnapshotParams):
     """The snapshot to build from."""
 
     languages: list[str] = Field(
-        default=[LANGUAGE], min_length=1, max_length=1, description="languages: only en exists"
+        default=[LANGUAGE],
+        min_length=1,
+        max_length=1,
+        description="languages; only en is available",
     )
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per lemma, part of speech and class, sorted.
 
-    An adjective has all 13 classes, a verb those in which it has a sense. A second line for the
-    same adjective is a reject.
+    An adjective is in all 13 classes, a verb in those in which it has a sense. A second line for
+    the same adjective is a reject.
     """
     (language,) = params.languages
     classes: dict[str, tuple[str, dict[str, float]]] = {}
@@ -106,7 +114,7 @@ def _row(language: str, lemma: str, name: str, weight: float, *senses_and_best: 
 
 
 def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
-    """Yield the lines of a file of adjectives: lemma, its class, all probabilities (as JSON)."""
+    """Yield lemma, class and all probabilities from each line of a file of adjectives."""
     for number, line in enumerate(lines(body, complete=True), start=1):
         fields = line.split("\t")
         if len(fields) != 3:
@@ -126,7 +134,7 @@ def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
 
 
 def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
-    """Yield the synsets of a lexicographer file of verbs: identifier and members."""
+    """Yield identifier and members of the synsets in a lexicographer file of verbs."""
     text = decoded(body, complete=True)
     try:
         tree = yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader

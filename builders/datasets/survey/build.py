@@ -1,7 +1,7 @@
-"""Dataset ``survey``: people's answers to the statements of a scale, by gender and infection.
+"""Dataset ``survey``: people's answers to the statements of a scale, with gender and infection.
 
 Al Ali and Libovický (2024) compare models with the respondents of Kopecky et al. (2022), whose
-answers are read from a file of the user. The project provides simulated answers.
+answers are read from a file that the user provides. The project provides only simulated answers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COLUMNS = (
     Column(
         "answer",
         "int32",
-        f"from 1 (disagrees entirely) to 5 (agrees entirely), not reversed{NOTE}",
+        f"answer from 1 (disagrees entirely) to 5 (agrees entirely), not reversed{NOTE}",
         minimum=responses.LOWEST,
         maximum=responses.HIGHEST,
     ),
@@ -38,7 +38,7 @@ COLUMNS = (
     Column("licence", "string", f"licence or terms of use{NOTE}"),
 )
 SCHEMA = Schema(COLUMNS, key=("respondent", "item"))
-COUNTS = ("simulated gender infected",)  # tables of the card
+COUNTS = ("simulated gender infected",)  # counted in tables of the card
 
 
 class Survey(Shared):
@@ -53,7 +53,7 @@ class Survey(Shared):
         "licence. Simulated answers may always be published",
     )
     simulated: bool = Field(description="whether the answers were drawn at random")
-    source: str = Field(min_length=1, description="authors; what to cite")
+    source: str = Field(min_length=1, description="authors, as to be cited")
 
     @property
     def stated(self) -> str:

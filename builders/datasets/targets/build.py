@@ -16,16 +16,16 @@ from plumbline.builders.readers.declared import FORMAT, Terms, declared
 from plumbline.builders.readers.table import decoded, json_lines, normal, records, tweeteval
 
 COLUMNS = (
-    Column("id", "string", "corpus, split, and line or id of the text"),
+    Column("id", "string", "corpus and split, and id or line of the text"),
     Column("text", "string", "the text; see Normalisation", prose="text"),
     Column("label", "string", "gold class of the text; may be empty", empty=True),
     Column("task", "string", "classification task"),
-    Column("language", "string", "its language"),
-    Column("split", "string", "split of its corpus; may be empty", empty=True),
+    Column("language", "string", "language of the text"),
+    Column("split", "string", "split in its corpus; may be empty", empty=True),
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("split label",)  # tables of the card
+COUNTS = ("split label",)  # counted in tables of the card
 
 
 class Params(SnapshotParams):
@@ -44,19 +44,20 @@ class Corpus(Terms):
     language: str = Field(pattern="^[a-z]{2,3}$", description="their language")
     format: Literal["tweeteval", "tsv", "jsonl"] = Field(
         validation_alias=FORMAT,
-        description="tweeteval: one text per line, with its label's number in another file",
+        description="tweeteval: one text per line; the number of its label is in another file",
     )
     parts: dict[Name, str] = Field(
         min_length=1,
-        description="file or address of each split; for tweeteval with {what} for text and label",
+        description="address or path of each split; for tweeteval, {what} stands for text and "
+        "labels",
     )
-    mapping: str = Field("", description="tweeteval: file with each number and its name")
+    mapping: str = Field("", description="tweeteval: file that maps label numbers to names")
     columns: dict[Literal["id", "text", "label", "split"], str] = Field(
         {"text": "text", "label": "label"},
-        description="tsv, jsonl: column or key in the file, by field; text is required",
+        description="tsv, jsonl: column or key in the file for each field; text is required",
     )
     labels: dict[str, str] = Field(
-        default_factory=dict, description="name of the class for each different name in the file"
+        default_factory=dict, description="name of the class for each name in the file that differs"
     )
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""Dataset ``words``: adjectives and verbs of Universal Dependencies treebanks, counted.
+"""Dataset ``words``: adjectives and verbs of Universal Dependencies treebanks, with counts.
 
 Stańczak et al. (2023), section 3 (word lists) and supplement S2 (word order).
 """
@@ -32,7 +32,7 @@ COLUMNS = (
     Column("pos", "label", "universal part of speech", labels=POS),
     Column("count", "int64", "number of tokens in all treebanks", minimum=1),
     Column("treebanks", "strings", "files in which the word occurs"),
-    Column("treebank_counts", "integers", "tokens in each of these files, in the same order"),
+    Column("treebank_counts", "integers", "number of tokens in each of these files, in this order"),
     Column(
         "place",
         "label",
@@ -42,7 +42,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("form", "lemma", "pos"))
-COUNTS = ("pos place",)  # tables of the card
+COUNTS = ("pos place",)  # counted in tables of the card
 
 
 class Order(Section):
@@ -60,7 +60,9 @@ class Order(Section):
 class Params(LanguageParams):
     """The snapshot, and the definition of a word."""
 
-    word_order: dict[str, Order] = Field(description="word order, from the paper's S2")
+    word_order: dict[str, Order] = Field(
+        description="word order of each language, from the paper's S2"
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Params:
@@ -126,9 +128,9 @@ def words(body: bytes) -> Iterator[tuple[str, str, str]]:
 def normalise(form: str, lemma: str) -> tuple[str, str]:
     """Normalise a word for counting.
 
-    NFC, without capitals due to the position in the sentence: a form is lower-cased unless its
-    lemma begins with a capital (as German nouns or English "American" do). A missing lemma is
-    replaced by the form.
+    Words are NFC. Capitals that are due to the position in a sentence are removed: a form is
+    lower-cased unless its lemma begins with a capital (as German nouns or English "American" do). A
+    missing lemma is replaced by the form.
     """
     form = unicodedata.normalize("NFC", form)
     lemma = form.lower() if lemma == "_" else unicodedata.normalize("NFC", lemma)
@@ -136,5 +138,5 @@ def normalise(form: str, lemma: str) -> tuple[str, str]:
 
 
 def _letterlike(character: str) -> bool:
-    """Letters, their marks and joiners; no digits, hyphens, apostrophes or spaces."""
+    """Return True for letters, their marks and joiners, not for digits or punctuation."""
     return unicodedata.category(character)[0] in "LM" or character in "\u200c\u200d"
