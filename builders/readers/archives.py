@@ -40,7 +40,7 @@ def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[di
             size = file.seek(0, io.SEEK_END)
             file.seek(max(size - 1, 0))
             if file.read() != b"\n":
-                raise ValueError("cut short, no line break at its end")
+                raise ValueError("truncated: no line break at the end")
     for record in READERS[kind](path, list(columns.values())):
         yield {name: _text(record[column]) for name, column in columns.items()}
 

@@ -34,7 +34,7 @@ FORMAT = AliasChoices("format", "layout")  # second name: in snapshots before No
 
 
 class Shared(Params):
-    """Terms of publication: permitted only if declared, with an open licence."""
+    """Terms of publication, which is permitted only if declared, with an open licence."""
 
     licence: str = Field(min_length=1, description="licence as stated, preferably an SPDX id")
     redistribute: bool = Field(

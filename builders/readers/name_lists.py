@@ -87,7 +87,7 @@ def entries(entry: List, body: bytes) -> list[Listed]:
     reader = {"table": _table, "nested": _nested, "by-kind": _by_kind, "flat": _flat}
     listed = list(reader[entry.format](entry, decoded(body)))
     if not listed:
-        raise ValueError("no name in it")
+        raise ValueError("the file has no names")
     return listed
 
 
@@ -133,7 +133,7 @@ def _table(entry: List, text: str) -> Iterator[Listed]:
         if kind is None:
             continue
         if not cells["rank"].isdecimal():
-            raise ValueError(f"{position}: rank {cells['rank']!r} is no number")
+            raise ValueError(f"{position}: rank {cells['rank']!r} is not a number")
         country = entry.country or _code(entry, cells["country"])
         bearer = cells.get("bearer") or "any"
         if bearer not in BEARERS:

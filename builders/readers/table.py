@@ -22,7 +22,7 @@ SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def web_page(body: bytes) -> str | None:
-    """Return the fault of a web page sent in place of a file of texts, or None."""
+    """Return the fault of a body that is a web page in place of a file of texts, or None."""
     start = body.removeprefix(b"\xef\xbb\xbf").lstrip()[:15].lower()
     page = start.startswith((b"<!doctype", b"<html"))
     return "a web page in place of the file" if page else None
@@ -37,7 +37,7 @@ def parsed(text: str | bytes) -> Any:
     try:
         value = json.loads(text)
     except RecursionError as error:
-        raise ValueError("nested too deep") from error
+        raise ValueError("nested too deeply") from error
     return _repaired(value) if SURROGATE.search(text) else value
 
 
@@ -46,7 +46,7 @@ def literal(text: str) -> Any:
     try:
         return _repaired(ast.literal_eval(text))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
-        raise ValueError("not a literal of Python") from error
+        raise ValueError("not a Python literal") from error
 
 
 def _repaired(value: Any) -> Any:
@@ -84,7 +84,7 @@ def decoded(body: bytes, encoding: str = "utf-8", *, complete: bool = False) -> 
     if "\0" in text:
         raise ValueError(f"a NUL character in line {text[: text.index(chr(0))].count(chr(10)) + 1}")
     if complete and not text.endswith("\n"):
-        raise ValueError("cut short: no line break at its end")
+        raise ValueError("truncated: no line break at the end")
     return text
 
 
@@ -105,7 +105,7 @@ def table(
     text = decoded(body, complete=True)
     head, *rows = [row for _, row in table_rows(text, delimiter=delimiter)] or [[]]
     if head[: len(columns)] != list(columns) or (len(head) > len(columns)) > more:
-        raise ValueError(f"line 1: not the columns {', '.join(columns)}")
+        raise ValueError(f"line 1: the columns must be {', '.join(columns)}")
     for number, fields in enumerate(rows, start=2):
         if len(fields) != len(head):
             raise ValueError(f"line {number} has {len(fields)} columns, not {len(head)}")
@@ -166,7 +166,7 @@ def json_lines(
     for number, line in enumerate(re.split(r"\r?\n", text.rstrip("\r\n")), start=1):
         row = json_object(line, f"line {number}")
         if not isinstance(row.get(columns[needed]), str):
-            raise ValueError(f"line {number}: no object with a text {columns[needed]!r}")  # noqa: TRY004
+            raise ValueError(f"line {number}: not an object with a text {columns[needed]!r}")  # noqa: TRY004
         yield number, {name: row.get(key) for name, key in columns.items()}
 
 

@@ -51,7 +51,7 @@ COLUMNS = (
     Column(
         "hate_score",
         "float64",
-        "probability of hate by the classifier; null without a classifier",
+        "probability of hate according to the classifier; null without one",
         nullable=True,
         minimum=0,
         maximum=1,

@@ -1,4 +1,4 @@
-"""Posts of Reddit communities, extracted from dumps (Arctic Shift, Pushshift) without authors."""
+"""Posts of Reddit communities without authors, from dumps (Arctic Shift, Pushshift)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Params(Section):
     threshold: float = Field(
         0.5, gt=0, le=1, description="texts with at least this probability are excluded"
     )
-    batch: int = Field(32, ge=1, description="windows per batch")
+    batch: int = Field(32, ge=1, description="number of windows per batch")
 
     @model_validator(mode="after")
     def _pinned(self) -> Params:

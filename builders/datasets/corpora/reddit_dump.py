@@ -60,7 +60,7 @@ def lines(path: Path) -> Iterator[bytes]:
                     remainder = b""
                 remainder += end
     if frame is not None:
-        raise ValueError("cut short in the middle of a zstd frame")
+        raise ValueError("truncated in the middle of a zstd frame")
     if remainder:
         yield remainder
 
@@ -125,14 +125,14 @@ def posts(
         try:
             post = {"subreddit": community, **_cleared(record, bots, hide)}
         except (KeyError, TypeError) as error:
-            raise ValueError(f"line {number}: no {error} that can be read") from error
+            raise ValueError(f"line {number}: no readable {error}") from error
         yield json.dumps(post, sort_keys=True, separators=(",", ":")).encode() + b"\n"
 
 
 def _cleared(
     record: dict[str, Any], bots: Bots, hide: Callable[[str], str] | None
 ) -> dict[str, Any]:
-    """Return the selected fields of a post, without its author."""
+    """Return the selected fields of a post, without those of its author."""
     author, kind = record.get("author"), "t1" if "body" in record else "t3"
     account = "bot" if bots.has(str(author)) else ""
     account = "deleted" if author == GONE else account

@@ -24,7 +24,7 @@ from plumbline.builders.readers.articles import paragraphs
 
 KINDS, LEANINGS = ("news", "social"), ("left", "center", "right")
 CONFIGS = tuple(f"{kind}-{leaning}" for kind in KINDS for leaning in LEANINGS)
-LEAST = 4096  # minimum number of items in a pool
+LEAST = 4096  # items in a pool before it is reduced for the first time
 
 
 def rank(seed: int, name: str) -> int:

@@ -1,4 +1,4 @@
-"""Detection of people in a text with spaCy, by the gazetteer or by a model of the user's choice."""
+"""Detection of people in texts with spaCy, by the gazetteer or by a model of the user's choice."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ def _initials(match: re.Match[str] | None) -> bool:
 
 
 def _named(word: str) -> bool:
-    """Return True for a capitalised word that is not all capitals."""
+    """Return True for a capitalised word that is not entirely in capitals."""
     return word[:1].isupper() and not word.isupper()
 
 

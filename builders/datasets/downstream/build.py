@@ -45,7 +45,7 @@ COLUMNS = (
     Column(
         "source",
         "string",
-        "speaker, outlet or collection, as the source names them; else the name of the corpus",
+        "speaker, outlet or collection, as named by the source; else the name of the corpus",
     ),
     Column("language", "string", "language of the text"),
     Column("source_label", "string", "class in the source, before mapping by the table"),
@@ -74,7 +74,7 @@ class Params(SnapshotParams):
     )
     shares: dict[Split, Annotated[float, Field(ge=0)]] = Field(
         {"train": 0.7, "validation": 0.1, "test": 0.2},
-        description="shares of the splits if the source has none",
+        description="shares of the splits if the source has no splits",
     )
     seed: int = Field(1, description="random seed")
 
@@ -149,7 +149,7 @@ def labelled(text: Text, corpus: Corpus, table: dict[str, str] | None) -> tuple[
 
 
 def _splits(pairs: list[tuple[Text, str]], params: Params) -> dict[str, str]:
-    """Return the split of each text: the source's, or drawn by units that must stay together.
+    """Return the split of each text: that of the source, or drawn by units that stay together.
 
     Units are sorted by label and groups, and within these by a hash of seed and name; each is
     assigned to the split that is furthest behind its share of the rows so far. Every stratum, and

@@ -25,7 +25,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file, archives unchanged; files not in their format are refused."""
+    """Copy or download every file, archives unchanged; a file in another format is refused."""
     fetch = Fetch("downstream", params, politeness, into, PAGE)
     corpora = sorted(params.corpora.items())
     counts = {}

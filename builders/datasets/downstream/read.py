@@ -51,7 +51,7 @@ class Corpus(Terms):
     @model_validator(mode="after")
     def _told(self) -> Corpus:
         if not {"text", "label"} <= set(self.columns):
-            raise ValueError("columns must name those of text and label")
+            raise ValueError("columns must include text and label")
         if ALL in self.parts and len(self.parts) > 1:
             raise ValueError("parts: a file with all splits must be the only one")
         if "split" in self.columns and ALL not in self.parts:
@@ -104,11 +104,11 @@ def read(corpus: Corpus, part: str, body: bytes) -> list[Text]:
             raise ValueError(f"{part}, line {line}: {error}") from error
         before = texts.get(made.id, made)
         if before._replace(groups=()) != made._replace(groups=()):
-            raise ValueError(f"{part}, line {line}: id {made.id!r} a second time, with other text")
+            raise ValueError(f"{part}, line {line}: id {made.id!r} is repeated with another text")
         groups = dict.fromkeys([*before.groups, *made.groups])
         texts[made.id] = made._replace(groups=tuple(groups))
     if not texts:
-        raise ValueError(f"{part}: no text in it")
+        raise ValueError(f"{part}: the file has no texts")
     return list(texts.values())
 
 
@@ -120,7 +120,7 @@ def _text(corpus: Corpus, part: str, number: int, row: dict[str, Any]) -> Text:
         stated = plain.get("split", "")
         split = corpus.splits.get(stated, stated)
     if split not in ("", *SPLITS):
-        raise ValueError(f"split {split!r} is none of {', '.join(SPLITS)}; name it under splits")
+        raise ValueError(f"split {split!r} is none of {', '.join(SPLITS)}; map it under splits")
     text, groups = clean(str(values["text"])), _groups(corpus, values.get("groups", ""))
     together = plain.get("together") or ident
     return Text(ident, text, plain["label"], groups, plain.get("source", ""), split, together)

@@ -42,7 +42,7 @@ COUNTS = ("positive negative",)  # counted in tables of the card
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per word and English word, sorted; words without translation are rejects."""
+    """Yield one row per word and English word, sorted; words without a translation are rejected."""
     advice = "add it under sources.emotions.files, or fetch it again"
     for language in params.languages:
         judged: dict[tuple[str, str], dict[str, bool]] = {}
@@ -73,12 +73,12 @@ def lexicon(body: bytes) -> Iterator[tuple[str, str, dict[str, bool]]]:
     numbered = enumerate(lines(body, complete=True), start=1)
     rows = [(number, line.split("\t")) for number, line in numbered if line.strip()]
     if not rows:
-        raise ValueError("no word in it")
+        raise ValueError("the file has no words")
     head = [name.strip() for name in rows[0][1]]
     translated = head[0] == ENGLISH
     columns = head[1:-1] if translated else ["affect"]
     if translated and sorted(columns) != sorted(AFFECTS):
-        raise ValueError("its columns are not the English word, ten affects and one translation")
+        raise ValueError("columns must be the English word, ten affects and a translation")
     words: dict[tuple[str, str, int], dict[str, bool]] = {}
     for number, fields in rows[translated:]:
         if len(fields) != len(columns) + 2:
@@ -91,7 +91,7 @@ def lexicon(body: bytes) -> Iterator[tuple[str, str, dict[str, bool]]]:
             judged = {fields[1]: fields[2]}
         for affect, flag in judged.items():
             if affect not in AFFECTS or affect in affects_of_word or flag not in ("0", "1"):
-                raise ValueError(f"line {number}: {affect!r} is no affect, or again, or not 0 or 1")
+                raise ValueError(f"line {number}: {affect!r} is unknown, repeated, or not 0 or 1")
             affects_of_word[affect] = flag == "1"
     for (word, english, _), affects in words.items():
         if missing := [name for name in AFFECTS if name not in affects]:

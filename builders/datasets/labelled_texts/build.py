@@ -82,7 +82,7 @@ class Corpus(Terms):
         if self.format == "tweeteval" and not all([self.mapping, *(p.labels for p in parts)]):
             raise ValueError(f"{self.name}: TweetEval's layout needs labels and a mapping")
         if set(self.columns) != {"text", "label"}:
-            raise ValueError(f"{self.name}: columns must name those of text and label")
+            raise ValueError(f"{self.name}: columns must include text and label")
         return self
 
     def splits(self) -> tuple[str, ...]:

@@ -102,14 +102,16 @@ class Params(LanguageParams):
     steps: int = Field(ge=1, description="number of steps of Adam, each over all words")
     learning_rate: float = Field(5e-4, gt=0, description="learning rate; 5e-4 in the paper")
     draws: int = Field(
-        16, ge=1, description="maximum Monte Carlo draws per step for words with equal values"
+        16,
+        ge=1,
+        description="maximum number of Monte Carlo draws per step for words with equal values",
     )
     divergence: float = Field(
         1.0,
         gt=0,
         le=1,
-        description="weight of the Kullback-Leibler term: 1 in the paper, at which a single "
-        "binary view has no influence; 0.5 retains it",
+        description="weight of the Kullback-Leibler term: 1 in the paper, with which a single "
+        "binary view has no influence; with 0.5 it has",
     )
 
 

@@ -30,7 +30,7 @@ class Params(Section):
         for language, views in self.views.items():
             for view in views:
                 if len(set(view.paths(language).values())) < len(view.paths(language)):
-                    raise ValueError(f"{language}/{view.name}: two files of the same name")
+                    raise ValueError(f"{language}/{view.name}: two files have the same name")
         return self
 
 

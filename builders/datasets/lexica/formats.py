@@ -74,7 +74,7 @@ class View(Terms):
         if self.low >= self.high:
             raise ValueError(f"{self.name}: low must be below high")
         if self.format == "table" and len(self.value) != 1 + (self.scale == "pairs"):
-            raise ValueError(f"{self.name}: one column for the value, two for pairs")
+            raise ValueError(f"{self.name}: needs one column for the value, or two for pairs")
         return self
 
     def paths(self, language: str) -> dict[str, str]:
@@ -121,7 +121,7 @@ def read(view: View, address: str, body: bytes) -> list[Entry]:
     alone = view.model_copy(update={"files": part})
     accepted = [e for e in entries(alone, {address: body}) if isinstance(e, Entry)]
     if not accepted:
-        raise ValueError(f"no entry in it that can be read as {view.format}")
+        raise ValueError(f"the file has no entry that can be read as {view.format}")
     return accepted
 
 

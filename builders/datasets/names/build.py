@@ -1,7 +1,7 @@
 """Dataset ``names``: ranked common first and last names by country.
 
-The gazetteer of Barriere and Cifuentes (2024), to represent countries by names and to find the
-names of people in texts.
+The gazetteer of Barriere and Cifuentes (2024), which represents countries by names and helps to
+find the names of people in texts.
 """
 
 from __future__ import annotations

@@ -50,7 +50,9 @@ class Counts(Section):
     language: str = Field("en", pattern="^[A-Za-z-]+$", description="language of the names' labels")
     born_from: date = Field(date(1940, 1, 1), description="earliest date of birth")
     born_to: date = Field(date(2010, 12, 31), lt=date.max, description="latest date of birth")
-    range_days: int = Field(3660, ge=1, description="days of birth in one query, before splitting")
+    range_days: int = Field(
+        3660, ge=1, description="number of days of birth per query, before splitting"
+    )
     batch_size: int = Field(400, ge=1, description="number of names in one query for labels")
 
 
@@ -71,7 +73,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download or copy the lists, and fetch counts; a list not in its format is refused."""
+    """Download or copy the lists, and fetch counts; a list in another format is refused."""
     fetch = Fetch("names", params, politeness, into)
     counts = {}
     for entry in Bar(params.lists, desc="lists", unit="list"):

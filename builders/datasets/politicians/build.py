@@ -180,7 +180,7 @@ def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
     seen = set()
     for line, (language, qid, number) in csv_table(body, ("language", "qid", "mentions"))[1]:
         if not number.isdecimal() or int(number) >= 2**31:
-            raise ValueError(f"line {line}: {number!r} is no number of mentions")
+            raise ValueError(f"line {line}: {number!r} is not a number of mentions")
         if (language, qid) in seen:
             raise ValueError(f"line {line}: {qid} repeated for {language}")
         seen.add((language, qid))

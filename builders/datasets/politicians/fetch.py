@@ -1,8 +1,8 @@
 """Politicians from Wikidata, or from any SPARQL 1.1 endpoint with the same data model.
 
 Ids are fetched first, by ranges of birth dates that are split if a response is incomplete; then
-facts, birth dates with precision, and labels, in batches of ids. Without label service, engine
-hints and OFFSET, the queries run on the Wikidata Query Service, QLever and Oxigraph.
+facts, birth dates with precision, and labels, in batches of ids. The queries use no label service,
+engine hints or OFFSET, so that they run on the Wikidata Query Service, QLever and Oxigraph.
 
 A snapshot holds the responses byte for byte (gzip), and ``ids.txt.gz``, the sorted list of ids, the
 only derived file, which does not depend on how the ranges were split.
@@ -80,8 +80,10 @@ class Params(Section):
     born_from: date = Field(date(1900, 1, 1), description="earliest date of birth")
     born_to: date = Field(date(2000, 12, 31), lt=date.max, description="latest date of birth")
     undated: bool = Field(False, description="whether to fetch people without a birth date too")
-    range_days: int = Field(366, ge=1, description="days of birth in one query, before splitting")
-    batch_size: int = Field(400, ge=1, description="number of people in one query")
+    range_days: int = Field(
+        366, ge=1, description="number of days of birth per query, before splitting"
+    )
+    batch_size: int = Field(400, ge=1, description="number of people per query")
     mentions: Brought | None = Field(
         None,
         description="table with the columns language, qid and mentions, the number of mentions "
@@ -185,8 +187,8 @@ def _compare(params: Params, client: sparql.Endpoint, people: Sequence[str]) -> 
     if short:
         missing = ", ".join(f"{kind} of {n:,} of {m:,} people" for kind, (n, m) in short.items())
         raise UserError(
-            f"{params.endpoint}: answered with no more than {missing}; run the same command later, "
-            "which asks for these again, or name another endpoint under sources.wikidata"
+            f"{params.endpoint}: returned only {missing}; run the same command later, "
+            "which requests these again, or name another endpoint under sources.wikidata"
         )
 
 

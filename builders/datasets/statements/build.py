@@ -1,4 +1,4 @@
-"""Dataset ``statements``: sentences to agree or disagree with, from all questionnaires.
+"""Dataset ``statements``: sentences to agree or disagree with, from several questionnaires.
 
 Scales for values, or for leanings on two or four axes, and non-political statements to
 calibrate a model's acquiescence (Al Ali and Libovický 2024).

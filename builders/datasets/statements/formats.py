@@ -55,7 +55,7 @@ def compass(text: str) -> list[Statement]:
     for number, entry in enumerate(entries, start=1):
         where = f"proposition {number}"
         if not isinstance(entry, dict) or entry.get("id") != number:
-            raise ValueError(f"{where}: has not the id {number}")
+            raise ValueError(f"{where}: does not have the id {number}")
         points = {axis: _numbers(entry.get(axis), f"{where}, {axis}") for axis in COMPASS_RANGE}
         moved = {
             axis: (numbers[-1] - numbers[0]) / 2 for axis, numbers in points.items() if any(numbers)
@@ -84,7 +84,7 @@ def eight_values(text: str) -> list[Statement]:
         raise ValueError("not exactly 'questions = [...];'")
     entries = parsed(list_of[1])
     if len(entries) != EIGHT_ITEMS:
-        raise ValueError(f"{len(entries)} questions, and 8values has {EIGHT_ITEMS}")
+        raise ValueError(f"{len(entries)} questions, but 8values has {EIGHT_ITEMS}")
     rows: list[Statement] = []
     for number, entry in enumerate(entries, start=1):
         where = f"question {number}"
@@ -125,7 +125,7 @@ def _rows(
 
 def _worded(text: object, where: str) -> str:
     if not isinstance(text, str) or not text.strip(".!? ") or text != " ".join(text.split()):
-        raise ValueError(f"{where}: no text, or one with spaces too many")
+        raise ValueError(f"{where}: no text, or one with superfluous spaces")
     return text
 
 

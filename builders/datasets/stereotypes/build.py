@@ -179,7 +179,7 @@ def _answers(
     with reading(snapshot.folder / file, AGAIN):
         lines = [parsed(line) for line in snapshot.read(file).split(b"\n")[:-1]]
         if [line["query"] for line in lines] != list(queries_by_text):
-            raise ValueError("not an answer to each query")
+            raise ValueError("does not have one answer for each query")
         yield from lines
 
 
@@ -233,12 +233,12 @@ def published(body: bytes) -> list[Published]:
         if not all(row):
             raise ValueError(f"row {number} has an empty field")
         if row.engine not in PUBLISHED_ENGINES:
-            raise ValueError(f"row {number}: {row.engine!r} is none of the engines")
+            raise ValueError(f"row {number}: unknown engine {row.engine!r}")
         if PLACE not in row.template:
             raise ValueError(f"row {number}: {row.group!r} is not in its query")
         rows.append(row)
     if not rows:
-        raise ValueError("no row in it")
+        raise ValueError("the file has no rows")
     return rows
 
 

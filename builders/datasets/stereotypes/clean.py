@@ -15,7 +15,7 @@ YEAR = re.compile(r"\b(19|20)\d\d\b")
 
 
 class Cleaning(Params):
-    """Word lists of one language for the rules of :func:`flags`, lower case."""
+    """Lower-case word lists of one language for the rules of :func:`flags`."""
 
     key_terms: list[str] = Field(
         description="key terms such as 'so good at', which belong to the query and its template; "

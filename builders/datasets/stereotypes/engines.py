@@ -1,4 +1,4 @@
-"""The suggestions of search engines: one reader for each format.
+"""Readers of search engines' suggestions, one for each format.
 
 Content other than the expected JSON (captcha, consent page, truncated response) raises a
 ``ValueError``, which a client treats as throttling.
@@ -52,7 +52,7 @@ def encoding(body: bytes, content_type: str) -> str:
 def read(form: str, text: str, query: str | None = None) -> list[Suggestion]:
     """Return the suggestions in an answer of one of the :data:`FORMATS`.
 
-    ``query``: the query sent; an answer that repeats another one is a ``ValueError``.
+    ``query``: the query sent; an answer that repeats another one raises a ``ValueError``.
     DuckDuckGo's phrases do not repeat it.
     """
     text = text.removeprefix("\ufeff").lstrip()
@@ -65,12 +65,12 @@ def read(form: str, text: str, query: str | None = None) -> list[Suggestion]:
     try:
         suggestions = FORMATS[form](tree)
     except (KeyError, IndexError, TypeError) as error:
-        raise ValueError(f"JSON, but no answer of the format {form}") from error
+        raise ValueError(f"JSON, but not an answer in the format {form}") from error
     if not all(isinstance(suggestion.text, str) for suggestion in suggestions):
-        raise ValueError(f"JSON, but no answer of the format {form}")
+        raise ValueError(f"JSON, but not an answer in the format {form}")
     echo = _echo(form, tree)
     if query is not None and echo is not None and _plain(echo) != _plain(query):
-        raise ValueError(f"the answer to another query, {echo!r}")
+        raise ValueError(f"the answer belongs to another query, {echo!r}")
     return suggestions
 
 

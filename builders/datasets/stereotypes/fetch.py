@@ -116,16 +116,20 @@ class Params(Section):
     @model_validator(mode="after")
     def _fit(self) -> Params:
         if not set(self.absent) < set(self.engines):
-            raise ValueError("absent: an engine that is not under engines, or all of them")
+            raise ValueError("absent: must list some of the engines, not all")
         if shared := set(self.locales) & set(self.published):
-            raise ValueError(f"{', '.join(sorted(shared))}: both under locales and under published")
+            raise ValueError(
+                f"{', '.join(sorted(shared))}: listed both under locales and under published"
+            )
         for name, locale in self.locales.items():
             if locale.language not in self.groups or locale.language not in self.templates:
                 raise ValueError(f"{name}: no groups or no templates for {locale.language!r}")
         for language, kinds in self.templates.items():
             for template in (t for texts in kinds.values() for t in texts):
                 if template.count("{group}") != 1:
-                    raise ValueError(f"{language}: {template!r} needs {{group}} once")
+                    raise ValueError(
+                        f"{language}: {template!r} must contain {{group}} exactly once"
+                    )
         return self
 
 

@@ -58,7 +58,7 @@ COLUMNS = (
     Column(
         "senses",
         "int64",
-        "verbs: senses (synsets) of the lemma in this class; adjectives: null",
+        "verbs: number of senses (synsets) of the lemma in this class; adjectives: null",
         nullable=True,
         minimum=1,
     ),
@@ -88,7 +88,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per lemma, part of speech and class, sorted.
 
     An adjective is in all 13 classes, a verb in those in which it has a sense. A second line for
-    the same adjective is a reject.
+    the same adjective is rejected.
     """
     (language,) = params.languages
     classes: dict[str, tuple[str, dict[str, float]]] = {}
@@ -141,7 +141,7 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
     except (yaml.YAMLError, RecursionError, TypeError) as error:
         raise ValueError(f"not YAML ({' '.join(str(error).split())})") from error
     if not isinstance(tree, dict) or not tree:
-        raise ValueError("no synset in it")
+        raise ValueError("the file has no synsets")
     for synset, entry in tree.items():
         members: Any = entry.get("members") if isinstance(entry, dict) else None
         listed = isinstance(members, list) and members and all(isinstance(m, str) for m in members)

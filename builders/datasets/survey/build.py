@@ -68,7 +68,7 @@ class Params(SnapshotParams):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per respondent and item, sorted; items without an answer are rejects."""
+    """Yield one row per respondent and item, sorted; items without an answer are rejected."""
     for config in params.configs:
         hint = f"; only a simulated one is shipped ({PAGE} has the format)"
         (entry,) = declared(snapshot, Survey, "surveys", config, hint=hint)

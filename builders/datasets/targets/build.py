@@ -67,7 +67,7 @@ class Corpus(Terms):
             if wrong or not self.mapping:
                 raise ValueError(f"{self.name}: needs a mapping, and {{what}} in every part")
         elif "text" not in self.columns:
-            raise ValueError(f"{self.name}: columns must name that of the text")
+            raise ValueError(f"{self.name}: columns must include text")
         return self
 
     @property
@@ -110,13 +110,13 @@ def texts(corpus: Corpus, part: str, *bodies: bytes) -> Iterator[Tagged]:
         values = {key: "" if value is None else str(value) for key, value in row.items()}
         ident = values.get("id") or str(number)
         if ident in ids:
-            raise ValueError(f"{part}: id {ident!r} a second time")
+            raise ValueError(f"{part}: id {ident!r} is repeated")
         ids.add(ident)
         label = values.get("label", "").strip()
         label = corpus.labels.get(label, label)
         yield Tagged(ident, normal(values["text"]), label, values.get("split", ""))
     if not ids:
-        raise ValueError(f"{part}: no text in it")
+        raise ValueError(f"{part}: the file has no texts")
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:

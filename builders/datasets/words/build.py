@@ -106,11 +106,12 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 def words(body: bytes) -> Iterator[tuple[str, str, str]]:
     """Yield form, lemma and part of speech of the syntactic words of a CoNLL-U treebank.
 
-    Ranges and empty nodes are left out. Raises ValueError with position and problem.
+    Ranges (multiword tokens) and empty nodes are left out. Raises ValueError with position and
+    problem.
     """
     text = decoded(body)
     if not text.endswith("\n\n"):
-        raise ValueError("cut short: CoNLL-U ends with a blank line")
+        raise ValueError("truncated: CoNLL-U must end with a blank line")
     position = 0
     for number, line in enumerate(text.split("\n"), start=1):
         fields = line.split("\t")
@@ -121,7 +122,7 @@ def words(body: bytes) -> Iterator[tuple[str, str, str]]:
         elif not line.startswith("#") and not re.fullmatch(r"\d+[-.]\d+", fields[0]):
             position += 1
             if fields[0] != str(position):
-                raise ValueError(f"line {number}: id {fields[0]!r} where {position} belongs")
+                raise ValueError(f"line {number}: id {fields[0]!r} instead of {position}")
             yield fields[1], fields[2], fields[3]
 
 
