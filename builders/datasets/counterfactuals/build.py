@@ -65,7 +65,7 @@ class Params(DatasetParams):
         description="names per text and country (in `faithful` also per gender); 50 in the paper",
     )
     placebos: int = Field(
-        50, ge=1, description="number of these with a second name of the country, a placebo"
+        50, ge=1, description="number of these with a placebo, a second name from the country"
     )
     texts: int | None = Field(
         None, ge=1, description="size of the random sample of texts per config; null for all"
@@ -150,8 +150,9 @@ class _Making:
     ) -> Iterator[dict[str, Any]]:
         """Yield counterfactuals with a name of the same gender, and for some a placebo.
 
-        Each draw replaces one person, in turn. Names come first in a shuffled list, and those of
-        placebos follow. The column ``name`` shows the part of the name that replaces the entity.
+        Each draw replaces one person, in turn. Names are taken from the start of a shuffled list,
+        those of placebos from the following ones. The column ``name`` shows the part of the name
+        that replaces the entity.
         """
         text, params, longest = row["text"], self.params, len(person.entity)
         twice = [draw for draw in turns if draw < params.placebos]

@@ -40,7 +40,7 @@ class View(NamedTuple):
 
 
 class Fits(NamedTuple):
-    """Posteriors of all fits: ``beta`` is (fits, words, 3), its columns :data:`AXES`."""
+    """Posteriors of all fits: ``beta`` has shape (fits, words, 3), with columns :data:`AXES`."""
 
     beta: Floats
     left_out: tuple[int | None, ...]  # the view excluded from each fit

@@ -86,8 +86,9 @@ def _birth(text: str, stated: dict[str, int]) -> tuple[int, date] | None:
 def gender_of(qids: list[str]) -> tuple[str | None, str]:
     """Group the values of P21 as the paper does.
 
-    Values of one group give that group. Non-binary with a binary group is non-binary, the more
-    specific statement. Male and female together have no group. Values for organisms are excluded.
+    If all values are in one group, it is the result. Non-binary with a binary group is non-binary,
+    the more specific statement. Male and female together have no group. Values for organisms are
+    excluded.
 
     Returns the group, or None and the reason for rejecting the person.
     """

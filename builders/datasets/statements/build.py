@@ -99,7 +99,7 @@ class Questionnaire(Shared):
     source: str = Field(min_length=1, description="authors of the statements, as to be cited")
 
     def path(self, config: str) -> str:
-        """Return the questionnaire's file in the snapshot."""
+        """Return the path of the questionnaire's file in the snapshot."""
         return f"{config}.{FILES[self.format]}"
 
 

@@ -76,8 +76,8 @@ def compass(text: str) -> list[Statement]:
 def eight_values(text: str) -> list[Statement]:
     """Return the 70 questions of 8values, with a row for each axis that a question affects.
 
-    The text is JavaScript: ``questions = [...];``, whose list is JSON, of objects with
-    ``question`` and ``effect``, a number for each of ``econ``, ``dipl``, ``govt``, ``scty``.
+    The text is JavaScript: ``questions = [...];``. The list is JSON; its objects have a
+    ``question`` and an ``effect``, a number for each of ``econ``, ``dipl``, ``govt``, ``scty``.
     """
     list_of = ASSIGNED.fullmatch(text)
     if not list_of:

@@ -83,7 +83,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per completed query and attribute, sorted, with all engines that suggest it.
 
     Rejects are suggestions that rewrite the query, add nothing to it, are not searches, or repeat
-    one of the same engine.
+    another one of the same engine.
     """
     for name in params.languages:
         yield from _wave(snapshot, params, name)

@@ -28,7 +28,7 @@ class Cleaning(Params):
     adjective_endings: list[str] = Field(
         description="longer endings of words that may be adjectives, such as ous despite s"
     )
-    adjectives: list[str] = Field(description="adjectives despite their endings")
+    adjectives: list[str] = Field(description="words that are adjectives despite their endings")
 
 
 def key_term(attribute: str, rules: Cleaning) -> tuple[str, str]:

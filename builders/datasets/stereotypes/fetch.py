@@ -76,7 +76,8 @@ class Others(Section):
     single_words: str = Field(
         "",
         pattern=rf"^$|{ADDRESS}",
-        description="address of the file of rows that the authors kept as single words, or empty",
+        description="address of the file with the rows that the authors kept as single words, or "
+        "empty",
     )
     language: str = Field(pattern=NAME, description="language of the suggestions")
     wave: str = Field(description="time of collection, e.g. the year")
@@ -98,10 +99,10 @@ class Params(Section):
     )
     engines: dict[Key, Engine] = Field(min_length=1, description="by name")
     locales: dict[Key, Locale] = Field(
-        min_length=1, description="by name, which is also that of a config"
+        min_length=1, description="by name; each name is also that of a config"
     )
     published: dict[Key, Others] = Field(
-        default_factory=dict, description="by name, which is also that of a config"
+        default_factory=dict, description="by name; each name is also that of a config"
     )
     pause_s: float = Field(1, ge=0, description="pause between two requests, in seconds")
     absent: list[str] = Field(
