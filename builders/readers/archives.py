@@ -18,7 +18,6 @@ from plumbline.builders.readers.table import json_object, web_page
 from plumbline.builders.readers.table import records as table_records
 
 Format = Literal["parquet", "csv", "jsonl", "jsons"]
-ENDINGS = {"parquet": "parquet", "csv": "csv", "jsonl": "jsonl", "jsons": "zip"}
 BATCH = 256  # rows in memory at a time
 DAMAGED = (RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
 

@@ -14,7 +14,7 @@ from plumbline.builders.core.errors import reading
 from plumbline.builders.core.params import Name
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import Snapshot, hash64
-from plumbline.builders.readers.archives import ENDINGS, Format, records
+from plumbline.builders.readers.archives import Format, records
 from plumbline.builders.readers.declared import Terms, declared
 
 LEANINGS = ("left", "center", "right", "unknown")
@@ -61,7 +61,7 @@ class Corpus(Terms):
 
     def path(self, language: str) -> str:
         """Return the path of the corpus's file in the snapshot."""
-        return f"{language}/{self.name}.{ENDINGS[self.format]}"
+        return f"{language}/{self.name}.{'zip' if self.format == 'jsons' else self.format}"
 
     def articles(self, file: Path) -> Iterator[Article]:
         """Yield the articles in the corpus's file."""

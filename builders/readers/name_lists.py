@@ -84,7 +84,7 @@ class Listed(NamedTuple):
 
 def entries(entry: List, body: bytes) -> list[Listed]:
     """Return the entries of a list, in order."""
-    reader = {"table": _table, "nested": _nested, "by-kind": _by_kind, "flat": _flat}
+    reader = {"table": _table, "nested": _nested, "by-kind": _by_kind, "flat": _by_kind}
     listed = list(reader[entry.format](entry, decoded(body)))
     if not listed:
         raise ValueError("the file has no names")
@@ -98,20 +98,16 @@ def _tree(text: str) -> dict[str, Any]:
     return tree
 
 
-def _flat(entry: List, text: str) -> Iterator[Listed]:
-    tree = _tree(text)
-    for key, kind in entry.kinds.items():
-        yield from _ranked(tree.get(key, []), entry.country or NOWHERE, kind, "any", key)
-
-
 def _by_kind(entry: List, text: str) -> Iterator[Listed]:
     tree = _tree(text)
     for key, kind in entry.kinds.items():
-        by_country = tree.get(key, {})
+        flat = entry.format == "flat"
+        by_country: Any = {entry.country: tree.get(key, [])} if flat else tree.get(key, {})
         if not isinstance(by_country, dict):
             raise ValueError(f"{key}: not lists by country")  # noqa: TRY004
         for country, names in by_country.items():
-            yield from _ranked(names, _code(entry, country), kind, "any", f"{key}/{country}")
+            code = country if flat else _code(entry, country)
+            yield from _ranked(names, code, kind, "any", f"{key}/{country}")
 
 
 def _nested(entry: List, text: str) -> Iterator[Listed]:

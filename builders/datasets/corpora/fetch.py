@@ -84,7 +84,7 @@ def _cut(
     away = re.match(ADDRESS, source)
     dump = path.with_name(f".dump-{path.name}") if away else Path(source)
     if away and not dump.exists():
-        download(source, politeness, dump, _wrong)
+        download(source, politeness, dump, reddit_dump.begins_wrong)
     if not dump.is_file():
         raise UserError(f"{source}: no such dump; name your own copy under sources.reddit.dumps")
     count = Counter[str]()
@@ -104,8 +104,3 @@ def _cut(
         write_bytes(path.with_suffix("").with_suffix(".json"), text.encode())
     if away:
         dump.unlink()
-
-
-def _wrong(path: Path) -> str | None:
-    with path.open("rb") as file:
-        return reddit_dump.begins_wrong(file.read(256))

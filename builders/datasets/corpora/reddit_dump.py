@@ -36,13 +36,12 @@ def lines(path: Path) -> Iterator[bytes]:
 
     decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW)
     frame, remainder, size = None, b"", path.stat().st_size
+    if wrong := begins_wrong(path):
+        raise ValueError(wrong)
     with (
         path.open("rb") as file,
         Bar(total=size, desc=path.name, unit="B", unit_scale=True, leave=False) as bar,
     ):
-        if wrong := begins_wrong(file.read(256)):
-            raise ValueError(wrong)
-        file.seek(0)
         while piece := file.read(PIECE):
             bar.update(len(piece))
             while piece:
@@ -65,8 +64,10 @@ def lines(path: Path) -> Iterator[bytes]:
         yield remainder
 
 
-def begins_wrong(beginning: bytes) -> str | None:
+def begins_wrong(path: Path) -> str | None:
     """Return the fault in the first bytes of a dump, or None."""
+    with path.open("rb") as file:
+        beginning = file.read(256)
     if beginning.startswith(MAGIC) or SKIPPABLE.match(beginning):
         return None
     return web_page(beginning) or ("not compressed with zstd" if beginning else "empty")

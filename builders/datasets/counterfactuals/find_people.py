@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,8 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import yaml_of
 from plumbline.builders.readers.gazetteer import Gazetteer, fold, plain
 
-LISTS = Path(__file__).with_name("beside_names.yaml")
+LISTS: dict[str, Any] = yaml_of(Path(__file__).with_name("beside_names.yaml").read_bytes())
+PARTICLES = frozenset(map(fold, LISTS["particles"].split()))
 WORD_BEFORE = re.compile(r"([^\W\d_][\w'’-]*)\.? $")
 AFTER = re.compile(r" ([^\W\d_][\w-]*)")
 INITIALS = re.compile(r"(?:[^\W\d_]\. ?)+")
@@ -26,17 +26,6 @@ ANYWHERE = "en"  # English words next to names occur in texts in any language
 NOUNS = ("de",)  # languages that capitalise nouns
 
 
-@cache
-def _lists() -> dict[str, Any]:
-    lists: dict[str, Any] = yaml_of(LISTS.read_bytes())
-    return lists
-
-
-def particles() -> frozenset[str]:
-    """Return the particles of names, folded."""
-    return frozenset(map(fold, _lists()["particles"].split()))
-
-
 LABELS = ("PER", "PERSON")
 APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # marks a tag or an address, not a name
 POSSESSIVE = re.compile(r"['’][sS]?$")
@@ -44,7 +33,7 @@ INSIDE = re.compile(r"[\w-]$")  # matches inside a longer word, such as Mary-Ann
 GLUED = re.compile(r"[^\W\d_A-Z]{4}[A-Z]")  # matches two words without a space between them
 GOES_ON = re.compile(r"\w|-\w")
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
-NEXT = re.compile(rf"(?: (?i:{'|'.join(particles())}))* ([^\W\d_][\w'’-]*\w)")
+NEXT = re.compile(rf"(?: (?i:{'|'.join(PARTICLES)}))* ([^\W\d_][\w'’-]*\w)")
 BEFORE = re.compile(r"([^\W\d_]\w*)\.? $")
 BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # gap between two names of a person, with initials
 LEADING = re.compile(r"(?<![\w.])(?:[^\W\d_]\. ?)+$")
@@ -259,12 +248,12 @@ class Context(NamedTuple):
     @classmethod
     def of(cls, language: str, ordinary: frozenset[str], gazetteer: Gazetteer) -> Context:
         """Return the context for a language, including the words for all languages."""
-        by_kind = [_lists().get(key, {}) for key in {ANYWHERE, language}]
+        by_kind = [LISTS.get(key, {}) for key in {ANYWHERE, language}]
         titles, places = (
             frozenset(fold(word) for lists in by_kind for word in lists.get(kind, "").split())
             for kind in ("titles", "places")
         )
-        suffixes = frozenset(_lists()["suffixes"].split())
+        suffixes = frozenset(LISTS["suffixes"].split())
         names = gazetteer, gazetteer.common()
         return cls(*names, titles, places, suffixes, ordinary, language in NOUNS)
 

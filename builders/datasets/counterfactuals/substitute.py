@@ -8,11 +8,11 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from plumbline.builders.datasets.counterfactuals.find_people import Span, particles
+from plumbline.builders.datasets.counterfactuals.find_people import PARTICLES, Span
 from plumbline.builders.readers.gazetteer import Gazetteer, fold
 
 Part = Literal["full", "first", "last"]
-PARTICLES = re.compile(rf"(?<!\w)(?:(?:{'|'.join(particles())}) )+\Z", re.IGNORECASE)
+LEADING = re.compile(rf"(?<!\w)(?:(?:{'|'.join(PARTICLES)}) )+\Z", re.IGNORECASE)
 
 
 class Mention(NamedTuple):
@@ -50,7 +50,7 @@ class Name(NamedTuple):
 def remains(text: str, person: Person) -> bool:
     """Return True if a word of a person's name occurs in a text outside the mentions."""
     words = {word for m in person.mentions for word in fold(text[m.start : m.end]).split()}
-    long = "|".join(re.escape(w) for w in words - particles() if len(w.strip(".")) > 1) or "(?!)"
+    long = "|".join(re.escape(w) for w in words - PARTICLES if len(w.strip(".")) > 1) or "(?!)"
     for start, end, _ in reversed(person.mentions):
         text = f"{text[:start]} {text[end:]}"
     pattern = rf"(?<![^\W_])(?:{long})(?![^\W_])|[#@/]\w*(?:{long})"
@@ -87,7 +87,7 @@ def named(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person
         entity = text[longest.start : longest.end]
         places = []
         for mention in [*mentions, *repeated]:
-            before = PARTICLES.search(text, 0, mention.start)
+            before = LEADING.search(text, 0, mention.start)
             if before and mention.part == "last" and fold(before[0]) in fold(entity):  # "da Silva"
                 places.append(mention._replace(start=before.start()))
             else:

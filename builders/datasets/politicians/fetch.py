@@ -102,7 +102,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Fetch a complete snapshot into a folder named by its date.
+    """Fetch a complete snapshot into a folder named after its date.
 
     Resumable: if the process is killed, the same call continues and produces the same bytes.
     """

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
-from urllib.parse import quote_plus
 
 from plumbline.builders.readers.table import parsed
 
@@ -24,12 +23,6 @@ class Suggestion(NamedTuple):
     text: str
     rank: int
     kind: str = QUERY
-
-
-def url(address: str, query: str, hl: str, gl: str, kl: str) -> str:
-    """Fill ``{query}``, ``{hl}``, ``{gl}`` and ``{kl}`` in an address."""
-    filled = {"query": query, "hl": hl, "gl": gl, "kl": kl}
-    return address.format(**{name: quote_plus(value) for name, value in filled.items()})
 
 
 def encoding(body: bytes, content_type: str) -> str:

@@ -20,6 +20,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import quote_plus
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -128,9 +129,7 @@ class Params(Section):
         for language, kinds in self.templates.items():
             for template in (t for texts in kinds.values() for t in texts):
                 if template.count("{group}") != 1:
-                    raise ValueError(
-                        f"{language}: {template!r} must contain {{group}} exactly once"
-                    )
+                    raise ValueError(f"{language}: {template!r} must contain {{group}} once")
         return self
 
 
@@ -140,7 +139,7 @@ def fetch(
     into: Path,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
-    """Fetch a wave into a folder named by its date.
+    """Fetch a wave into a folder named after its date.
 
     Resumable: saved responses are not requested again, and the manifest is written last. An engine
     that throttles is skipped, and continued by the next call.
@@ -212,7 +211,8 @@ def _ask(
     engine: Engine, locale: Locale, politeness: Politeness, query: str
 ) -> tuple[dict[str, Any], bool]:
     """Return the answer to a query, and whether it has a suggestion."""
-    address = engines.url(engine.address, query, locale.hl, locale.gl, locale.kl)
+    filled = {"query": query, "hl": locale.hl, "gl": locale.gl, "kl": locale.kl}
+    address = engine.address.format(**{name: quote_plus(text) for name, text in filled.items()})
 
     def ask() -> tuple[dict[str, Any], bool]:
         body, kind = receive(address, politeness, THROTTLING)

@@ -75,11 +75,9 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         facts = entry.model_dump(include={"scale", "simulated", "source", "licence"})
         people = read(snapshot, f"{config}.csv", responses.respondents, "fix it and fetch again")
         for person in sorted(people, key=lambda r: r.name):
-            codes = (
-                responses.GENDERS.index(person.gender),
-                responses.INFECTED.index(person.infected),
-            )
-            values = {"respondent": person.name, "gender": codes[0], "infected": codes[1]}
+            values: dict[str, object] = {"respondent": person.name}
+            values["gender"] = responses.GENDERS.index(person.gender)
+            values["infected"] = responses.INFECTED.index(person.infected)
             for item, answer in sorted(person.answers.items()):
                 if answer is None:
                     yield Reject(config, f"{person.name}/{item}", "no answer")
