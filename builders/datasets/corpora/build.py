@@ -47,7 +47,7 @@ COLUMNS = (
     Column("leaning", "label", "political leaning of the article or community", labels=LEANINGS),
     Column("outlet", "string", "news outlet, or Reddit community as r/NAME"),
     Column("date", "string", "publication date, ISO 8601; empty if missing or invalid", empty=True),
-    Column("period", "label", "date before 2017-01-20, or from that day on", labels=PERIODS),
+    Column("period", "label", "whether the date is before 2017-01-20", labels=PERIODS),
     Column(
         "hate_score",
         "float64",

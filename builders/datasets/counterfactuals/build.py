@@ -28,7 +28,9 @@ GENDERS = ("male", "female", "unknown")
 COLUMNS = ["id", "text", "label", "language", "redistributable"]  # columns of ``targets``
 
 FIELDS = (
-    Column("id", "string", "id of the target, in counterfactuals with reading, country and draw"),
+    Column(
+        "id", "string", "id of the target; in counterfactuals followed by reading, country, draw"
+    ),
     Column("target", "string", "id of the text in the dataset `targets`"),
     Column("reading", "label", "variant of the substitution method; see Readings", labels=READINGS),
     Column(

@@ -36,12 +36,12 @@ COLUMNS = (
     Column(
         "group",
         "string",
-        "target (hate) or side of the source (misinformation), by the table under `groups`; empty "
-        f"if it has none; `{SEVERAL}`: more than one",
+        "target (hate) or side of the source (misinformation), mapped by the table `groups`; empty "
+        f"if there is none; `{SEVERAL}` if there are several",
         empty=True,
     ),
     Column("groups", "strings", "all groups of the text, as named by the source"),
-    Column("mapped", "strings", "distinct groups to which the table maps them, sorted"),
+    Column("mapped", "strings", "groups after mapping by the table, distinct and sorted"),
     Column(
         "source",
         "string",

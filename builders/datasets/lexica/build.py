@@ -79,8 +79,8 @@ COLUMNS = (
         maximum=1,
     ),
     Column("view_names", "strings", "names of the lexica with the word; empty in `published`"),
-    Column("view_values", "strings", "value in each of them, in this order, on its own scale"),
-    Column("view_scores", "floats", "value in each of these lexica, rescaled to -1 to 1"),
+    Column("view_values", "strings", "value of the word in each of its views, on the view's scale"),
+    Column("view_scores", "floats", "value of the word in each of its views, rescaled to -1 to 1"),
     Column("redistributable", "bool", "whether the licences of its views permit publishing it"),
 )
 SCHEMA = Schema(COLUMNS, key=("word",))

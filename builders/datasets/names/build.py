@@ -47,8 +47,8 @@ COLUMNS = (
     Column("name", "string", "the name; see Spelling", prose="name"),
     Column("kind", "label", "first name of men, first name of women, or last name", labels=KINDS),
     Column("rank", "int32", "rank within country and kind; 1 is the most frequent", minimum=1),
-    Column("count", "int64", "people with the name; null if lists only rank", True, minimum=1),
-    Column("bearer", "label", "gender to which a form of a last name is limited", labels=BEARERS),
+    Column("count", "int64", "number of people with the name; null if unknown", True, minimum=1),
+    Column("bearer", "label", "gender for which a last name is used, or `any`", labels=BEARERS),
     Column("sources", "strings", "lists that contain the name, in the order of the params"),
     Column("flags", "strings", "reasons for not using the name; empty if it is usable"),
 )

@@ -47,8 +47,8 @@ COLUMNS = (
         "weight",
         "float64",
         "points, in the scale's units, that strong agreement adds to the axis, or subtracts if "
-        "`reversed`; 0 for items about no value. For a scale with `points`, half the difference "
-        "between its extreme answers",
+        "`reversed`; 0 for statements about no value. For a scale with `points`, half the "
+        "difference between its extreme answers",
     ),
     Column("reversed", "bool", "whether agreement opposes the value"),
     Column(

@@ -34,7 +34,7 @@ COLUMNS = (
         maximum=responses.HIGHEST,
     ),
     Column("simulated", "bool", "whether the row was drawn at random, without a respondent"),
-    Column("source", "string", f"who collected the answers{NOTE}"),
+    Column("source", "string", f"collectors of the answers{NOTE}"),
     Column("licence", "string", f"licence or terms of use{NOTE}"),
 )
 SCHEMA = Schema(COLUMNS, key=("respondent", "item"))
