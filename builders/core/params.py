@@ -85,6 +85,12 @@ class SnapshotParams(DatasetParams):
     snapshot: str = Field(description="folder of the snapshot")
 
 
+class LanguageParams(SnapshotParams):
+    """The snapshot to build from, and its languages."""
+
+    languages: list[str] = Field(min_length=1, description="languages, one config for each")
+
+
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]  # corpus, list or config
 P = TypeVar("P", bound=Params)
 

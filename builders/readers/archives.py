@@ -14,19 +14,18 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from plumbline.builders.core.snapshot import READ, within
-from plumbline.builders.readers.table import parsed, web_page
+from plumbline.builders.readers.table import json_object, web_page
 from plumbline.builders.readers.table import records as table_records
 
 Format = Literal["parquet", "csv", "jsonl", "jsons"]
-ENDINGS = {"parquet": "parquet", "csv": "csv", "jsonl": "jsonl", "jsons": "zip"}
 BATCH = 256  # rows in memory at a time
 DAMAGED = (RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError)
 
 
 def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Yield the records of a file, with selected columns, renamed.
+    """Yield the records of a file, with selected and renamed columns.
 
-    ``columns``: name of a column in the file, by its new name.
+    ``columns``: names of columns in the file, by new name.
 
     Yields
     ------
@@ -40,7 +39,7 @@ def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[di
             size = file.seek(0, io.SEEK_END)
             file.seek(max(size - 1, 0))
             if file.read() != b"\n":
-                raise ValueError("cut short, no line break at its end")
+                raise ValueError("truncated: no line break at the end")
     for record in READERS[kind](path, list(columns.values())):
         yield {name: _text(record[column]) for name, column in columns.items()}
 
@@ -66,15 +65,13 @@ def parquet_rows(file: Path | IO[bytes], columns: list[str]) -> Iterator[dict[st
 
 
 def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    before = csv.field_size_limit(READ)  # raises the default limit of a cell, which articles exceed
+    csv.field_size_limit(READ)  # articles exceed the default limit of a cell
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             for _, record in table_records(file, dict(zip(columns, columns, strict=True))):
                 yield record
     except UnicodeDecodeError as error:
         raise ValueError("not UTF-8") from error
-    finally:
-        csv.field_size_limit(before)
 
 
 def _jsonl(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
@@ -103,10 +100,8 @@ def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:
     Raises ValueError if the archive is damaged or encrypted, or the file is missing or ambiguous.
     """
     with _opened(io.BytesIO(body)) as archive:
-        names = [n for n in archive.namelist() if n == name]
-        if ending:
-            members = (n for n in archive.namelist() if "__MACOSX" not in n)
-            names = [n for n in members if n.endswith(name)]
+        members = (n for n in archive.namelist() if "__MACOSX" not in n)
+        names = [n for n in members if n == name or (ending and n.endswith(name))]
         if len(names) != 1:
             raise ValueError(f"{len(names) or 'no'} {name!r} in the archive")
         return _member(archive, names[0])
@@ -117,27 +112,18 @@ def _opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
-    except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
-        raise ValueError("not a complete zip archive") from error
+    except DAMAGED as error:
+        wrong = "damaged, encrypted, or compressed by a method that cannot be read"
+        raise ValueError(f"no zip archive, or {wrong}") from error
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
-    try:
-        within(archive.getinfo(name).file_size)
-        return archive.read(name)
-    except DAMAGED as error:
-        wrong = "damaged, encrypted, or compressed by a method that cannot be read"
-        raise ValueError(f"{name}: {wrong}") from error
+    within(archive.getinfo(name).file_size)
+    return archive.read(name)
 
 
 def _object(body: bytes, where: str, columns: list[str]) -> dict[str, Any]:
-    try:
-        record = parsed(body)
-    except ValueError as error:
-        wrong = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "not JSON"
-        raise ValueError(f"{where}: {wrong}") from error
-    if not isinstance(record, dict):
-        raise ValueError(f"{where}: no JSON object")  # noqa: TRY004 - of the file, not of a caller
+    record = json_object(body, where)
     _have(columns, list(record), f"{where}: ")
     return record
 

@@ -14,7 +14,7 @@ from plumbline.builders.core.errors import reading
 from plumbline.builders.core.params import Name
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import Snapshot, hash64
-from plumbline.builders.readers.archives import ENDINGS, Format, records
+from plumbline.builders.readers.archives import Format, records
 from plumbline.builders.readers.declared import Terms, declared
 
 LEANINGS = ("left", "center", "right", "unknown")
@@ -50,18 +50,18 @@ class Corpus(Terms):
     name: Name = Field(description="name of the corpus")
     address: str = Field(description="address of the file, or a path that begins with / or ./")
     format: Format = Field(description="jsons: a zip archive of JSON files with one article each")
-    columns: Columns = Field(description="names of its columns or keys")
+    columns: Columns = Field(description="names of the columns or keys in the file")
     dates: list[str] = Field(
         ["%Y-%m-%d"], description="date formats (strptime), tried in this order"
     )
     leanings: dict[str, Leaning] = Field(
         {"left": "left", "center": "center", "right": "right"},
-        description="leaning for each value of the leaning column; others are unknown",
+        description="leaning for each value of the leaning column; other values are unknown",
     )
 
     def path(self, language: str) -> str:
-        """Return the file of the corpus in the snapshot."""
-        return f"{language}/{self.name}.{ENDINGS[self.format]}"
+        """Return the path of the corpus's file in the snapshot."""
+        return f"{language}/{self.name}.{'zip' if self.format == 'jsons' else self.format}"
 
     def articles(self, file: Path) -> Iterator[Article]:
         """Yield the articles in the corpus's file."""
@@ -79,17 +79,10 @@ class Corpus(Terms):
             )
 
 
-def corpora_of(snapshot: Snapshot, language: str) -> list[Corpus]:
-    """Return the corpora of a language that the snapshot's manifest declares."""
+def every(snapshot: Snapshot, language: str) -> Iterator[tuple[Corpus, Article]]:
+    """Yield each article of a language in a snapshot, with its corpus, sorted by corpus."""
     corpora = declared(snapshot, Corpus, "corpora", language)
-    return sorted(corpora, key=lambda corpus: corpus.name)
-
-
-def every(
-    snapshot: Snapshot, corpora: list[Corpus], language: str
-) -> Iterator[tuple[Corpus, Article]]:
-    """Yield all articles of corpora of a snapshot, one in memory at a time."""
-    for corpus in corpora:
+    for corpus in sorted(corpora, key=lambda corpus: corpus.name):
         path = snapshot.folder / corpus.path(language)
         with reading(path, "fetch it again"):
             for article in corpus.articles(path):

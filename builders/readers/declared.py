@@ -30,11 +30,11 @@ OPEN = re.compile(
     re.IGNORECASE,
 )
 NOT_PUBLISHED = " (rows not to be published)"  # appended to the licence of such a source
-FORMAT = AliasChoices("format", "layout")  # the second name is in snapshots before November 2026
+FORMAT = AliasChoices("format", "layout")  # second name: in snapshots before November 2026
 
 
 class Shared(Params):
-    """Terms of publication: permitted only if declared, with an open licence."""
+    """Terms of publication, which is permitted only if declared, with an open licence."""
 
     licence: str = Field(min_length=1, description="licence as stated, preferably an SPDX id")
     redistribute: bool = Field(
@@ -60,11 +60,11 @@ class Shared(Params):
 class Terms(Shared):
     """Terms of use of a third party's file."""
 
-    citation: str = Field(min_length=1, description="what to cite")
+    citation: str = Field(min_length=1, description="reference to cite")
 
 
 def declared(snapshot: Snapshot, model: type[P], *keys: str, hint: str = "") -> list[P]:
-    """Return the entry, or entries, under a path of keys of the request in a manifest.
+    """Return the entries under a path of keys in the request of a manifest.
 
     Raises UserError, with a hint, if the entry is missing or invalid.
     """

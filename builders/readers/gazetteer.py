@@ -23,13 +23,10 @@ class Gazetteer:
     men, women, last
         Names of all countries, in their own spelling.
     genders
-        By folded first name: ``male``, ``female``, or ``unknown`` if equally many countries list it
-        for men and for women.
-    words
-        Folded first names that are mostly used as words.
-    by_country
-        Names by country and kind, in order of rank; ``last:male`` and ``last:female`` have the
-        forms for a man or a woman.
+        Gender by folded first name: ``male``, ``female``, or ``unknown`` if equally many countries
+        list it for men and for women. words Folded first names that are mostly used as words.
+        by_country Names by country and kind, in order of rank; ``last:male`` and ``last:female``
+        have the forms for a man or a woman.
     """
 
     men: frozenset[str]
@@ -54,7 +51,7 @@ class Gazetteer:
         return frozenset(fold(n) for names in lists for k in ("male", "female") for n in names[k])
 
     def pool(self, country: str, kind: str, gender: str) -> tuple[str, ...]:
-        """Return the names of a country and kind, last names in the gender's form."""
+        """Return the names of a country and kind, with last names in the form for the gender."""
         names = self.by_country[country]
         return names[f"last:{gender}" if kind == "last" and gender != "unknown" else kind]
 

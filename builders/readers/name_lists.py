@@ -1,4 +1,4 @@
-"""Lists of names by country, in the formats of open lists."""
+"""Readers of lists of names by country, in the formats of openly available lists."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class List(Section):
     format: Literal["table", "nested", "by-kind", "flat"] = Field(
         "table",
         validation_alias=FORMAT,
-        description="table: CSV with a head; nested: JSON of country, gender, names; "
-        "by-kind: JSON of kind, country, names; flat: JSON of kind, names",
+        description="table: CSV with a header; nested: JSON of country, gender, names; by-kind: "
+        "JSON of kind, country, names; flat: JSON of kind, names",
     )
     columns: dict[Literal["country", "kind", "rank", "name", "native", "count", "bearer"], str] = (
         Field(
@@ -48,20 +48,19 @@ class List(Section):
         None, pattern="^[a-z]{2}$", description="country of all names, if the file has no countries"
     )
     countries: dict[str, str] = Field(
-        default_factory=dict, description="country code for each other name in the file"
+        default_factory=dict,
+        description="country code for each name in the file that is not in CLDR",
     )
     licence: str = Field(min_length=1, description="licence as its authors state it")
-    citation: str = Field(min_length=1, description="what to cite")
+    citation: str = Field(min_length=1, description="reference to cite")
 
     @model_validator(mode="after")
     def _told(self) -> List:
         if self.format == "flat" and not self.country:
             raise ValueError(f"{self.name}: a flat list needs a country ({NOWHERE}: none)")
         if self.format == "table":
-            absent = [key for key in ("name", "rank") if key not in self.columns]
-            absent += ["kind"] if not self.kind and "kind" not in self.columns else []
-            absent += ["country"] if not self.country and "country" not in self.columns else []
-            if absent:
+            columns = {"kind": self.kind, "country": self.country} | self.columns
+            if absent := [k for k in ("name", "rank", "kind", "country") if not columns.get(k)]:
                 raise ValueError(f"{self.name}: columns lack {', '.join(absent)}")
         return self
 
@@ -83,14 +82,13 @@ class Listed(NamedTuple):
     position: str
 
 
-def entries(entry: List, body: bytes) -> Iterator[Listed]:
-    """Yield the entries of a list, in order."""
-    reader = {"table": _table, "nested": _nested, "by-kind": _by_kind, "flat": _flat}
-    listed = reader[entry.format](entry, decoded(body))
-    if (first := next(listed, None)) is None:
-        raise ValueError("no name in it")
-    yield first
-    yield from listed
+def entries(entry: List, body: bytes) -> list[Listed]:
+    """Return the entries of a list, in order."""
+    reader = {"table": _table, "nested": _nested, "by-kind": _by_kind, "flat": _by_kind}
+    listed = list(reader[entry.format](entry, decoded(body)))
+    if not listed:
+        raise ValueError("the file has no names")
+    return listed
 
 
 def _tree(text: str) -> dict[str, Any]:
@@ -100,20 +98,16 @@ def _tree(text: str) -> dict[str, Any]:
     return tree
 
 
-def _flat(entry: List, text: str) -> Iterator[Listed]:
-    tree = _tree(text)
-    for key, kind in entry.kinds.items():
-        yield from _ranked(tree.get(key, []), entry.country or NOWHERE, kind, "any", key)
-
-
 def _by_kind(entry: List, text: str) -> Iterator[Listed]:
     tree = _tree(text)
     for key, kind in entry.kinds.items():
-        by_country = tree.get(key, {})
+        flat = entry.format == "flat"
+        by_country: Any = {entry.country: tree.get(key, [])} if flat else tree.get(key, {})
         if not isinstance(by_country, dict):
             raise ValueError(f"{key}: not lists by country")  # noqa: TRY004
         for country, names in by_country.items():
-            yield from _ranked(names, _code(entry, country), kind, "any", f"{key}/{country}")
+            code = country if flat else _code(entry, country)
+            yield from _ranked(names, code, kind, "any", f"{key}/{country}")
 
 
 def _nested(entry: List, text: str) -> Iterator[Listed]:
@@ -135,7 +129,7 @@ def _table(entry: List, text: str) -> Iterator[Listed]:
         if kind is None:
             continue
         if not cells["rank"].isdecimal():
-            raise ValueError(f"{position}: rank {cells['rank']!r} is no number")
+            raise ValueError(f"{position}: rank {cells['rank']!r} is not a number")
         country = entry.country or _code(entry, cells["country"])
         bearer = cells.get("bearer") or "any"
         if bearer not in BEARERS:

@@ -32,8 +32,8 @@ GENDER = {
     **dict.fromkeys(("non-binary", *OTHER, "transgender female", "transgender male"), "non-binary"),
 }
 NAME = {"name", "names", "label", "labels", "politician", "person"}
-TOLD = {"language", "lang", "gender", "sex"}  # keys that consist of these words,
-BESIDE = NAME | {"code", "or", "of", "item"}  # optionally with these
+TOLD = {"language", "lang", "gender", "sex"}  # words of keys that state a language or a gender
+BESIDE = NAME | {"code", "or", "of", "item"}  # further words in such keys
 WORDS = re.compile(r"[^\W_]+?(?=[A-Z\W_]|$)|[A-Z]+")
 Told = tuple[str, str, str]
 Entry = tuple[str, str, str, str]
@@ -47,7 +47,6 @@ def normal(name: str) -> str:
 def entries(text: str, items: Mapping[str, str]) -> Iterator[Entry]:
     """Yield language, name, gender and its original word or item, with repetitions.
 
-    ``text``: JSON, or a JSON object in each line.
     ``items``: gender for further words, such as Wikidata items.
 
     Raises ValueError if it is not JSON, or has no name with a language and a gender.
@@ -59,12 +58,10 @@ def entries(text: str, items: Mapping[str, str]) -> Iterator[Entry]:
     >>> list(entries('[{"qid": "Q5", "sex": "Q1", "names": {"fr": "Ada"}}]', {"Q1": "female"}))
     [('fr', 'Ada', 'female', 'Q1')]
     """
-    try:
-        tree = parsed(text)
-    except ValueError:
-        tree = [parsed(line) for line in text.splitlines() if line.strip()]
     genders = {**GENDER, **items}
-    people = list(_people(tree, {word.lower(): word for word in genders}, "", "", named=False))
+    people = list(
+        _people(parsed(text), {word.lower(): word for word in genders}, "", "", named=False)
+    )
     if not people:
         raise ValueError(
             "no name with a language and a gender found; write it as CSV with the columns "
@@ -81,13 +78,8 @@ def _people(
     if isinstance(node, str) and named and language and gender and normal(node):
         yield language, normal(node), gender
     elif isinstance(node, list):
-        pair = language and len(node) == 2 and all(isinstance(part, str) for part in node)
-        if pair and (word := _known(genders, node[1:])):  # a name and its gender
-            node, gender, named = node[:1], word, True
         for inner in node:
             yield from _people(inner, genders, language, gender, named=named)
-    elif isinstance(node, dict) and (rows := _rows(node)):
-        yield from _people(rows, genders, language, gender, named=False)
     elif isinstance(node, dict):
         keys = {key: {word.lower() for word in WORDS.findall(str(key))} for key in node}
         telling = [k for k, words in keys.items() if words & TOLD and words <= TOLD | BESIDE]
@@ -98,27 +90,12 @@ def _people(
             words, sex = keys[key], genders.get(str(key).strip().lower())
             tongue = _known(LANGUAGE, sorted(words)) if len(words) == 1 or words & NAME else ""
             value = _known(genders, [inner]) if isinstance(inner, str) else ""
-            if value and not (tongue or sex or record):  # a name, and as its value the gender
+            if value and not (tongue or sex or record):  # a name with its gender as value
                 yield from _people(key, genders, language, value, named=True)
             elif key not in telling:
                 is_name = bool(tongue or sex or words & NAME) or (named and not record)
                 inside = tongue or language, sex or gender
                 yield from _people(inner, genders, *inside, named=is_name)
-
-
-def _rows(node: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of a data frame in column format or pandas' split format, else none."""
-    if isinstance(head := node.get("columns"), list) and isinstance(node.get("data"), list):
-        names, rows = [str(name) for name in head], node["data"]
-        return [dict(zip(names, row, strict=False)) for row in rows if isinstance(row, list)]
-    columns = {
-        key: list(cells.values()) if isinstance(cells, dict) else cells
-        for key, cells in node.items()
-        if isinstance(cells, dict | list)
-    }
-    if not (columns.keys() >= {"name", "gender"} and len(columns) == len(node)):
-        return []
-    return [dict(zip(columns, row, strict=False)) for row in zip(*columns.values(), strict=False)]
 
 
 def _known(meanings: dict[str, str], values: list[Any]) -> str:

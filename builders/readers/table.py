@@ -1,6 +1,6 @@
 """Text files: CSV, TSV, JSON, JSON lines and SPARQL results.
 
-Invalid content is a ValueError, with its position.
+Invalid content raises a ValueError with its position.
 """
 
 from __future__ import annotations
@@ -22,22 +22,10 @@ SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def web_page(body: bytes) -> str | None:
-    """Return the fault of a web page sent in place of a file of texts, or None."""
+    """Return the fault of a body that is a web page in place of a file of texts, or None."""
     start = body.removeprefix(b"\xef\xbb\xbf").lstrip()[:15].lower()
     page = start.startswith((b"<!doctype", b"<html"))
     return "a web page in place of the file" if page else None
-
-
-def text_of(body: bytes, encoding: str = "utf-8-sig") -> str:
-    """Return the text of a body, without a byte order mark; NUL characters are an error."""
-    try:
-        text = body.decode(encoding).removeprefix("\ufeff")
-        text.encode()  # some encodings yield lone surrogates
-    except (UnicodeError, LookupError) as error:
-        raise ValueError(f"not {'UTF-8' if encoding == 'utf-8-sig' else encoding}") from error
-    if "\0" in text:
-        raise ValueError(f"a NUL character in line {text[: text.index(chr(0))].count(chr(10)) + 1}")
-    return text
 
 
 def parsed(text: str | bytes) -> Any:
@@ -49,7 +37,7 @@ def parsed(text: str | bytes) -> Any:
     try:
         value = json.loads(text)
     except RecursionError as error:
-        raise ValueError("nested too deep") from error
+        raise ValueError("nested too deeply") from error
     return _repaired(value) if SURROGATE.search(text) else value
 
 
@@ -58,7 +46,7 @@ def literal(text: str) -> Any:
     try:
         return _repaired(ast.literal_eval(text))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
-        raise ValueError("not a literal of Python") from error
+        raise ValueError("not a Python literal") from error
 
 
 def _repaired(value: Any) -> Any:
@@ -79,18 +67,24 @@ def table_rows(text: str | IO[str], **dialect: Any) -> Iterator[tuple[int, list[
         raise ValueError(f"line {rows.line_num}: {error}") from error
 
 
-def decoded(body: bytes, *, complete: bool = False) -> str:
-    """Return the text of a file.
+def decoded(body: bytes, encoding: str = "utf-8", *, complete: bool = False) -> str:
+    """Return the text of a file, without a byte order mark.
 
     ``complete``: whether it must end with a line break, unlike a truncated file.
 
-    Raises ValueError if it is not UTF-8, a web page, or truncated.
+    Raises ValueError if it has another encoding or NUL characters, is a web page, or truncated.
     """
-    text = text_of(body)
     if wrong := web_page(body):
         raise ValueError(wrong)
+    try:
+        text = body.decode(encoding).removeprefix("\ufeff")
+        text.encode()  # some encodings yield lone surrogates
+    except (UnicodeError, LookupError) as error:
+        raise ValueError(f"not {encoding.upper()}") from error
+    if "\0" in text:
+        raise ValueError(f"a NUL character in line {text[: text.index(chr(0))].count(chr(10)) + 1}")
     if complete and not text.endswith("\n"):
-        raise ValueError("cut short: no line break at its end")
+        raise ValueError("truncated: no line break at the end")
     return text
 
 
@@ -102,7 +96,7 @@ def lines(body: bytes, *, complete: bool = False) -> list[str]:
 def table(
     body: bytes, columns: Sequence[str], delimiter: str = ",", *, more: bool = False
 ) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Return the header of a file with exactly these columns, and number and fields of its rows.
+    """Return the header of a file with exactly these columns, and the rows with their numbers.
 
     ``more``: whether the file may have further columns after these.
 
@@ -111,7 +105,7 @@ def table(
     text = decoded(body, complete=True)
     head, *rows = [row for _, row in table_rows(text, delimiter=delimiter)] or [[]]
     if head[: len(columns)] != list(columns) or (len(head) > len(columns)) > more:
-        raise ValueError(f"line 1: not the columns {', '.join(columns)}")
+        raise ValueError(f"line 1: the columns must be {', '.join(columns)}")
     for number, fields in enumerate(rows, start=2):
         if len(fields) != len(head):
             raise ValueError(f"line {number} has {len(fields)} columns, not {len(head)}")
@@ -127,11 +121,11 @@ def records(
     quoted: bool = True,
     strict: bool = True,
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield line and fields of a table's rows, renamed.
+    """Yield the line and the renamed fields of each row of a table.
 
     Raises ValueError with position and problem.
 
-    ``columns``: name of a column in the file, by its new name.
+    ``columns``: names of columns in the file, by new name.
     ``head``: names of the columns if the file has no header.
     ``quoted``: whether quotes enclose fields; else they are text.
     ``strict``: whether a misplaced or missing quote is an error.
@@ -150,21 +144,29 @@ def records(
             yield line, {name: row[index] for name, index in indices.items()}
 
 
+def json_object(body: str | bytes, where: str) -> dict[str, Any]:
+    """Parse a JSON object; raise ValueError with its position if it is none."""
+    try:
+        value = parsed(body)
+    except ValueError as error:
+        wrong = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "not JSON"
+        raise ValueError(f"{where}: {wrong}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"{where}: no JSON object")  # noqa: TRY004 - of the file, not of a caller
+    return value
+
+
 def json_lines(
     text: str, columns: Mapping[Any, str], needed: str
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line and renamed values of objects; the value of ``needed`` must be a string.
+    """Yield the line and renamed values of each object; that of ``needed`` must be a string.
 
     Raises ValueError with position and problem.
     """
     for number, line in enumerate(re.split(r"\r?\n", text.rstrip("\r\n")), start=1):
-        try:
-            row = parsed(line)
-        except ValueError as error:
-            raise ValueError(f"line {number}: not JSON") from error
-        column = columns[needed]
-        if not isinstance(row, dict) or not isinstance(row.get(column), str):
-            raise ValueError(f"line {number}: no object with a text {column!r}")  # noqa: TRY004
+        row = json_object(line, f"line {number}")
+        if not isinstance(row.get(columns[needed]), str):
+            raise ValueError(f"line {number}: not an object with a text {columns[needed]!r}")  # noqa: TRY004
         yield number, {name: row.get(key) for name, key in columns.items()}
 
 
@@ -196,14 +198,6 @@ def entity(value: dict[str, str]) -> str | None:
     return None
 
 
-def by_item(rows: list[Binding]) -> Iterator[tuple[str, list[Binding]]]:
-    """Group rows by ``?item``, in the order in which the items first appear."""
-    groups: dict[str, list[Binding]] = {}
-    for row in rows:
-        groups.setdefault(item(row), []).append(row)
-    yield from groups.items()
-
-
 def item(row: Binding, name: str = "item") -> str:
     """Return the item id of a row; raise ValueError if it is missing."""
     qid = entity(row.get(name, {}))
@@ -217,27 +211,18 @@ def tweeteval(
 ) -> Iterator[tuple[str, str]]:
     """Yield unchanged texts and the names of their labels from files in TweetEval's layout.
 
-    ``texts``, ``labels``: one text per line, and its label's number in the same line.
-    ``mapping``: number, tab and name in each line.
+    ``texts``, ``labels``: one text per line, and the number of its label in the same line.
+    ``mapping``: a number, a tab and a name in each line.
     ``complete``: whether the files must end with a line break.
     """
-    bodies = {"mapping": mapping, "texts": texts, "labels": labels}
-    parts = {}
-    for name, body in bodies.items():
-        try:
-            parts[name] = lines(body, complete=complete)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
-    names = {}
-    for number, line in enumerate(parts["mapping"], start=1):
-        key, tab, name = line.partition("\t")
-        if not tab or not key.strip().isdecimal() or not name.strip():
-            raise ValueError(f"mapping, line {number}: not a number, a tab and a name")
-        names[key.strip()] = name.strip()
-    if len(parts["texts"]) != len(parts["labels"]):
-        raise ValueError(f"{len(parts['texts'])} texts, but {len(parts['labels'])} labels")
-    pairs = zip(parts["texts"], parts["labels"], strict=True)
-    for number, (text, key) in enumerate(pairs, start=1):
+    rows, keys, named = (lines(body, complete=complete) for body in (texts, labels, mapping))
+    pairs = (line.partition("\t") for line in named)
+    names = {key.strip(): name.strip() for key, _, name in pairs}
+    if not all(names.values()):
+        raise ValueError("mapping: a line is not a number, a tab and a name")
+    if len(rows) != len(keys):
+        raise ValueError(f"{len(rows)} texts, but {len(keys)} labels")
+    for number, (text, key) in enumerate(zip(rows, keys, strict=True), start=1):
         if key.strip() not in names:
             raise ValueError(f"labels, line {number}: {key!r} is not in the mapping")
         yield text, names[key.strip()]

@@ -13,6 +13,7 @@ from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.downstream import build as downstream
 from plumbline.builders.datasets.downstream import fetch as client
 from plumbline.builders.datasets.downstream.build import SPLITS
+from plumbline.builders.readers.declared import declared
 
 TOP = Path(__file__).parents[2]
 SHARED = building.REAL
@@ -191,7 +192,7 @@ def test_build_real_corpora_counts(real, config, number, different, hate):
 @building.reads("")
 def test_read_liar_has_the_published_splits_and_verdicts(real):
     snapshot = Snapshot.open(real)
-    corpus = downstream._declared(snapshot, "misinformation-liar")
+    (corpus,) = declared(snapshot, downstream.Corpus, "corpora", "misinformation-liar")
     texts = list(downstream._texts(snapshot, "misinformation-liar", corpus))
     assert Counter(t.split for t in texts) == {"train": 10_269, "validation": 1_284, "test": 1_283}
     # the six verdicts of the three files, counted with cut and uniq

@@ -77,10 +77,10 @@ TEXTS = {
 
 
 def test_scores_of_windows_count_by_their_highest(folder, tmp_path):
-    classifier = hate_filter.Classifier(params(folder))
-    assert dict(zip(TEXTS, classifier.scores(list(TEXTS)), strict=True)) == TEXTS
+    scores = hate_filter.scores(params(folder), list(TEXTS))
+    assert dict(zip(TEXTS, scores, strict=True)) == TEXTS
     many = saved(tmp_path, "multi_label_classification", odds=math.log(4))
-    assert hate_filter.Classifier(params(many)).scores(["bad", "fine"]) == [0.8, 0.2]
+    assert hate_filter.scores(params(many), ["bad", "fine"]) == [0.8, 0.2]
 
 
 def test_pickled_weights_are_refused(folder, tmp_path):
@@ -89,7 +89,7 @@ def test_pickled_weights_are_refused(folder, tmp_path):
     torch.save({}, tmp_path / "pytorch_model.bin")
     given = params(folder).model_copy(update={"model": str(tmp_path)})
     with pytest.raises(UserError):
-        hate_filter.Classifier(given)
+        hate_filter.scores(given, ["bad"])
 
 
 def test_build_rejects_hate_with_its_score(folder, tmp_path):

@@ -7,9 +7,9 @@ from plumbline.builders.datasets.corpora.sample import Pool, rank
 
 def held(items, limit) -> list[tuple[int, int]]:
     pool = Pool(limit)
-    for item in items:
-        pool.add(*item)
-    return pool.items()
+    for r, d, weight in items:
+        pool.add((r, d), weight, None)
+    return [key for key, _ in pool.items()]
 
 
 def plain(items, limit) -> list[tuple[int, int]]:

@@ -98,10 +98,10 @@ RESULT = {"head": {"vars": [*ROW]}, "results": {"bindings": [ROW, OTHER, ROW]}}
 BODY = json.dumps(RESULT, ensure_ascii=False).encode()
 
 
-def test_bindings_grouped_by_item_in_their_order():
+def test_bindings_and_their_items():
     rows = table.bindings(BODY)
     assert rows == [ROW, OTHER, ROW]
-    assert [(qid, len(group)) for qid, group in table.by_item(rows)] == [("Q2", 2), ("Q1", 1)]
+    assert [table.item(row) for row in rows] == ["Q2", "Q1", "Q2"]
 
 
 def test_bindings_of_a_body_cut_anywhere():

@@ -2,6 +2,7 @@ from collections import Counter
 
 import pytest
 
+from plumbline.builders.datasets.counterfactuals import substitute
 from plumbline.builders.datasets.counterfactuals.find_people import (
     Finder,
     Span,
@@ -12,7 +13,6 @@ from plumbline.builders.datasets.counterfactuals.substitute import (
     Name,
     draws,
     draws_again,
-    people,
     replaced,
 )
 from plumbline.builders.readers.gazetteer import Gazetteer, fold
@@ -49,7 +49,7 @@ def named(text, find):
 
 
 def swapped(text, find, first, last="", which=0):
-    person = people(text, find(text), KNOWN)[which]
+    person = substitute.named(text, find(text), KNOWN)[which]
     return replaced(text, person, Name(first, last))
 
 
@@ -94,7 +94,7 @@ def test_names_keep_the_case_the_possessive_and_every_mention(text, first, last,
 
 def test_people_are_told_apart_and_have_the_gender_of_their_first_name(find):
     text = "Sophie Smith met Michael, Dr Okafor and Sophie."
-    found = people(text, find(text), KNOWN)
+    found = substitute.named(text, find(text), KNOWN)
     assert [(p.entity, p.gender) for p in found] == [
         ("Sophie Smith", "female"),
         ("Michael", "male"),

@@ -1,26 +1,33 @@
-"""Dataset ``corpora``: partisan texts, news articles and posts from left, center and right.
+"""Dataset ``corpora``: partisan news articles and posts, from the left, center and right.
 
 Feng et al. (2023), section 3.2, continue the pretraining of language models on six such corpora.
-The texts are streamed twice; only candidates of the draw are in memory.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
+from itertools import chain
 from typing import Any
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
-from plumbline.builders.datasets.corpora import reddit_dump, sample
+from plumbline.builders.datasets.corpora import reddit_dump
 from plumbline.builders.datasets.corpora.near_duplicates import THRESHOLD, WORDS
 from plumbline.builders.datasets.corpora.people import masked
-from plumbline.builders.datasets.corpora.sample import KINDS, LEANINGS, Params
-from plumbline.builders.readers.articles import corpora_of, every, published
+from plumbline.builders.datasets.corpora.sample import (
+    KINDS,
+    LEANINGS,
+    Candidate,
+    Params,
+    clean,
+    draw,
+)
+from plumbline.builders.readers.articles import every, published
 
 SOURCES = ("news", "reddit")
 PERIODS = ("before", "from", "unknown")
@@ -34,40 +41,36 @@ BOTS = re.compile(
 )
 
 COLUMNS = (
-    Column("id", "string", "source, and id of the text in the source"),
-    Column("text", "string", "one paragraph per line; see Cleaning", prose="lines"),
-    Column("kind", "label", "articles of news outlets, or posts", labels=KINDS),
-    Column("leaning", "label", "leaning of the article or the community", labels=LEANINGS),
-    Column("outlet", "string", "outlet, or community as r/NAME"),
+    Column("id", "string", "name of the source, and id of the text in it"),
+    Column("text", "string", "the text, one paragraph per line; see Cleaning", prose="lines"),
+    Column("kind", "label", "whether the text is a news article or a post", labels=KINDS),
+    Column("leaning", "label", "political leaning of the article or community", labels=LEANINGS),
+    Column("outlet", "string", "news outlet, or Reddit community as r/NAME"),
     Column("date", "string", "publication date, ISO 8601; empty if missing or invalid", empty=True),
-    Column("period", "label", "before 2017-01-20, or from that day on", labels=PERIODS),
+    Column("period", "label", "whether the date is before 2017-01-20", labels=PERIODS),
     Column(
         "hate_score",
         "float64",
-        "probability of hate by the classifier; null without a classifier",
+        "probability of hate according to the classifier; null without one",
         nullable=True,
         minimum=0,
         maximum=1,
     ),
-    Column("flags", "strings", "`date` if the date is missing or impossible"),
-    Column("words", "int32", "number of words, split at spaces", minimum=1),
+    Column("flags", "strings", "`date` if the date is missing or impossible; otherwise empty"),
+    Column("words", "int32", "number of words, separated by spaces", minimum=1),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("kind leaning period",)  # tables of the card
+COUNTS = ("kind leaning period",)  # counted in tables of the card
 
 
 def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reject]:
     """Yield the rows of the six corpora, sorted by id, and the rejects."""
-
-    def texts(want: Callable[[str], bool]) -> Iterator[sample.Found]:
-        yield from _articles(snapshots["news"], params, want)
-        yield from _posts(snapshots["reddit"], want)
-
-    for item in sample.draw(texts, params):
+    texts = chain(_articles(snapshots["news"], params.language), _posts(snapshots["reddit"]))
+    for item in draw(texts, params):
         yield item if isinstance(item, Reject) else _row(item)
 
 
-def _row(candidate: sample.Candidate) -> Row:
+def _row(candidate: Candidate) -> Row:
     kind, _, leaning = candidate.config.partition("-")
     period = "unknown" if candidate.when is None else PERIODS[candidate.when >= TURN]
     values = {
@@ -85,22 +88,16 @@ def _row(candidate: sample.Candidate) -> Row:
     return Row(candidate.config, values)
 
 
-def _articles(
-    snapshot: Snapshot, params: Params, want: Callable[[str], bool]
-) -> Iterator[sample.Found]:
+def _articles(snapshot: Snapshot, language: str) -> Iterator[Candidate]:
     until = date.fromisoformat(snapshot.manifest["retrieved"])
-    language = params.language
-    for corpus, article in every(snapshot, corpora_of(snapshot, language), language):
-        if want(article.article):
-            listed = article.leaning in LEANINGS
-            config, reason = (
-                (f"news-{article.leaning}", "") if listed else (EVERY, "not of the lists")
-            )
-            when = published(article.published, corpus.dates, until)
-            yield sample.Found(config, article.article, article.outlet, article.text, when, reason)
+    for corpus, article in every(snapshot, language):
+        listed = article.leaning in LEANINGS
+        config, reason = (f"news-{article.leaning}", "") if listed else (EVERY, "not of the lists")
+        when, text = published(article.published, corpus.dates, until), clean(article.text)
+        yield Candidate(config, article.article, article.outlet, when, text, reason)
 
 
-def _posts(snapshot: Snapshot, want: Callable[[str], bool]) -> Iterator[sample.Found]:
+def _posts(snapshot: Snapshot) -> Iterator[Candidate]:
     until = date.fromisoformat(snapshot.manifest["retrieved"])
     listed = reddit_dump.LISTED
     leanings = reddit_dump.communities(snapshot.read(listed), f"{snapshot.folder}/{listed}")
@@ -109,15 +106,14 @@ def _posts(snapshot: Snapshot, want: Callable[[str], bool]) -> Iterator[sample.F
             continue
         try:
             for record in reddit_dump.records(snapshot.folder / name):
-                if want(f"reddit/{record['id']}"):
-                    yield _post(record, leanings, until)
+                yield _post(record, leanings, until)
         except (ValueError, KeyError) as error:
             raise UserError(
                 f"{snapshot.folder / name}: cannot be read ({error}); fetch it again"
             ) from error
 
 
-def _post(record: dict[str, Any], leanings: dict[str, str], until: date) -> sample.Found:
+def _post(record: dict[str, Any], leanings: dict[str, str], until: date) -> Candidate:
     parts = [record.get(name) or "" for name in ("title", "selftext", "body")]
     parts = [masked(html.unescape(part)).strip() for part in parts]
     text = "\n".join(filter(None, parts))
@@ -126,11 +122,9 @@ def _post(record: dict[str, Any], leanings: dict[str, str], until: date) -> samp
         reason = "deleted"
     elif record["account"] == "bot" or BOTS.search(text.lower().replace("’", "'")):
         reason = "bot"
-    community = record["subreddit"]
+    community, when = record["subreddit"], _day(record["created_utc"], until)
     config, ident = f"social-{leanings[community]}", f"reddit/{record['id']}"
-    return sample.Found(
-        config, ident, f"r/{community}", text, _day(record["created_utc"], until), reason
-    )
+    return Candidate(config, ident, f"r/{community}", when, clean(text), reason)
 
 
 def _day(seconds: object, until: date) -> date | None:

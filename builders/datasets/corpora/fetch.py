@@ -1,4 +1,4 @@
-"""Posts of Reddit communities, extracted from dumps (Arctic Shift, Pushshift) without authors."""
+"""Posts of Reddit communities without authors, from dumps (Arctic Shift, Pushshift)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Params(Shared):
     """Dumps, communities and automated accounts."""
 
     dumps: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")], str] = Field(
-        min_length=1, description="address or file of each dump, by a free name"
+        min_length=1, description="address or path of each dump, under a name of your choice"
     )
     communities: str = Field(
         description="CSV file of the communities, with the columns community and leaning"
@@ -34,7 +34,7 @@ class Params(Shared):
     bots: reddit_dump.Bots = Field(
         reddit_dump.Bots(), description="automated accounts, whose posts are marked"
     )
-    citation: str = Field(min_length=1, description="what to cite")
+    citation: str = Field(min_length=1, description="reference to cite")
 
 
 def fetch(
@@ -43,12 +43,12 @@ def fetch(
     into: Path,
     hide: Callable[[str], str] | None = pseudonym,
 ) -> None:
-    """Extract the posts of the communities from every dump, into a folder named by its date.
+    """Extract the posts of the communities from every dump, into a folder named after its date.
 
     A dump at an address is downloaded under a name that begins with a dot, resumed after an
     interruption, read as a stream, and removed when its posts are written; a local file is read
-    directly. A dump whose posts exist is not downloaded again. Address, bytes, sha256 and lines of
-    each dump are stored next to its posts.
+    directly. A dump whose posts have been extracted is not downloaded again. The address, size,
+    sha256 and number of lines of each dump are stored next to its posts.
 
     ``hide``: maps a post's id, which identifies its author, to a pseudonym; None keeps the ids of
     simulated posts.
@@ -80,13 +80,13 @@ def fetch(
 def _cut(
     source: str, politeness: Politeness, path: Path, posts: Callable[..., Iterator[bytes]]
 ) -> None:
-    """Write the facts of one dump, then its posts."""
+    """Write a file of facts about one dump, then its posts."""
     away = re.match(ADDRESS, source)
     dump = path.with_name(f".dump-{path.name}") if away else Path(source)
     if away and not dump.exists():
-        download(source, politeness, dump, _wrong)
+        download(source, politeness, dump, reddit_dump.begins_wrong)
     if not dump.is_file():
-        raise UserError(f"{source}: no such dump; name your copy of one under sources.reddit.dumps")
+        raise UserError(f"{source}: no such dump; name your own copy under sources.reddit.dumps")
     count = Counter[str]()
     with writing(path) as part:
         try:
@@ -104,8 +104,3 @@ def _cut(
         write_bytes(path.with_suffix("").with_suffix(".json"), text.encode())
     if away:
         dump.unlink()
-
-
-def _wrong(path: Path) -> str | None:
-    with path.open("rb") as file:
-        return reddit_dump.begins_wrong(file.read(256))

@@ -1,6 +1,6 @@
-"""A text classifier as a filter: a model of the Hugging Face Hub, or a folder, by params.
+"""Filter of texts by a classifier from the Hugging Face Hub or a local folder.
 
-A long text is split into windows and has their maximum score, so that all of it is classified.
+A long text is split into windows and receives their highest score, so that all of it counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import digest
 
 WEIGHTS = "model.safetensors"
-TOKENS = 512  # maximum tokens of a window with special tokens, unless the model's limit is smaller
+TOKENS = 512  # maximum tokens per window, with special tokens; a model's limit may be smaller
 
 
 class Params(Section):
@@ -29,13 +29,13 @@ class Params(Section):
     revision: str = Field(
         "",
         validate_default=True,
-        description="commit on the Hub, 40 digits, or for a folder the sha256 of model.safetensors",
+        description="commit on the Hub (40 digits); for a folder, the sha256 of model.safetensors",
     )
-    label: str = Field(description="label of hate, case-insensitive")
+    label: str = Field(description="the model's label for hate; case is ignored")
     threshold: float = Field(
         0.5, gt=0, le=1, description="texts with at least this probability are excluded"
     )
-    batch: int = Field(32, ge=1, description="windows per batch")
+    batch: int = Field(32, ge=1, description="number of windows per batch")
 
     @model_validator(mode="after")
     def _pinned(self) -> Params:
@@ -54,91 +54,77 @@ class Params(Section):
         )
 
 
-class Classifier:
-    """A loaded classifier."""
+def scores(params: Params, texts: Sequence[str]) -> list[float]:
+    """Return the probability of the label for each text, rounded to 4 digits.
 
-    def __init__(self, params: Params) -> None:
-        import torch
-        from huggingface_hub import get_token
-        from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
-        from transformers.utils import logging
+    Windows of equal length form a batch, without padding; on a CPU one thread is used, so that
+    the result does not depend on the number of cores.
+    """
+    import torch
 
-        weights = Path(params.model) / WEIGHTS
-        if weights.is_file() and (actual := digest(weights)) != params.revision:
-            raise UserError(
-                f"{weights}: has the sha256 {actual}, not the one under hate.revision; if the "
-                "model is right, write this one into params.yaml"
-            )
-        if reason := wrong_hub(None if weights.is_file() else get_token()):
-            raise UserError(reason)
-        pinned: dict[str, Any] = {"trust_remote_code": False}
-        pinned |= {} if weights.is_file() else {"revision": params.revision}
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        try:
-            config = AutoConfig.from_pretrained(params.model, **pinned)
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(params.model, **pinned)
-            self._model: Any = AutoModelForSequenceClassification.from_pretrained(
-                params.model, use_safetensors=True, **pinned
-            )
-        except (OSError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            raise UserError(
-                f"{params.model}: could not be loaded ({reason}); check hate.model and "
-                "hate.revision in params.yaml (safetensors without custom code are required)"
-            ) from error
-        self._device = os.environ.get("PLUMBLINE_DEVICE") or (
-            "cuda" if torch.cuda.is_available() else "cpu"
+    tokenizer, model = _loaded(params)
+    config, device = model.config, model.device
+    labels = {name.casefold(): i for i, name in (config.id2label or {}).items()}
+    if (label := params.label.casefold()) not in labels:
+        raise UserError(
+            f"{params.model}: unknown label {params.label!r} under hate.label; available: "
+            f"{', '.join(sorted(labels))}"
         )
-        self._model.eval().float().to(self._device)
-        labels = {name.casefold(): i for i, name in (config.id2label or {}).items()}
-        if params.label.casefold() not in labels:
-            raise UserError(
-                f"{params.model}: no label {params.label!r} under hate.label; it has "
-                f"{', '.join(sorted(labels))}"
-            )
-        self._column = labels[params.label.casefold()]
-        self._several = config.problem_type == "multi_label_classification" or len(labels) == 1
-        self._window = min(
-            TOKENS,
-            self._tokenizer.model_max_length,
-            getattr(config, "max_position_embeddings", TOKENS),
+    several = config.problem_type == "multi_label_classification" or len(labels) == 1
+    longest = getattr(config, "max_position_embeddings", TOKENS)
+    cut = {"truncation": True, "max_length": min(TOKENS, tokenizer.model_max_length, longest)}
+    windows: defaultdict[int, list[tuple[list[int], int]]] = defaultdict(list)
+    for number, text in enumerate(texts):
+        for ids in tokenizer(text, return_overflowing_tokens=True, **cut)["input_ids"]:
+            windows[len(ids)].append((list(ids), number))
+    highest = [0.0] * len(texts)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        for _, group in sorted(windows.items()):
+            group.sort()
+            for start in range(0, len(group), params.batch):
+                batch = group[start : start + params.batch]
+                with torch.inference_mode():
+                    ids = torch.tensor([window for window, _ in batch], device=device)
+                    logits = model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
+                    logits = logits.float()
+                    shares = logits.sigmoid() if several else logits.softmax(-1)
+                for (_, number), share in zip(batch, shares[:, labels[label]], strict=True):
+                    highest[number] = max(highest[number], round(float(share), 4))
+    finally:
+        torch.set_num_threads(threads)
+    return highest
+
+
+def _loaded(params: Params) -> tuple[Any, Any]:
+    """Return the tokenizer and the model."""
+    import torch
+    from huggingface_hub import get_token
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+    from transformers.utils import logging
+
+    weights = Path(params.model) / WEIGHTS
+    if weights.is_file() and (actual := digest(weights)) != params.revision:
+        raise UserError(
+            f"{weights}: has the sha256 {actual}, not the one under hate.revision; if the "
+            "model is right, write this one into params.yaml"
         )
-        self._batch = params.batch
-
-    def scores(self, texts: Sequence[str]) -> list[float]:
-        """Return the probability of the label for each text, rounded to 4 digits.
-
-        Windows of equal length form a batch, without padding; on a CPU one thread is used, so that
-        the result does not depend on the number of cores.
-        """
-        import torch
-
-        cut = {"truncation": True, "max_length": self._window, "return_overflowing_tokens": True}
-        windows: defaultdict[int, list[tuple[list[int], int]]] = defaultdict(list)
-        for number, text in enumerate(texts):
-            for ids in self._tokenizer(text, **cut)["input_ids"]:
-                windows[len(ids)].append((list(ids), number))
-        highest = [0.0] * len(texts)
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            for _, group in sorted(windows.items()):
-                group.sort()
-                for start in range(0, len(group), self._batch):
-                    batch = group[start : start + self._batch]
-                    shares = self._shares([window for window, _ in batch])
-                    for (_, number), share in zip(batch, shares, strict=True):
-                        highest[number] = max(highest[number], round(share, 4))
-        finally:
-            torch.set_num_threads(threads)
-        return highest
-
-    def _shares(self, windows: list[list[int]]) -> list[float]:
-        """Return the probability of the label for windows of one length."""
-        import torch
-
-        with torch.inference_mode():
-            ids = torch.tensor(windows, device=self._device)
-            logits = self._model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits.float()
-            shares = logits.sigmoid() if self._several else logits.softmax(-1)
-            return [float(share) for share in shares[:, self._column]]
+    if reason := wrong_hub(None if weights.is_file() else get_token()):
+        raise UserError(reason)
+    pinned: dict[str, Any] = {"trust_remote_code": False}
+    pinned |= {} if weights.is_file() else {"revision": params.revision}
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(params.model, **pinned)
+        model: Any = AutoModelForSequenceClassification.from_pretrained(
+            params.model, use_safetensors=True, **pinned
+        )
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(
+            f"{params.model}: could not be loaded ({reason}); check hate.model and "
+            "hate.revision in params.yaml (safetensors without custom code are required)"
+        ) from error
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return tokenizer, model.eval().float().to(os.environ.get("PLUMBLINE_DEVICE") or device)

@@ -1,4 +1,4 @@
-"""Near-duplicates: texts with similar sets of word n-grams, by MinHash and then exactly.
+"""Near-duplicates: texts with similar sets of word n-grams, found by MinHash, then checked exactly.
 
 Broder (1997), On the resemblance and containment of documents: the resemblance of two texts is the
 Jaccard index of their sets of shingles. MinHash signatures in bands (Leskovec, Rajaraman and
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 WORDS = 5  # words per shingle; a shorter text is one shingle
 THRESHOLD = 0.8  # minimum Jaccard index of the shingles of near-duplicates
 PERMUTATIONS, SEED = 128, 1  # permutations of MinHash
-# A pair with Jaccard index J agrees in one of 25 bands of 5 rows at least with probability
-# 1 - (1 - J^5)^25: .9999 at the threshold.
+# A pair with Jaccard index J agrees in at least one of 25 bands of 5 rows with probability
+# 1 - (1 - J^5)^25, which is .9999 at the threshold.
 BANDS, ROWS = 25, 5
 WORD = re.compile(r"\w+")
 
@@ -32,7 +32,7 @@ WORD = re.compile(r"\w+")
 def shingles(text: str) -> NDArray[np.uint64]:
     """Return sorted 64-bit hashes of the distinct runs of :data:`WORDS` words in a text.
 
-    Words are lower-cased and without punctuation.
+    Words are lower-cased, and punctuation is ignored.
 
     Examples
     --------
@@ -81,8 +81,8 @@ def compare(texts: Sequence[str], corpus: Sequence[Hashable]) -> NearDuplicates:
     different corpora are both leaks, since neither is typical of its corpus. Similarity is not
     transitive: a pair just below the threshold is retained.
 
-    ``texts``: in order of preference.
-    ``corpus``: corpus of each text.
+    ``texts``: texts in order of preference.
+    ``corpus``: name of the corpus of each text.
     """
     places = buckets(texts)
     sets = {text: shingles(texts[text]) for text in places}

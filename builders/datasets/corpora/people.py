@@ -1,6 +1,7 @@
 """Identifiers of people in posts: user names, handles, e-mail addresses and telephone numbers.
 
-Names may have the forms of Reddit's editors: with backslashes, percent-encoded, in addresses.
+Names are also recognised as Reddit's editors write them: with backslashes, percent-encoded, or in
+addresses.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ SLASH = rf"(?:{HIDDEN}(?:\\?[/／⁄∕]|%(?:25)*2f|&(?:\#47|\#x2f|sol);){HIDDEN
 LETTER = rf"(?:\\?[a-z0-9_-]{HIDDEN}|%(?:25)*(?:5f|2d)|&(?:\#95|\#x5f|lowbar);)"
 BEGIN = r"(?:(?<![a-z0-9_])|(?<=%2f))"
 USER = re.compile(rf"(?i){BEGIN}(u|user)({SLASH}){LETTER}{{3,20}}")
-OWN = re.compile(rf"(?i){BEGIN}(r{SLASH}u\\?_){LETTER}{{3,20}}")  # community of a user
+OWN = re.compile(rf"(?i){BEGIN}(r{SLASH}u\\?_){LETTER}{{3,20}}")  # a user's own community
 POST = re.compile(
     rf"(?i){BEGIN}(comments{SLASH}|redd\.it{SLASH})(?=[a-z]*\d)[a-z0-9]{{4,12}}(?:{SLASH}[\w%-]*){{0,2}}"
 )
@@ -38,7 +39,7 @@ HANDLE = re.compile(
 DIGITS = re.compile(
     r"(?<![\w$€£¥.,/=#-])(?:tel:)?(?:\+|00)?\(?\d(?:[ ./()-]{0,2}\d){6,14}(?![\w%]|,\d)"
 )
-NUMBER = re.compile(  # international; North American grouping; other national prefixes
+NUMBER = re.compile(  # in turn: international, North American grouping, other national prefixes
     r"(?:tel:.*|(?:\+|00)[\d ./()-]{8,})|1?[ .-]?\(?\d{3}\)?[ .-]{0,2}\d{3}[ .-]?\d{4}"
     r"|\(?0\d{1,4}\)?(?:[ -]?\d{2,8}){1,5}(?<=\d)|\(?0\d{1,4}\)? ?/ ?\d{5,8}"
 )

@@ -6,8 +6,6 @@ up to 2 GiB. Names of authors are removed before anything is written.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections import Counter
@@ -20,15 +18,16 @@ from pydantic import Field
 from plumbline.builders.core.errors import Bar, UserError
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.corpora.people import masked
-from plumbline.builders.readers.table import parsed
+from plumbline.builders.readers.table import decoded, json_object, web_page
+from plumbline.builders.readers.table import records as table_records
 
 MAGIC = b"\x28\xb5\x2f\xfd"  # magic number of a zstd frame (RFC 8878, 3.1.1)
 SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.2
 WINDOW = 1 << 31  # largest window of a frame; memory use depends on the frame
 PIECE = 1 << 12  # compressed bytes per read; they may expand a thousandfold
-LISTED = "communities.csv"  # file of a snapshot: communities and their leanings
+LISTED = "communities.csv"  # file in a snapshot that lists the communities and their leanings
 SIDES = ("left", "center", "right")
-GONE = "[deleted]"  # author of posts from a deleted account, in the dumps
+GONE = "[deleted]"  # the author that dumps state for posts from deleted accounts
 
 
 def lines(path: Path) -> Iterator[bytes]:
@@ -37,13 +36,12 @@ def lines(path: Path) -> Iterator[bytes]:
 
     decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW)
     frame, remainder, size = None, b"", path.stat().st_size
+    if wrong := begins_wrong(path):
+        raise ValueError(wrong)
     with (
         path.open("rb") as file,
         Bar(total=size, desc=path.name, unit="B", unit_scale=True, leave=False) as bar,
     ):
-        if wrong := begins_wrong(file.read(256)):
-            raise ValueError(wrong)
-        file.seek(0)
         while piece := file.read(PIECE):
             bar.update(len(piece))
             while piece:
@@ -61,20 +59,18 @@ def lines(path: Path) -> Iterator[bytes]:
                     remainder = b""
                 remainder += end
     if frame is not None:
-        raise ValueError("cut short in the middle of a zstd frame")
+        raise ValueError("truncated in the middle of a zstd frame")
     if remainder:
         yield remainder
 
 
-def begins_wrong(beginning: bytes) -> str | None:
+def begins_wrong(path: Path) -> str | None:
     """Return the fault in the first bytes of a dump, or None."""
-    if beginning.lstrip()[:15].lower().startswith((b"<!doctype", b"<html")):
-        return "a web page in place of the dump"
-    if not beginning:
-        return "empty"
-    if not (beginning.startswith(MAGIC) or SKIPPABLE.match(beginning)):
-        return "not compressed with zstd"
-    return None
+    with path.open("rb") as file:
+        beginning = file.read(256)
+    if beginning.startswith(MAGIC) or SKIPPABLE.match(beginning):
+        return None
+    return web_page(beginning) or ("not compressed with zstd" if beginning else "empty")
 
 
 class Bots(Params):
@@ -99,14 +95,14 @@ def posts(
     count: Counter[str],
     hide: Callable[[str], str] | None = None,
 ) -> Iterator[bytes]:
-    """Yield the posts and comments of communities, without authors, as one line each.
+    """Yield the posts and comments of the communities without their authors, one line each.
 
-    Lines of other communities are not parsed: the name is first searched in the bytes.
+    Lines of other communities are not parsed, since their bytes are first searched for the names.
 
-    ``communities``: names to write, by lower-case name.
+    ``communities``: names of the communities as written, by lower-case name.
     ``count``: receives the numbers of ``lines`` and of those ``kept``, the latter also by
     community.
-    ``hide``: maps the id of a post to a pseudonym; posts of an extracted dump keep theirs.
+    ``hide``: maps the id of a post to a pseudonym; ids in an extracted dump are retained.
 
     Yields
     ------
@@ -122,7 +118,7 @@ def posts(
         count["lines"] += not blank
         if blank or (not matches(line) and b'"subreddit"' in line):
             continue
-        record = _object(line, number)
+        record = json_object(line, f"line {number}")
         community = communities.get(str(record.get("subreddit", "")).lower())
         if community is None:
             continue
@@ -130,14 +126,14 @@ def posts(
         try:
             post = {"subreddit": community, **_cleared(record, bots, hide)}
         except (KeyError, TypeError) as error:
-            raise ValueError(f"line {number}: no {error} that can be read") from error
+            raise ValueError(f"line {number}: no readable {error}") from error
         yield json.dumps(post, sort_keys=True, separators=(",", ":")).encode() + b"\n"
 
 
 def _cleared(
     record: dict[str, Any], bots: Bots, hide: Callable[[str], str] | None
 ) -> dict[str, Any]:
-    """Return the selected fields of a post, without its author."""
+    """Return the selected fields of a post, without those of its author."""
     author, kind = record.get("author"), "t1" if "body" in record else "t3"
     account = "bot" if bots.has(str(author)) else ""
     account = "deleted" if author == GONE else account
@@ -151,20 +147,10 @@ def _cleared(
     }
 
 
-def _object(line: bytes, number: int) -> dict[str, Any]:
-    try:
-        record = parsed(line)
-    except ValueError as error:
-        raise ValueError(f"line {number}: not JSON") from error
-    if not isinstance(record, dict):
-        raise ValueError(f"line {number}: no JSON object")  # noqa: TRY004 - of the file
-    return record
-
-
 def records(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the records of an extracted dump."""
     for number, line in enumerate(lines(path), start=1):
-        yield _object(line, number)
+        yield json_object(line, f"line {number}")
 
 
 def write(path: Path, content: Iterator[bytes]) -> None:
@@ -180,9 +166,9 @@ def write(path: Path, content: Iterator[bytes]) -> None:
 def communities(body: bytes, where: str) -> dict[str, str]:
     """Return the leaning of each community in a list."""
     try:
-        rows = csv.DictReader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True)
-        pairs = [(row["community"].strip(), row["leaning"].strip()) for row in rows]
-    except (UnicodeDecodeError, csv.Error, KeyError, AttributeError) as error:
+        rows = table_records(decoded(body), {"name": "community", "leaning": "leaning"})
+        pairs = [(row["name"].strip(), row["leaning"].strip()) for _, row in rows]
+    except ValueError as error:
         raise UserError(
             f"{where}: not a CSV file with the columns community and leaning; fix it, or name "
             "another under sources.reddit.communities"
@@ -190,7 +176,7 @@ def communities(body: bytes, where: str) -> dict[str, str]:
     valid = all(re.fullmatch(r"[A-Za-z0-9_]{2,21}", n) and side in SIDES for n, side in pairs)
     if not pairs or not valid or len({name.lower() for name, _ in pairs}) < len(pairs):
         raise UserError(
-            f"{where}: each community needs one line, with its name without r/, and one of "
+            f"{where}: each community needs one line with its name (without r/) and one of "
             f"{', '.join(SIDES)}"
         )
     return dict(pairs)

@@ -1,17 +1,17 @@
 """Sample corpora from a stream of texts, without near-duplicates, leaks and hate.
 
-The stream is read twice: for the order of the draw, and for the texts of the candidates. Only
-candidates are in memory, so that memory does not grow with the stream.
+Only candidates of the draw are in memory, so that memory does not grow with the stream.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import date
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from operator import itemgetter
+from typing import Literal
 
 from pydantic import Field, field_validator
 
@@ -24,7 +24,7 @@ from plumbline.builders.readers.articles import paragraphs
 
 KINDS, LEANINGS = ("news", "social"), ("left", "center", "right")
 CONFIGS = tuple(f"{kind}-{leaning}" for kind in KINDS for leaning in LEANINGS)
-LEAST = 4096  # minimum number of items in a pool
+LEAST = 4096  # items in a pool before it is reduced for the first time
 
 
 def rank(seed: int, name: str) -> int:
@@ -32,51 +32,51 @@ def rank(seed: int, name: str) -> int:
     return hash64(f"{seed}/{name}")
 
 
-class Pool:
-    """The items of smallest rank up to a maximum sum of weights, in bounded memory.
-
-    ``limit``: the item whose weight makes the sum reach it is the last one retained.
-    """
-
-    def __init__(self, limit: float) -> None:
-        self.limit, self._full = limit, LEAST
-        self._rows: list[tuple[int, int, int]] = []  # rank, digest and weight
-
-    def add(self, rank: int, digest: int, weight: int) -> None:
-        """Retain an item if its rank is small enough."""
-        self._rows.append((rank, digest, weight))
-        if len(self._rows) >= self._full:
-            self._full = max(LEAST, 2 * len(self.items()))
-
-    def items(self) -> list[tuple[int, int]]:
-        """Return ranks and digests of the retained items, sorted."""
-        self._rows.sort()
-        sums = accumulate(weight for *_, weight in self._rows)
-        rows = zip(self._rows, sums, strict=True)
-        self._rows = [row for row, total in rows if total - row[2] < self.limit]
-        return [row[:2] for row in self._rows]
-
-
-class Found(NamedTuple):
-    """A text of a source, unchanged."""
+@dataclass
+class Candidate:
+    """A cleaned text from a source."""
 
     config: str
     id: str
     outlet: str
-    text: str
     when: date | None
-    reason: str  # reason for exclusion, or ""
+    text: str
+    reason: str = ""  # reason for exclusion from the draw
+    score: float | None = None  # probability of hate
+    reject: Reject | None = None
+    words: int = field(init=False)
 
-    def clean(self) -> str:
-        """Return the text in NFC, with one paragraph per line and single spaces."""
-        return "\n".join(paragraphs(self.text.encode("utf-8", "replace").decode()))
+    def __post_init__(self) -> None:
+        self.words = len(self.text.split())
 
-    def digest(self, text: str) -> int:
-        """Return a 64-bit hash of the row's content, for its clean text."""
-        return hash64(f"{self.outlet}\n{self.when}\n{text}")
+    def leave_out(self, reason: str, detail: str) -> None:
+        """Reject the text unless it is already rejected."""
+        self.reject = self.reject or Reject(self.config, self.id, reason, detail)
 
 
-Texts = Callable[[Callable[[str], bool]], Iterator[Found]]  # filter of the texts by id
+class Pool:
+    """The candidates with the smallest keys up to a maximum sum of weights, in bounded memory.
+
+    ``limit``: the candidate whose weight makes the sum reach it is the last one retained.
+    """
+
+    def __init__(self, limit: float) -> None:
+        self.limit, self._full = limit, LEAST
+        self._rows: list[tuple[tuple[int, int], int, Candidate]] = []  # key, weight, candidate
+
+    def add(self, key: tuple[int, int], weight: int, candidate: Candidate) -> None:
+        """Retain a candidate if its key (rank and digest) is small enough."""
+        self._rows.append((key, weight, candidate))
+        if len(self._rows) >= self._full:
+            self._full = max(LEAST, 5 * len(self.items()) // 4)
+
+    def items(self) -> list[tuple[tuple[int, int], Candidate]]:
+        """Return keys and candidates of the retained items, sorted."""
+        self._rows.sort(key=itemgetter(0))
+        sums = accumulate(weight for _, weight, _ in self._rows)
+        rows = zip(self._rows, sums, strict=True)
+        self._rows = [row for row, total in rows if total - row[1] < self.limit]
+        return [(key, candidate) for key, _, candidate in self._rows]
 
 
 class Snapshots(Section):
@@ -91,13 +91,15 @@ class Params(DatasetParams):
 
     snapshots: Snapshots = Field(description="one snapshot of each source")
     language: str = Field("en", description="language of the articles in the snapshot")
-    sizes: dict[str, int] = Field(description="size of each of the six corpora, in `unit`")
+    sizes: dict[str, int] = Field(description="size of each corpus, in words or texts (`unit`)")
     unit: Literal["words", "texts"] = Field("words", description="unit of the sizes")
     balance: bool = Field(
-        True, description="reduce all corpora equally if one has too little, or only that one"
+        True,
+        description="whether all corpora are reduced in proportion if one has too few texts; "
+        "otherwise only that one is smaller",
     )
     oversample: float = Field(
-        1.5, ge=1, description="texts checked for duplicates and hate, as a multiple of the size"
+        1.5, ge=1, description="candidates to check, as a multiple of the size"
     )
     words_min: dict[Literal["news", "social"], int] = Field(
         {"news": 20, "social": 10}, description="minimum words of an article, and of a post"
@@ -118,26 +120,17 @@ class Params(DatasetParams):
         """Return the names of all six corpora."""
         return list(self.sizes)
 
-
-@dataclass
-class Candidate:
-    """A candidate of the draw."""
-
-    config: str
-    id: str
-    outlet: str
-    when: date | None
-    text: str  # cleaned text
-    words: int
-    score: float | None = None  # probability of hate
-    reject: Reject | None = None
-
-    def leave_out(self, reason: str, detail: str) -> None:
-        """Reject the text unless it is already rejected."""
-        self.reject = self.reject or Reject(self.config, self.id, reason, detail)
+    def weight(self, candidate: Candidate) -> int:
+        """Return the part of a corpus's size that a text takes, in ``unit``."""
+        return candidate.words if self.unit == "words" else 1
 
 
-def draw(texts: Texts, params: Params) -> Iterator[Candidate | Reject]:
+def clean(text: str) -> str:
+    """Return a text in NFC, with one paragraph per line and single spaces."""
+    return "\n".join(paragraphs(text.encode("utf-8", "replace").decode()))
+
+
+def draw(texts: Iterable[Candidate], params: Params) -> Iterator[Candidate | Reject]:
     """Yield the rejects, then the sampled texts, sorted by corpus and id.
 
     For each corpus the texts of smallest rank are sampled. Rank is a hash of seed and id, so that
@@ -147,55 +140,36 @@ def draw(texts: Texts, params: Params) -> Iterator[Candidate | Reject]:
     pools = {config: Pool(params.sizes[config] * params.oversample) for config in CONFIGS}
     sound: Counter[tuple[str, str]] = Counter()  # by corpus and outlet
     left_out: Counter[tuple[str, str, str]] = Counter()
-    for item in texts(bool):
-        text = "" if item.reason else item.clean()
-        words = len(text.split())
-        least = {str(kind): number for kind, number in params.words_min.items()}
-        short = words < least.get(item.config.partition("-")[0], 0)
-        if reason := item.reason or ("too short" if short else ""):
-            left_out[item.config, item.outlet, reason] += 1
+    least = {str(kind): number for kind, number in params.words_min.items()}
+    for text in texts:
+        short = text.words < least.get(text.config.partition("-")[0], 0)
+        if reason := text.reason or ("too short" if short else ""):
+            left_out[text.config, text.outlet, reason] += 1
             continue
-        sound[item.config, item.outlet] += 1
-        weight = words if params.unit == "words" else 1
-        pools[item.config].add(rank(params.seed, item.id), item.digest(text), weight)
+        sound[text.config, text.outlet] += 1
+        digest = hash64(f"{text.outlet}\n{text.when}\n{text.text}")
+        pools[text.config].add((rank(params.seed, text.id), digest), params.weight(text), text)
     for (config, outlet, reason), number in sorted(left_out.items()):
         yield Reject(config, outlet, reason, number=number)
-    candidates, again = _read_candidates(texts, params, pools)
+    unique: dict[tuple[int, int, int], Candidate] = {}
+    again: Counter[tuple[str, str]] = Counter()
+    for index, config in enumerate(CONFIGS):
+        for key, text in pools[config].items():
+            again[config, text.outlet] += unique.setdefault((*key, index), text) is not text
+    candidates = [unique[key] for key in sorted(unique)]
     _reject_repeated_ids(candidates)
     _reject_near_duplicates(candidates)
     if params.hate is not None:
         _reject_hate(candidates, params.hate)
     chosen = _choose(candidates, params)
-    yield from (candidate.reject for candidate in candidates if candidate.reject)
-    for key, number in sorted(again.items()):
-        yield Reject(*key, "duplicate", "the same id and text", number)
-    done = Counter(
-        (candidate.config, candidate.outlet) for candidate in candidates if candidate.reject
-    )
-    done.update((candidate.config, candidate.outlet) for candidate in chosen)
-    for key, number in sorted((sound - done - again).items()):
-        yield Reject(*key, "not sampled", number=number)
+    rejected = [candidate for candidate in candidates if candidate.reject]
+    yield from (candidate.reject for candidate in rejected if candidate.reject)
+    for pair, number in sorted((+again).items()):
+        yield Reject(*pair, "duplicate", "the same id and text", number)
+    done = Counter((candidate.config, candidate.outlet) for candidate in [*rejected, *chosen])
+    for pair, number in sorted((sound - done - again).items()):
+        yield Reject(*pair, "not sampled", number=number)
     yield from sorted(chosen, key=lambda candidate: (CONFIGS.index(candidate.config), candidate.id))
-
-
-def _read_candidates(
-    texts: Texts, params: Params, pools: dict[str, Pool]
-) -> tuple[list[Candidate], Counter[tuple[str, str]]]:
-    """Return the texts of the pools by rank, and the number of repetitions by outlet."""
-    keys = {(*item, config) for config, pool in pools.items() for item in pool.items()}
-    ranks = {item[0] for item in keys}
-    candidates: dict[tuple[int, int, str], Candidate] = {}
-    again: Counter[tuple[str, str]] = Counter()
-    for source in texts(lambda name: rank(params.seed, name) in ranks):
-        text = "" if source.reason else source.clean()
-        key = rank(params.seed, source.id), source.digest(text), source.config
-        if source.reason or key not in keys:
-            continue
-        again[source.config, source.outlet] += key in candidates
-        facts = source.config, source.id, source.outlet, source.when
-        candidates.setdefault(key, Candidate(*facts, text, len(text.split())))
-    order = sorted(candidates, key=lambda key: (*key[:2], CONFIGS.index(key[2])))
-    return [candidates[key] for key in order], +again
 
 
 def _reject_repeated_ids(candidates: list[Candidate]) -> None:
@@ -211,7 +185,7 @@ def _reject_repeated_ids(candidates: list[Candidate]) -> None:
 
 
 def _reject_near_duplicates(candidates: list[Candidate]) -> None:
-    """Reject near-duplicates of earlier texts in their corpus, and texts of several corpora."""
+    """Reject near-duplicates of earlier texts in their corpus, and texts in several corpora."""
     sound = [candidate for candidate in candidates if candidate.reject is None]
     near = near_duplicates.compare(
         [candidate.text for candidate in sound], [candidate.config for candidate in sound]
@@ -226,7 +200,7 @@ def _reject_near_duplicates(candidates: list[Candidate]) -> None:
 def _reject_hate(candidates: list[Candidate], params: hate_filter.Params) -> None:
     """Score the remaining texts, and reject those that are classified as hate."""
     sound = [candidate for candidate in candidates if candidate.reject is None]
-    scores = hate_filter.Classifier(params).scores([candidate.text for candidate in sound])
+    scores = hate_filter.scores(params, [candidate.text for candidate in sound])
     for candidate, score in zip(sound, scores, strict=True):
         candidate.score = score
         if score >= params.threshold:
@@ -237,23 +211,20 @@ def _reject_hate(candidates: list[Candidate], params: hate_filter.Params) -> Non
 
 def _choose(candidates: list[Candidate], params: Params) -> list[Candidate]:
     """Return the texts of smallest rank, up to the size of each corpus."""
-    sound = [
-        (candidate, candidate.words if params.unit == "words" else 1) for candidate in candidates
-    ]
-    sound = [(candidate, weight) for candidate, weight in sound if candidate.reject is None]
+    sound = [candidate for candidate in candidates if candidate.reject is None]
     have: Counter[str] = Counter()
-    for candidate, weight in sound:
-        have[candidate.config] += weight
+    for candidate in sound:
+        have[candidate.config] += params.weight(candidate)
     sizes = params.sizes
-    if params.balance:  # all corpora shrink equally if one has too little
+    if params.balance:  # all corpora shrink in proportion if one has too few texts
         least = min(CONFIGS, key=lambda config: have[config] / sizes[config])
         part, full = have[least], sizes[least]
         if part < full:  # sizes are integers
             sizes = {config: size * part // full for config, size in sizes.items()}
     total: Counter[str] = Counter()
     chosen = []
-    for candidate, weight in sound:
-        total[candidate.config] += weight
+    for candidate in sound:
+        total[candidate.config] += params.weight(candidate)
         if total[candidate.config] <= sizes[candidate.config]:
             chosen.append(candidate)
     return chosen

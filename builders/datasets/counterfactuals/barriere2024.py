@@ -1,7 +1,7 @@
 """Name substitution in the released code of Barriere and Cifuentes (2024), step by step.
 
-``checklist/perturb.py`` and ``CountryGenderNamePerturbation.py`` of valbarriere/biases_ppl, commit
-60394489cd0e8ca5e5cb64120b9f8936b9dc25db, reimplemented.
+This reimplements ``checklist/perturb.py`` and ``CountryGenderNamePerturbation.py`` of
+valbarriere/biases_ppl at commit 60394489cd0e8ca5e5cb64120b9f8936b9dc25db.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from plumbline.builders.readers.gazetteer import Gazetteer
 
 
 def eligible(entities: Sequence[str], names: Gazetteer) -> list[str]:
-    """Return the entities that the code replaces, with repetitions.
+    """Return the entities that the released code replaces, including repeated ones.
 
     The first word must be a first name; the second, if it has more than two letters, a last name.
     Both are looked up with only the first letter capitalised, so that McDonald is in no list. The
@@ -51,7 +51,7 @@ def replacements(
 
 
 def substituted(text: str, entity: str, name: str) -> str:
-    """Replace all occurrences of an entity by a name, also in hashtags, in the name's spelling.
+    """Replace all occurrences of an entity, also in hashtags, by a name in the name's spelling.
 
     Examples
     --------

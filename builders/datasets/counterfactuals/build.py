@@ -25,44 +25,41 @@ from plumbline.builders.readers import gazetteer
 INPUTS = ("targets", "names")
 READINGS = ("original", "faithful", "corrected", "placebo")
 GENDERS = ("male", "female", "unknown")
-COLUMNS = ["id", "text", "label", "language", "redistributable"]  # named as in ``targets``
+COLUMNS = ["id", "text", "label", "language", "redistributable"]  # columns of ``targets``
 
 FIELDS = (
-    Column("id", "string", "id of the target; for counterfactuals also reading, country and draw"),
-    Column("target", "string", "id of the text in targets"),
-    Column("reading", "label", "procedure of substitution; see Readings", labels=READINGS),
     Column(
-        "reference_id",
-        "string",
-        "id of the row to compare with; empty for originals",
-        empty=True,
+        "id", "string", "id of the target; in counterfactuals followed by reading, country, draw"
     ),
-    Column("country", "string", "country of the substitute; empty for originals", empty=True),
+    Column("target", "string", "id of the text in the dataset `targets`"),
+    Column("reading", "label", "variant of the substitution method; see Readings", labels=READINGS),
+    Column(
+        "reference_id", "string", "id of the row to compare with; empty for originals", empty=True
+    ),
+    Column("country", "string", "country of the substituted name; empty for originals", empty=True),
     Column("gender", "label", "gender of the substituted name", labels=GENDERS),
-    Column("draw", "int32", "number of the draw, by text, reading and country", minimum=0),
-    Column(
-        "entity", "string", "mention of a person that was replaced; empty for originals", empty=True
-    ),
+    Column("draw", "int32", "number of the draw within a text, reading and country", minimum=0),
+    Column("entity", "string", "replaced mention of a person; empty for originals", empty=True),
     Column("name", "string", "substituted name; empty for originals", empty=True),
     Column("text", "string", "text to be classified", prose="text"),
-    Column("label", "string", "gold class of the target; may be empty", empty=True),
+    Column("label", "string", "gold class of the target text; may be empty", empty=True),
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(FIELDS, key=("id",))
-COUNTS = ("reading gender",)  # tables of the card
+COUNTS = ("reading gender",)  # counted in tables of the card
 
 
 class Params(DatasetParams):
     """Parameters of the finder and of the substituted names."""
 
     countries: list[str] = Field(
-        default_factory=list, description="countries of substituted names; empty for all large ones"
+        default_factory=list, description="countries of the names; empty for all with enough names"
     )
-    names_min: int = Field(5, ge=1, description="minimum usable names of each kind per country")
+    names_min: int = Field(5, ge=1, description="usable names that a country needs of each kind")
     genders: list[Literal["male", "female"]] = Field(
         ["male", "female"],
         min_length=1,
-        description="gender of names in `faithful`; men by default in the released code",
+        description="genders of the names in `faithful`; the released code defaults to men",
     )
     replacements: int = Field(
         50,
@@ -70,7 +67,7 @@ class Params(DatasetParams):
         description="names per text and country (in `faithful` also per gender); 50 in the paper",
     )
     placebos: int = Field(
-        50, ge=1, description="number of these that have a second name from the same country"
+        50, ge=1, description="number of these with a placebo, a second name from the country"
     )
     texts: int | None = Field(
         None, ge=1, description="size of the random sample of texts per config; null for all"
@@ -100,12 +97,12 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
         language = rows[0]["language"] if rows else ""
         find = find_people.finder(params.people, names, language, small)
         for row, spans in zip(rows, find(row["text"] for row in rows), strict=True):
-            made = list(making.of(row, spans))
             persons = substitute.named(row["text"], spans, names)
+            free = [p for p in persons if not substitute.remains(row["text"], p)]
+            made = list(making.of(row, spans, free))
             reason = "" if made else "person of a name that no list has"
             reason = reason if spans else "no person found in it"
-            if any(substitute.remains(row["text"], person) for person in persons):
-                reason = "person of whom a name would stay"
+            reason = reason if len(free) == len(persons) else "person of whom a name would stay"
             if reason:
                 yield Reject(config, row["id"], reason)
             if made:
@@ -120,14 +117,16 @@ class _Making:
     countries: list[str]
     params: Params
 
-    def of(self, row: dict[str, Any], spans: list[find_people.Span]) -> Iterator[dict[str, Any]]:
-        """Yield all counterfactuals of a text: by reading, country and draw."""
-        text = row["text"]
-        entities = barriere2024.eligible([text[s.start : s.end] for s in spans], self.lookup)
+    def of(
+        self, row: dict[str, Any], spans: list[find_people.Span], persons: list[substitute.Person]
+    ) -> Iterator[dict[str, Any]]:
+        """Yield all counterfactuals of a text, by reading, country and draw.
+
+        ``persons``: persons whose names occur only in their mentions.
+        """
+        entities = barriere2024.eligible([row["text"][slice(*s)] for s in spans], self.lookup)
         for country in self.countries if entities else ():
             yield from self.faithful(row, entities, country)
-        persons = substitute.people(text, spans, self.lookup)
-        persons = [p for p in persons if not substitute.remains(text, p)]  # tags too
         usable = [p for p in persons if "first" not in p.parts() or p.gender != "unknown"]
         for country in self.countries if usable else ():
             for turn, person in enumerate(usable):
@@ -137,7 +136,7 @@ class _Making:
     def faithful(
         self, row: dict[str, Any], eligible: list[str], country: str
     ) -> Iterator[dict[str, Any]]:
-        """Yield counterfactuals of the released code, for both genders."""
+        """Yield counterfactuals as the released code makes them, for each gender."""
         params, draw = self.params, count()
         for gender in sorted(set(params.genders), key=GENDERS.index):
             firsts = self.lookup.pool(country, gender, gender)
@@ -151,10 +150,11 @@ class _Making:
     def corrected(
         self, row: dict[str, Any], person: substitute.Person, country: str, turns: range
     ) -> Iterator[dict[str, Any]]:
-        """Yield counterfactuals with the same gender, and for some a placebo with another name.
+        """Yield counterfactuals with a name of the same gender, and for some a placebo.
 
-        Each draw replaces one person, in turn. The names of a person are the first ones of a
-        shuffle; the placebo's are the next ones. Rows show the part that replaces the entity.
+        Each draw replaces one person, in turn. Names are taken from the start of a shuffled list,
+        those of placebos from the following ones. The column ``name`` shows the part of the name
+        that replaces the entity.
         """
         text, params, longest = row["text"], self.params, len(person.entity)
         twice = [draw for draw in turns if draw < params.placebos]

@@ -1,11 +1,10 @@
-"""Detection of people in a text with spaCy, by the gazetteer or by a model of the user's choice."""
+"""Detection of people in texts with spaCy, by the gazetteer or by a model of the user's choice."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,8 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import yaml_of
 from plumbline.builders.readers.gazetteer import Gazetteer, fold, plain
 
-LISTS = Path(__file__).with_name("beside_names.yaml")
+LISTS: dict[str, Any] = yaml_of(Path(__file__).with_name("beside_names.yaml").read_bytes())
+PARTICLES = frozenset(map(fold, LISTS["particles"].split()))
 WORD_BEFORE = re.compile(r"([^\W\d_][\w'’-]*)\.? $")
 AFTER = re.compile(r" ([^\W\d_][\w-]*)")
 INITIALS = re.compile(r"(?:[^\W\d_]\. ?)+")
@@ -26,17 +26,6 @@ ANYWHERE = "en"  # English words next to names occur in texts in any language
 NOUNS = ("de",)  # languages that capitalise nouns
 
 
-@cache
-def _lists() -> dict[str, Any]:
-    lists: dict[str, Any] = yaml_of(LISTS.read_bytes())
-    return lists
-
-
-def particles() -> frozenset[str]:
-    """Return the particles of names, folded."""
-    return frozenset(map(fold, _lists()["particles"].split()))
-
-
 LABELS = ("PER", "PERSON")
 APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # marks a tag or an address, not a name
 POSSESSIVE = re.compile(r"['’][sS]?$")
@@ -44,9 +33,9 @@ INSIDE = re.compile(r"[\w-]$")  # matches inside a longer word, such as Mary-Ann
 GLUED = re.compile(r"[^\W\d_A-Z]{4}[A-Z]")  # matches two words without a space between them
 GOES_ON = re.compile(r"\w|-\w")
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
-NEXT = re.compile(rf"(?: (?i:{'|'.join(particles())}))* ([^\W\d_][\w'’-]*\w)")
+NEXT = re.compile(rf"(?: (?i:{'|'.join(PARTICLES)}))* ([^\W\d_][\w'’-]*\w)")
 BEFORE = re.compile(r"([^\W\d_]\w*)\.? $")
-BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # gap between names of a person, with initials
+BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # gap between two names of a person, with initials
 LEADING = re.compile(r"(?<![\w.])(?:[^\W\d_]\. ?)+$")
 TRAILING = re.compile(r"(?: [^\W\d_]\.(?!\w))+")
 
@@ -56,12 +45,14 @@ class Finder(Section):
 
     model: str = Field(
         "",
-        description="a spaCy model, e.g. xx_ent_wiki_sm (the paper's); empty: spaCy's entity ruler "
-        "over the names of the dataset",
+        description="spaCy model, e.g. xx_ent_wiki_sm (the paper's); if empty, spaCy's entity "
+        "ruler with the names of the dataset `names`",
     )
     version: str = Field("", description="version of the model")
     address: str = Field(
-        "", description="address from which pip installs the model; shown if it is missing"
+        "",
+        description="address from which pip installs the model; shown in the error if the model "
+        "is missing",
     )
 
     @model_validator(mode="after")
@@ -109,18 +100,17 @@ def finder(
     """
     nlp = _model(params) if params.model else _ruler(gazetteer)
     ordinary = frozenset() if params.model else _stops(language) | small
-    context, common = Context.of(language, ordinary), gazetteer.common()
-    none = ordinary | context.titles
+    context = Context.of(language, ordinary, gazetteer)
 
     def find(texts: Iterable[str]) -> Iterator[list[Span]]:
         for doc in nlp.pipe(texts):
             named = [Span(e.start_char, e.end_char) for e in doc.ents if e.label_ in LABELS]
             if not params.model:
                 listed = [span for span in named if fold(doc.text[slice(*span)]) not in small]
-                joined = _joined(doc.text, listed, gazetteer, common, none)
+                joined = _joined(doc.text, listed, context)
                 words = [doc.text[slice(*span)].split() for span in joined]
                 lasts = {fold(parts[-1]) for parts in words if len(parts) > 1}
-                named = [s for s in joined if context.person(doc.text, s, lasts, gazetteer, common)]
+                named = [span for span in joined if context.person(doc.text, span, lasts)]
             yield list(_clean(doc.text, named))
 
     return find
@@ -138,8 +128,8 @@ def _model(params: Finder) -> Any:
         ) from error
     if nlp.meta["version"] != params.version:
         raise UserError(
-            f"spaCy model {params.model} is there in version {nlp.meta['version']}, not "
-            f"{params.version}; install that one with `{command}`, or name yours in params.yaml"
+            f"spaCy model {params.model} is installed in version {nlp.meta['version']}, not "
+            f"{params.version}; install that version with `{command}`, or set yours in params.yaml"
         )
     return nlp
 
@@ -171,13 +161,7 @@ def _stops(language: str) -> frozenset[str]:
         return frozenset()
 
 
-def _joined(
-    text: str,
-    spans: Iterable[Span],
-    gazetteer: Gazetteer,
-    common: frozenset[str],
-    none: frozenset[str],
-) -> list[Span]:
+def _joined(text: str, spans: Iterable[Span], context: Context) -> list[Span]:
     """Join adjacent names, and extend them by parts that are in no list."""
     merged: list[Span] = []
     for span in spans:
@@ -191,27 +175,25 @@ def _joined(
         elif (
             (before := BEFORE.search(text[:start]))
             and _named(before[1])
-            and fold(before[1]) in gazetteer.words
-            and fold(name) in gazetteer.surnames
+            and fold(before[1]) in context.gazetteer.words
+            and fold(name) in context.gazetteer.surnames
         ):
             start = before.start(1)
         merged.append(Span(start, span.end))
     joined: list[Span] = []
-    for span in sorted(_longer(text, span, gazetteer, common, none) for span in merged):
+    for span in sorted(_longer(text, span, context) for span in merged):
         # merges "Silva" into "Maria da Silva"
         around = joined.pop() if joined and span.start < joined[-1].end else span
         joined.append(Span(around.start, max(around.end, span.end)))
     return joined
 
 
-def _longer(
-    text: str, span: Span, gazetteer: Gazetteer, common: frozenset[str], none: frozenset[str]
-) -> Span:
-    """Extend common first names by a following capitalised word, unless it is ordinary."""
+def _longer(text: str, span: Span, context: Context) -> Span:
+    """Extend a common first name by the capitalised word after it, unless that word is ordinary."""
     *firsts, last = map(fold, text[span.start : span.end].split())
-    if (firsts or [last])[0] not in common or last not in gazetteer.genders:
+    if (firsts or [last])[0] not in context.common or last not in context.gazetteer.genders:
         return span
-    if firsts and last in gazetteer.surnames:
+    if firsts and last in context.gazetteer.surnames:
         return span
     if (letters := TRAILING.match(text, span.end)) and _initials(letters):
         return Span(span.start, letters.end())
@@ -221,12 +203,8 @@ def _longer(
     if not following:
         return span
     word, start = POSSESSIVE.sub("", following[1]), following.start(1)
-    if (
-        not _named(word)
-        or fold(word) in none
-        or GLUED.search(word)
-        or APART.search(_run(text, start))
-    ):
+    other = fold(word) in context.ordinary or fold(word) in context.titles or GLUED.search(word)
+    if not _named(word) or other or APART.search(_run(text, start)):
         return span
     return Span(span.start, start + len(word))
 
@@ -237,7 +215,7 @@ def _initials(match: re.Match[str] | None) -> bool:
 
 
 def _named(word: str) -> bool:
-    """Return True for a capitalised word that is not all capitals."""
+    """Return True for a capitalised word that is not entirely in capitals."""
     return word[:1].isupper() and not word.isupper()
 
 
@@ -252,13 +230,15 @@ def _clean(text: str, spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def _run(text: str, index: int) -> str:
-    """Return the run of characters without spaces around a span."""
+    """Return the run of characters without spaces around an index."""
     return text[text.rfind(" ", 0, index) + 1 :].split(" ", 1)[0]
 
 
 class Context(NamedTuple):
-    """Folded words of a text that are in no list of names, by class."""
+    """The gazetteer, and classes of folded words of a language that are in no list of names."""
 
+    gazetteer: Gazetteer
+    common: frozenset[str]  # folded first names in the list of any country
     titles: frozenset[str]
     places: frozenset[str]
     suffixes: frozenset[str]
@@ -266,34 +246,27 @@ class Context(NamedTuple):
     nouns: bool  # whether nouns are capitalised
 
     @classmethod
-    def of(cls, language: str, ordinary: frozenset[str]) -> Context:
-        """Return the word lists of a language, with those for all languages."""
-        by_kind = [_lists().get(key, {}) for key in {ANYWHERE, language}]
+    def of(cls, language: str, ordinary: frozenset[str], gazetteer: Gazetteer) -> Context:
+        """Return the context for a language, including the words for all languages."""
+        by_kind = [LISTS.get(key, {}) for key in {ANYWHERE, language}]
         titles, places = (
             frozenset(fold(word) for lists in by_kind for word in lists.get(kind, "").split())
             for kind in ("titles", "places")
         )
-        suffixes = frozenset(_lists()["suffixes"].split())
-        return cls(titles, places, suffixes, ordinary, language in NOUNS)
+        suffixes = frozenset(LISTS["suffixes"].split())
+        names = gazetteer, gazetteer.common()
+        return cls(*names, titles, places, suffixes, ordinary, language in NOUNS)
 
-    def person(
-        self,
-        text: str,
-        span: tuple[int, int],
-        lasts: set[str],
-        gazetteer: Gazetteer,
-        common: frozenset[str],
-    ) -> bool:
+    def person(self, text: str, span: Span, lasts: set[str]) -> bool:
         """Return True if a span is a complete name of a person in its context.
 
-        Part of a longer name (person, place or firm) has a capitalised word next to it. A
-        single last name is a word or a firm as often as a person: it needs a title before it, or a
-        full name with it in the text; so does a first name that is in no country's list, since
-        long lists contain words too. All capitals are an abbreviation, unless most of the text has
-        them.
+        A part of a longer name (of a person, place or firm) has a capitalised word next to it. A
+        single last name is as often a word or a firm as a person, so it needs a title before it, or
+        a full name with it in the text. So does a first name that is in no country's list, since
+        long lists also contain words. A word in capitals is an abbreviation, unless most of its
+        sentence is in capitals.
 
-        ``lasts``: folded last names in full names of the text.
-        ``common``: folded first names in the list of any country.
+        ``lasts``: folded last names of the full names in the text.
         """
         start, end = span
         names = [fold(name) for name in text[start:end].split()]
@@ -304,14 +277,14 @@ class Context(NamedTuple):
             return False
         if following and after not in self.suffixes and not (shouted and len(names) > 1):
             large = following[1][0].isupper() and len(following[1]) > 1
-            goes_on = (large or after in gazetteer.surnames) and after not in self.ordinary
+            goes_on = (large or after in self.gazetteer.surnames) and after not in self.ordinary
             if goes_on or (large and len(names) == 1 and not shouted):
                 return False
         large = preceding is not None and preceding[1][0].isupper() and not (shouted or self.nouns)
         if len(names) > 1:
-            first = names[0] in gazetteer.genders or names[0] in gazetteer.words
+            first = names[0] in self.gazetteer.genders or names[0] in self.gazetteer.words
             return first or (not large and INITIALS.match(text, start) is not None)
-        if before in self.titles or names[0] not in common:
+        if before in self.titles or names[0] not in self.common:
             return before in self.titles or names[0] in lasts
         begins = preceding is not None and BEGINS.search(text[: preceding.start()]) is not None
         free = not large or (begins and before in self.ordinary)

@@ -8,12 +8,11 @@ import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from plumbline.builders.datasets.counterfactuals.find_people import Span, particles
+from plumbline.builders.datasets.counterfactuals.find_people import PARTICLES, Span
 from plumbline.builders.readers.gazetteer import Gazetteer, fold
 
 Part = Literal["full", "first", "last"]
-TAGGED = re.compile(r"\S*(?:[#@_]|://|www\.)\S*")  # a string with a tag or address
-PARTICLES = re.compile(rf"(?<!\w)(?:(?:{'|'.join(particles())}) )+\Z", re.IGNORECASE)
+LEADING = re.compile(rf"(?<!\w)(?:(?:{'|'.join(PARTICLES)}) )+\Z", re.IGNORECASE)
 
 
 class Mention(NamedTuple):
@@ -25,7 +24,7 @@ class Mention(NamedTuple):
 
 
 class Person(NamedTuple):
-    """A person in a text: all mentions, in order."""
+    """A person in a text, with all mentions in order."""
 
     entity: str  # the longest mention, as written
     gender: str
@@ -48,16 +47,10 @@ class Name(NamedTuple):
         return {"full": f"{self.first} {self.last}", "first": self.first, "last": self.last}[part]
 
 
-def people(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person]:
-    """Return the persons whose names remain only in tags and addresses, in order."""
-    plain = TAGGED.sub(lambda tag: " " * len(tag[0]), text)
-    return [person for person in named(text, spans, gazetteer) if not remains(plain, person)]
-
-
 def remains(text: str, person: Person) -> bool:
-    """Return True if a text has a word of a person's name outside the mentions."""
+    """Return True if a word of a person's name occurs in a text outside the mentions."""
     words = {word for m in person.mentions for word in fold(text[m.start : m.end]).split()}
-    long = "|".join(re.escape(w) for w in words - particles() if len(w.strip(".")) > 1) or "(?!)"
+    long = "|".join(re.escape(w) for w in words - PARTICLES if len(w.strip(".")) > 1) or "(?!)"
     for start, end, _ in reversed(person.mentions):
         text = f"{text[:start]} {text[end:]}"
     pattern = rf"(?<![^\W_])(?:{long})(?![^\W_])|[#@/]\w*(?:{long})"
@@ -67,10 +60,10 @@ def remains(text: str, person: Person) -> bool:
 def named(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person]:
     """Group mentions by person, in the order in which the persons appear.
 
-    A single word is the person of a full name with the same first or last word; a doubled name
-    ("Anna Anna") is one person. Repetitions of a name, also in capitals, and the last word of a
-    full name are added if the finder missed them. Gender is that of the first name, ``unknown`` for
-    a last name only.
+    A single word refers to the person whose full name has the same first or last word; a doubled
+    name ("Anna Anna") is one person. Repetitions of a name, also in capitals, and the last word of
+    a full name are added if the finder missed them. Gender is that of the first name, ``unknown``
+    for a last name only.
     """
     spans = [single for span in spans for single in _singles(text, span)]
     full = [s for s in spans if " " in text[s.start : s.end]]
@@ -94,7 +87,7 @@ def named(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person
         entity = text[longest.start : longest.end]
         places = []
         for mention in [*mentions, *repeated]:
-            before = PARTICLES.search(text, 0, mention.start)
+            before = LEADING.search(text, 0, mention.start)
             if before and mention.part == "last" and fold(before[0]) in fold(entity):  # "da Silva"
                 places.append(mention._replace(start=before.start()))
             else:
@@ -112,7 +105,7 @@ def _singles(text: str, span: Span) -> list[Span]:
 def _whose(
     word: str, by_name: dict[tuple[str, str], list[Mention]], gazetteer: Gazetteer
 ) -> tuple[tuple[str, str], Part]:
-    """Return the person named by a single word, and the part of the name."""
+    """Return the key of the person named by a single word, and the part of the name."""
     for first, last in by_name:
         if last and word == last:
             return (first, last), "last"
@@ -126,7 +119,7 @@ def _whose(
 def _again(text: str, mentions: Iterable[Mention], taken: set[int]) -> Iterator[Mention]:
     """Yield further mentions of a full or last name, outside tags and addresses.
 
-    Upper-case matches are the name; lower-case ones may be words ("Will", "will").
+    Capitalised matches are mentions; lower-case ones may be words ("Will", "will").
     """
     spelled: dict[str, Part] = {text[m.start : m.end]: m.part for m in mentions}
     for last in [name.split(" ")[-1] for name, part in spelled.items() if part == "full"]:
@@ -171,7 +164,7 @@ def _cased(old: str, name: Name, part: Part) -> str:
 
 
 def cased(new: str, old: str) -> str:
-    """Return a name in the upper or lower case of the old one; else in its own spelling."""
+    """Return a name in upper or lower case if the old one is, otherwise in its own spelling."""
     if sum(c.isalpha() for c in old) > 1:
         if old.isupper():
             return new.upper()
@@ -188,10 +181,11 @@ def _bare_possessive(text: str, end: int) -> bool:
 
 
 def draws(key: str, size: int, number: int) -> list[int]:
-    """Return ``number`` indices below a size, seeded by a text, without replacement per round.
+    """Return ``number`` indices below a size, seeded by a text; none repeats before all are drawn.
 
-    They begin a Fisher-Yates shuffle with random numbers from SHAKE-256 of the key (FIPS 202), so
-    that they are the same on every machine. The bias of the modulus is below size / 2^32.
+    They are the beginning of a Fisher-Yates shuffle whose random numbers come from SHAKE-256 of the
+    key (FIPS 202), so that they are the same on every machine. The bias of the modulus is below
+    size / 2^32.
     """
     indices: list[int] = []
     pool: list[int] = []

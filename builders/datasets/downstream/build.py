@@ -1,7 +1,7 @@
 """Dataset ``downstream``: texts to train and test classifiers of hate speech and misinformation.
 
-Feng et al. (2023), section 4, compare classifiers that differ in pretraining only, overall and by
-target of the hate or source of the misinformation.
+Feng et al. (2023), section 4, compare classifiers that differ only in their pretraining, overall
+and by target of the hate or source of the misinformation.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ NOT_SHIPPED = ("hate-identity", "hate-demographic")  # available only from their
 COLUMNS = (
     Column("id", "string", "id of the text in its source, or its part and position"),
     Column("text", "string", "the text; see Normalisation", prose="text"),
-    Column("label", "string", "class of the text, by the table under `labels` in the params"),
+    Column("label", "string", "class of the text, as mapped by `labels` in the params"),
     Column("task", "label", "classification task", labels=TASKS),
-    Column("split", "label", "split in its source, or drawn; see Splits", labels=SPLITS),
+    Column("split", "label", "split given by the source or drawn; see Splits", labels=SPLITS),
     Column(
         "group",
         "string",
-        "target (hate) or side of the source (misinformation), by the table under `groups`; empty "
-        f"if it has none; `{SEVERAL}`: more than one",
+        "target (hate) or side of the source (misinformation), mapped by the table `groups`; empty "
+        f"if there is none; `{SEVERAL}` if there are several",
         empty=True,
     ),
-    Column("groups", "strings", "all groups in the source, as the source names them"),
-    Column("mapped", "strings", "their distinct groups in the table, sorted"),
+    Column("groups", "strings", "all groups of the text, as named by the source"),
+    Column("mapped", "strings", "groups after mapping by the table, distinct and sorted"),
     Column(
         "source",
         "string",
-        "speaker, outlet or collection, as the source names them; else the name of the corpus",
+        "speaker, outlet or collection, as named by the source; else the name of the corpus",
     ),
-    Column("language", "string", "its language"),
+    Column("language", "string", "language of the text"),
     Column("source_label", "string", "class in the source, before mapping by the table"),
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("split label", "group label")  # tables of the card
+COUNTS = ("split label", "group label")  # counted in tables of the card
 
 Name = Annotated[str, Field(pattern=CONFIG)]
 
@@ -63,17 +63,18 @@ class Params(SnapshotParams):
     configs: list[Name] = Field(min_length=1, description="task and name of each config")
     labels: dict[Name, dict[str, str]] = Field(
         default_factory=dict,
-        description="for each config, the class for each label of the source; labels with an "
-        "empty class are left out. The first label in this order decides if a text "
-        "has several. Without a table labels are unchanged",
+        description="for each config, the class to which each label of the source is mapped; "
+        "texts of a label with an empty class are left out. If a text has several labels, the "
+        "first in this order decides. Without a table, labels are unchanged",
     )
     groups: dict[Name, dict[str, str]] = Field(
         default_factory=dict,
-        description="for each config, the group for each group of the source; others have none",
+        description="for each config, the group to which each group of the source is mapped; "
+        "other groups are dropped",
     )
     shares: dict[Split, Annotated[float, Field(ge=0)]] = Field(
         {"train": 0.7, "validation": 0.1, "test": 0.2},
-        description="shares of the splits if the source has none",
+        description="shares of the splits if the source has no splits",
     )
     seed: int = Field(1, description="random seed")
 
@@ -84,7 +85,9 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     A text in two splits is removed from training, never from testing. The comparison ignores case.
     """
     for config in params.configs:
-        corpus = _declared(snapshot, config)
+        authors = "; available from its authors (https://osf.io/53tfs); provide your own file"
+        hint = f"{authors if config in NOT_SHIPPED else ''} ({PAGE} has the formats)"
+        (corpus,) = declared(snapshot, Corpus, "corpora", config, hint=hint)
         pairs: list[tuple[Text, str]] = []
         for text in _texts(snapshot, config, corpus):
             label, reason = labelled(text, corpus, params.labels.get(config))
@@ -146,7 +149,7 @@ def labelled(text: Text, corpus: Corpus, table: dict[str, str] | None) -> tuple[
 
 
 def _splits(pairs: list[tuple[Text, str]], params: Params) -> dict[str, str]:
-    """Return the split of each text: the source's, or drawn by units that must stay together.
+    """Return the split of each text: that of the source, or drawn by units that stay together.
 
     Units are sorted by label and groups, and within these by a hash of seed and name; each is
     assigned to the split that is furthest behind its share of the rows so far. Every stratum, and
@@ -193,10 +196,3 @@ def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
             )
         ids.update(text.id for text in texts)
         yield from texts
-
-
-def _declared(snapshot: Snapshot, config: str) -> Corpus:
-    """Return a corpus declared in the snapshot's manifest."""
-    authors = "; available from its authors (https://osf.io/53tfs); provide your own file"
-    hint = f"{authors if config in NOT_SHIPPED else ''} ({PAGE} has the formats)"
-    return declared(snapshot, Corpus, "corpora", config, hint=hint)[0]

@@ -20,12 +20,12 @@ class Params(Section):
     """Which corpora."""
 
     corpora: dict[Annotated[str, Field(pattern=CONFIG)], Corpus] = Field(
-        min_length=1, description="corpora by name, which is their config of `downstream`"
+        min_length=1, description="corpora by name; the name is also the config in `downstream`"
     )
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file, archives unchanged; files not in their format are refused."""
+    """Copy or download every file, archives unchanged; a file in another format is refused."""
     fetch = Fetch("downstream", params, politeness, into, PAGE)
     corpora = sorted(params.corpora.items())
     counts = {}

@@ -28,15 +28,15 @@ class Corpus(Terms):
     )
     parts: dict[Literal["train", "validation", "test", "all"], str] = Field(
         min_length=1,
-        description="file or address of each split, FILE.zip#MEMBER in an archive; `all` for one "
-        "file without splits, or with a column of them",
+        description="address or path of each split, or FILE.zip#MEMBER in an archive; `all` is a "
+        "single file without splits or with a column of splits",
     )
     columns: dict[Key, str] = Field(
-        description="column or key in the file, by field; text and label are required. together: "
-        "units that are not split when splits are drawn"
+        description="column or key in the file for each field; text and label are required. "
+        "together: units that stay in one split when splits are drawn"
     )
     head: list[str] = Field(
-        default_factory=list, description="csv, tsv: names of the columns if the file has none"
+        default_factory=list, description="csv, tsv: names of the columns if the file has no header"
     )
     quoted: bool = Field(
         True, description="csv, tsv: whether quotes enclose fields; if false, they are text"
@@ -44,13 +44,14 @@ class Corpus(Terms):
     group_separator: str = Field("", description="separator of groups; empty for a single group")
     label_separator: str = Field("", description="separator of labels; empty for a single label")
     splits: dict[str, Split] = Field(
-        default_factory=dict, description="split for each other name in the column of splits"
+        default_factory=dict,
+        description="split for each value in the column of splits that is not the name of one",
     )
 
     @model_validator(mode="after")
     def _told(self) -> Corpus:
         if not {"text", "label"} <= set(self.columns):
-            raise ValueError("columns must name those of text and label")
+            raise ValueError("columns must include text and label")
         if ALL in self.parts and len(self.parts) > 1:
             raise ValueError("parts: a file with all splits must be the only one")
         if "split" in self.columns and ALL not in self.parts:
@@ -103,11 +104,11 @@ def read(corpus: Corpus, part: str, body: bytes) -> list[Text]:
             raise ValueError(f"{part}, line {line}: {error}") from error
         before = texts.get(made.id, made)
         if before._replace(groups=()) != made._replace(groups=()):
-            raise ValueError(f"{part}, line {line}: id {made.id!r} a second time, with other text")
+            raise ValueError(f"{part}, line {line}: id {made.id!r} is repeated with another text")
         groups = dict.fromkeys([*before.groups, *made.groups])
         texts[made.id] = made._replace(groups=tuple(groups))
     if not texts:
-        raise ValueError(f"{part}: no text in it")
+        raise ValueError(f"{part}: the file has no texts")
     return list(texts.values())
 
 
@@ -119,7 +120,7 @@ def _text(corpus: Corpus, part: str, number: int, row: dict[str, Any]) -> Text:
         stated = plain.get("split", "")
         split = corpus.splits.get(stated, stated)
     if split not in ("", *SPLITS):
-        raise ValueError(f"split {split!r} is none of {', '.join(SPLITS)}; name it under splits")
+        raise ValueError(f"split {split!r} is none of {', '.join(SPLITS)}; map it under splits")
     text, groups = clean(str(values["text"])), _groups(corpus, values.get("groups", ""))
     together = plain.get("together") or ident
     return Text(ident, text, plain["label"], groups, plain.get("source", ""), split, together)

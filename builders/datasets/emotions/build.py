@@ -1,7 +1,7 @@
 """Dataset ``emotions``: words and the emotions that people associate with them (NRC EmoLex).
 
-Mohammad and Turney (2013): Plutchik's eight basic emotions, and positive and negative. The
-authors forbid redistribution of the lexicon: only the recipe of this dataset is published.
+The affects of Mohammad and Turney (2013): Plutchik's eight basic emotions, positive and negative.
+The authors forbid redistribution of the lexicon: only the recipe of this dataset is published.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator
 
-from pydantic import Field
-
-from plumbline.builders.core.params import SnapshotParams
+from plumbline.builders.core.params import LanguageParams as Params
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
@@ -26,31 +24,25 @@ ENGLISH = "English Word"  # first column of the translated files
 UNTRANSLATED = ("", "NO TRANSLATION")
 
 COLUMNS = (
-    Column("word", "string", "the word as in the source, but NFC", prose="word"),
+    Column("word", "string", "the word as in the source, normalised to NFC", prose="word"),
     Column(
         "english",
         "string",
-        "the English word that was rated; several may share one translation in `word`",
+        "the rated English word; several may share one translation in `word`",
         prose="word",
     ),
     *(
         Column(name, "bool", f"whether people associate the English word with {name}")
         for name in EMOTIONS
     ),
-    *(Column(name, "bool", f"whether people rate it as {name}") for name in SENTIMENTS),
+    *(Column(name, "bool", f"whether the English word is rated as {name}") for name in SENTIMENTS),
 )
 SCHEMA = Schema(COLUMNS, key=("word", "english"))
-COUNTS = ("positive negative",)  # tables of the card
-
-
-class Params(SnapshotParams):
-    """The snapshot to build from, and its languages."""
-
-    languages: list[str] = Field(min_length=1, description="languages, one config for each")
+COUNTS = ("positive negative",)  # counted in tables of the card
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per word and English word, sorted; words without translation are rejects."""
+    """Yield one row per word and English word, sorted; words without a translation are rejected."""
     advice = "add it under sources.emotions.files, or fetch it again"
     for language in params.languages:
         judged: dict[tuple[str, str], dict[str, bool]] = {}
@@ -68,8 +60,9 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 def lexicon(body: bytes) -> Iterator[tuple[str, str, dict[str, bool]]]:
     """Yield the words of a file in one of the two layouts of the lexicon.
 
-    English has a line ``word, affect, 0 or 1`` for each of the ten affects of a word; a
-    translation has one line per word: the English word, ten columns of 0 and 1, the translation.
+    The English file has a line ``word, affect, 0 or 1`` for each of the ten affects of a word; a
+    translated file has one line per word: the English word, ten columns of 0 and 1, and the
+    translation.
 
     Yields
     ------
@@ -80,12 +73,12 @@ def lexicon(body: bytes) -> Iterator[tuple[str, str, dict[str, bool]]]:
     numbered = enumerate(lines(body, complete=True), start=1)
     rows = [(number, line.split("\t")) for number, line in numbered if line.strip()]
     if not rows:
-        raise ValueError("no word in it")
+        raise ValueError("the file has no words")
     head = [name.strip() for name in rows[0][1]]
     translated = head[0] == ENGLISH
     columns = head[1:-1] if translated else ["affect"]
     if translated and sorted(columns) != sorted(AFFECTS):
-        raise ValueError("its columns are not the English word, ten affects and one translation")
+        raise ValueError("columns must be the English word, ten affects and a translation")
     words: dict[tuple[str, str, int], dict[str, bool]] = {}
     for number, fields in rows[translated:]:
         if len(fields) != len(columns) + 2:
@@ -98,7 +91,7 @@ def lexicon(body: bytes) -> Iterator[tuple[str, str, dict[str, bool]]]:
             judged = {fields[1]: fields[2]}
         for affect, flag in judged.items():
             if affect not in AFFECTS or affect in affects_of_word or flag not in ("0", "1"):
-                raise ValueError(f"line {number}: {affect!r} is no affect, or again, or not 0 or 1")
+                raise ValueError(f"line {number}: {affect!r} is unknown, repeated, or not 0 or 1")
             affects_of_word[affect] = flag == "1"
     for (word, english, _), affects in words.items():
         if missing := [name for name in AFFECTS if name not in affects]:

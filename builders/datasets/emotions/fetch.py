@@ -32,7 +32,7 @@ class Params(Section):
     files: dict[str, str] = Field(
         min_length=1, description="for each language, the path of its lexicon inside the archive"
     )
-    licence: str = Field(description="terms of the authors")
+    licence: str = Field(description="terms of use stated by the authors")
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:

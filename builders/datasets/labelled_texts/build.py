@@ -13,7 +13,8 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import reading
-from plumbline.builders.core.params import Name, SnapshotParams
+from plumbline.builders.core.params import LanguageParams as Params
+from plumbline.builders.core.params import Name
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
@@ -29,22 +30,22 @@ Sentiment = Literal["positive", "negative", "neutral"]
 COLUMNS = (
     Column("text", "string", "the text; see Normalisation", prose="text"),
     Column("label", "label", "sentiment according to human raters", labels=LABELS),
-    Column("split", "label", "for choosing settings, or for testing", labels=SPLITS),
+    Column("split", "label", "purpose: tuning of settings, or testing", labels=SPLITS),
     Column("source", "string", "name of the corpus"),
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("source", "text"))
-COUNTS = ("source split label",)  # tables of the card
+COUNTS = ("source split label",)  # counted in tables of the card
 
 
 class Part(Section):
     """One split of a corpus."""
 
     texts: str = Field(
-        description="texts, one per line or in a table: address, FILE.zip#MEMBER in an archive"
+        description="address of the texts, one per line or a table; FILE.zip#MEMBER in an archive"
     )
     labels: str = Field(
-        "", description="TweetEval's layout: address of the number of each line's label"
+        "", description="TweetEval's layout: address of the file with the label number of each line"
     )
 
 
@@ -56,19 +57,20 @@ class Corpus(Terms):
         "tweeteval", description="format of its files"
     )
     tuning: Part | None = Field(
-        None, description="texts on which settings are chosen; if missing, a share of the others"
+        None,
+        description="texts on which settings are chosen; if missing, a share of the testing texts",
     )
     testing: Part = Field(description="texts for testing")
     tuning_share: float = Field(
-        0.2, gt=0, lt=1, description="share drawn for tuning if there is no such part"
+        0.2, gt=0, lt=1, description="share drawn for tuning if `tuning` is missing"
     )
     mapping: str = Field(
-        "", description="TweetEval's layout: address of the file with each number and its name"
+        "", description="TweetEval's layout: address of the file that maps label numbers to names"
     )
     columns: dict[Literal["text", "label"], str] = Field(
-        {"text": "text", "label": "label"}, description="tables: names of the two columns"
+        {"text": "text", "label": "label"}, description="names of the two columns of a table"
     )
-    encoding: str = Field("utf-8", description="encoding of csv and tsv")
+    encoding: str = Field("utf-8", description="encoding of csv and tsv files")
     labels: dict[str, Sentiment] = Field(
         {"positive": "positive", "negative": "negative", "neutral": "neutral"},
         description="sentiment for each label name; texts with other labels are rejected",
@@ -80,15 +82,15 @@ class Corpus(Terms):
         if self.format == "tweeteval" and not all([self.mapping, *(p.labels for p in parts)]):
             raise ValueError(f"{self.name}: TweetEval's layout needs labels and a mapping")
         if set(self.columns) != {"text", "label"}:
-            raise ValueError(f"{self.name}: columns must name those of text and label")
+            raise ValueError(f"{self.name}: columns must include text and label")
         return self
 
     def splits(self) -> tuple[str, ...]:
-        """Return the splits with separate files."""
+        """Return the splits that have files of their own."""
         return SPLITS if self.tuning else SPLITS[1:]
 
     def files(self, language: str, split: str) -> dict[str, str]:
-        """Return the addresses of a split, by file of the snapshot."""
+        """Return the addresses of a split's files, by path in the snapshot."""
         part: Part = getattr(self, split)
         folder = f"{language}/{self.name}"
         if self.format != "tweeteval":
@@ -118,12 +120,8 @@ class Corpus(Terms):
             yield normal(row["text"]), row["label"].strip(), line
 
     def _table(self, body: bytes) -> Iterator[tuple[int, dict[str, str]]]:
-        try:
-            text = decoded(body.decode(self.encoding).encode(), complete=True)
-        except (UnicodeDecodeError, LookupError) as error:
-            raise ValueError(f"not {self.encoding}") from error
-        delimiter = "\t" if self.format == "tsv" else ","
-        return records(text, self.columns, delimiter, strict=False)
+        text = decoded(body, self.encoding, complete=True)
+        return records(text, self.columns, "\t" if self.format == "tsv" else ",", strict=False)
 
     def _parquet(self, body: bytes) -> Iterator[tuple[int, dict[str, str]]]:
         rows = parquet_rows(io.BytesIO(body), list(self.columns.values()))
@@ -133,12 +131,6 @@ class Corpus(Terms):
 
 def _text(value: Any) -> str:
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
-
-
-class Params(SnapshotParams):
-    """The snapshot to build from, and its languages."""
-
-    languages: list[str] = Field(min_length=1, description="languages, one config for each")
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:

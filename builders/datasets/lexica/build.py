@@ -1,4 +1,4 @@
-"""Dataset ``lexica``: sentiment lexica combined by SentiVAE, with all views.
+"""Dataset ``lexica``: sentiment lexica (views) and their combination by SentiVAE.
 
 Hoyle et al. (2019), "Combining Sentiment Lexica with a Multi-View Variational Autoencoder", NAACL;
 used by Stańczak et al. (2023), section 3.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.params import SnapshotParams
+from plumbline.builders.core.params import LanguageParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
@@ -42,15 +42,18 @@ DECIMALS = 4
 
 COLUMNS = (
     Column(
-        "word", "string", "NFC, lower case, spaces for underscores; may be a phrase", prose="word"
+        "word", "string", "word or phrase, NFC, lower case, spaces for underscores", prose="word"
     ),
-    Column("pos", "strings", "parts of speech in the views; often none"),
-    *(Column(f"beta_{axis}", "float64", f"mass on {axis}", minimum=0) for axis in AXES),
+    Column("pos", "strings", "parts of speech stated by the views; often none"),
+    *(
+        Column(f"beta_{axis}", "float64", f"Dirichlet parameter for {axis}", minimum=0)
+        for axis in AXES
+    ),
     *(
         Column(f"q_{axis}", "float64", f"beta_{axis} / sum of beta", minimum=0, maximum=1)
         for axis in AXES
     ),
-    Column("views", "int32", "lexica with the word; the sum of beta is 3 more", minimum=1),
+    Column("views", "int32", "number of lexica with the word; the sum of beta minus 3", minimum=1),
     Column(
         "score",
         "float64",
@@ -69,51 +72,52 @@ COLUMNS = (
     Column(
         "leave_out_change",
         "float64",
-        "largest change of q, over axes and over fits without one view, in the first seed; "
-        "fits without the word's only view do not count; null if there is no other",
+        "largest change of q in the first seed if one view is left out, over axes and views; a "
+        "word's only view is not left out; null if no fit remains",
         nullable=True,
         minimum=0,
         maximum=1,
     ),
-    Column("view_names", "strings", "names of lexica with the word; not stated in `published`"),
-    Column("view_values", "strings", "value in each lexicon, in their order, on its own scale"),
-    Column("view_scores", "floats", "value in each lexicon, rescaled to -1 to 1"),
-    Column("redistributable", "bool", "whether the views' licences permit publishing it"),
+    Column("view_names", "strings", "names of the lexica with the word; empty in `published`"),
+    Column("view_values", "strings", "value of the word in each of its views, on the view's scale"),
+    Column("view_scores", "floats", "value of the word in each of its views, rescaled to -1 to 1"),
+    Column("redistributable", "bool", "whether the licences of its views permit publishing it"),
 )
 SCHEMA = Schema(COLUMNS, key=("word",))
-COUNTS = ("views", "view_names")  # tables of the card
+COUNTS = ("views", "view_names")  # counted in tables of the card
 
 
-class Params(SnapshotParams):
+class Params(LanguageParams):
     """The snapshot, and parameters of the fit."""
 
-    languages: list[str] = Field(min_length=1, description="languages, one config for each")
     anchors: dict[str, dict[Literal["positive", "negative", "neutral"], list[str]]] = Field(
-        description="for each language and axis, the words that raise its prior and name it; "
-        "positive and negative are required"
+        description="for each language and axis, words whose prior is raised on the axis, which "
+        "identifies it; positive and negative are required"
     )
     published: bool = Field(
-        False, description="also build the config `published`: the lexicon of Hoyle et al. (2019)"
+        False, description="whether to build `published` too, the lexicon of Hoyle et al. (2019)"
     )
-    seeds: list[int] = Field(min_length=1, description="seeds, over which beta is averaged")
-    leave_out: bool = Field(True, description="also fit the first seed without each view")
-    steps: int = Field(ge=1, description="steps of Adam, each over all words")
+    seeds: list[int] = Field(min_length=1, description="random seeds, over which beta is averaged")
+    leave_out: bool = Field(True, description="whether to refit without each view (first seed)")
+    steps: int = Field(ge=1, description="number of steps of Adam, each over all words")
     learning_rate: float = Field(5e-4, gt=0, description="learning rate; 5e-4 in the paper")
     draws: int = Field(
-        16, ge=1, description="maximum Monte Carlo draws per step for words with equal values"
+        16,
+        ge=1,
+        description="maximum number of Monte Carlo draws per step for words with equal values",
     )
     divergence: float = Field(
         1.0,
         gt=0,
         le=1,
-        description="weight of the Kullback-Leibler term: 1 in the paper, at which a single "
-        "binary view has no influence; 0.5 retains it",
+        description="weight of the Kullback-Leibler term: 1 in the paper, with which a single "
+        "binary view has no influence; with 0.5 it has",
     )
 
 
 @dataclass
 class Lexicon:
-    """The resolved values of the words of one view."""
+    """One view, with a single value for each word."""
 
     view: View
     values: dict[str, str | tuple[float, ...]] = field(default_factory=dict)
@@ -161,8 +165,8 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counter[str]]:
     """Read one view and resolve repeated words.
 
-    A word has its most frequent label, and is refused if two labels tie; counts are added; other
-    numbers are averaged.
+    A word receives its most frequent label, and is refused if two labels tie; counts are added, and
+    other numbers are averaged.
     """
     values_of: defaultdict[str, list[Any]] = defaultdict(list)
     refused: Counter[str] = Counter()
@@ -208,7 +212,7 @@ def _fit(lexica: list[Lexicon], words: list[str], params: Params, language: str)
                 raise UserError(f"{where}.{axis}: {word!r} is in no view; choose another")
             anchors[index[word]] = AXES.index(axis)
     if not {0, 1} <= set(anchors.tolist()):
-        raise UserError(f"{where}: needs words for positive and for negative; name some")
+        raise UserError(f"{where}: needs anchors for positive and for negative; add some")
     views = []
     for lexicon in lexica:
         listed = sorted(lexicon.values)
@@ -219,7 +223,7 @@ def _fit(lexica: list[Lexicon], words: list[str], params: Params, language: str)
     fits = sentivae.fit(views, anchors, **params.model_dump(include=settings))
     if wrong := sentivae.misplaced(fits, anchors):
         raise UserError(
-            f"{where}: the anchors of {' and '.join(wrong)} do not have their largest share there; "
+            f"{where}: the anchors of {' and '.join(wrong)} do not have their largest share on it; "
             "choose clearer words, or more steps"
         )
     return fits

@@ -20,7 +20,9 @@ class Params(Section):
     """Lexica, by language."""
 
     views: dict[str, list[View]] = Field(min_length=1, description="per language")
-    published: Published | None = Field(None, description="a combined English lexicon, unchanged")
+    published: Published | None = Field(
+        None, description="combined English lexicon of its authors, used unchanged"
+    )
 
     @model_validator(mode="after")
     def _apart(self) -> Params:
@@ -28,7 +30,7 @@ class Params(Section):
         for language, views in self.views.items():
             for view in views:
                 if len(set(view.paths(language).values())) < len(view.paths(language)):
-                    raise ValueError(f"{language}/{view.name}: two files of the same name")
+                    raise ValueError(f"{language}/{view.name}: two files have the same name")
         return self
 
 

@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.params import Name
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import Terms
-from plumbline.builders.readers.table import literal, table_rows, text_of, web_page
+from plumbline.builders.readers.table import decoded, literal, table_rows
 
 AXES: tuple[Literal["positive", "negative", "neutral"], ...] = ("positive", "negative", "neutral")
 RATERS = 10  # VADER has ten raters, who gave integers from -4 to 4
@@ -40,10 +40,10 @@ class View(Terms):
     files: dict[str, str] = Field(
         min_length=1,
         description="address of each file, or its path in the checkout; ADDRESS#MEMBER in an "
-        "archive. The keys are free; for plain word lists they are the labels",
+        "archive. The keys are names of your choice; for plain word lists they are the labels",
     )
     format: Literal["table", "list", "vader", "mpqa", "emolex", "senticnet", "sentiwordnet"] = (
-        Field(description="reader of the files")
+        Field(description="format of the files")
     )
     scale: Literal["binary", "classes", "counts", "continuous", "pairs"] = Field(
         description="binary (Bernoulli), classes or counts (Multinomial), continuous (Normal), or "
@@ -56,11 +56,13 @@ class View(Terms):
     )
     low: float = Field(-1, description="for continuous: the most negative value")
     high: float = Field(1, description="for continuous: the most positive value")
-    encoding: str = Field("utf-8", description="encoding; a byte order mark is dropped")
+    encoding: str = Field(
+        "utf-8", description="encoding of the files; a byte order mark is dropped"
+    )
     delimiter: str = Field("\t", min_length=1, max_length=1, description="for tables")
     header: bool = Field(False, description="for tables: whether the first line names the columns")
     word: int = Field(0, ge=0, description="for tables: column of the word, from 0")
-    value: list[int] = Field([1], description="for tables: column of the value, or two for a pair")
+    value: list[int] = Field([1], description="for tables: column of the value; two for a pair")
     pos: int | None = Field(None, ge=0, description="for tables: column of the part of speech")
 
     @model_validator(mode="after")
@@ -72,18 +74,18 @@ class View(Terms):
         if self.low >= self.high:
             raise ValueError(f"{self.name}: low must be below high")
         if self.format == "table" and len(self.value) != 1 + (self.scale == "pairs"):
-            raise ValueError(f"{self.name}: one column for the value, two for pairs")
+            raise ValueError(f"{self.name}: needs one column for the value, or two for pairs")
         return self
 
     def paths(self, language: str) -> dict[str, str]:
-        """Return the file in the snapshot for each address without its member."""
+        """Return the path in the snapshot for each address, without the member of an archive."""
         plain = sorted({urldefrag(a).url for a in self.files.values()})
         names = (urlsplit(a).path.rstrip("/").rpartition("/")[2] or "file" for a in plain)
         return {a: f"{language}/{self.name}/{name}" for a, name in zip(plain, names, strict=True)}
 
 
 class Entry(NamedTuple):
-    """A view's value for a word, a label or numbers, and its part of speech, if any."""
+    """A word, its value in a view (a label or numbers), and its part of speech, if any."""
 
     word: str
     value: str | tuple[float, ...]
@@ -96,23 +98,20 @@ Found = Iterator[tuple[str, Any, str] | str]  # word, value, part of speech; or 
 def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | str]:
     """Read a view's files.
 
-    ``files``: the bytes as sent, by address without the member.
+    ``files``: contents of the files, by address without the member of an archive.
 
     Yields
     ------
     Entry or str
         A string is the reason why a line has no entry. Words are NFC, lower-cased, with spaces for
-        underscores. Labels are declared ones; numbers are finite and, for continuous views, scaled
-        linearly to -1 to 1; counts are those of VADER's nine ratings; pairs are (positive,
-        negative) from 0 to 1.
+        underscores. Labels are those that the view declares; numbers are finite and, for continuous
+        views, scaled linearly to -1 to 1; counts are those of VADER's nine ratings; pairs are
+        (positive, negative) from 0 to 1.
     """
     for key, address in sorted(view.files.items()):
         plain, member = urldefrag(address)
         body = unpacked(files[plain], member, ending=True) if member else files[plain]
-        if wrong := web_page(body):
-            raise ValueError(wrong)
-        text = text_of(body, view.encoding)
-        for entry in READERS[view.format](view, text, key):
+        for entry in READERS[view.format](view, decoded(body, view.encoding), key):
             yield entry if isinstance(entry, str) else _checked(view, *entry)
 
 
@@ -122,7 +121,7 @@ def read(view: View, address: str, body: bytes) -> list[Entry]:
     alone = view.model_copy(update={"files": part})
     accepted = [e for e in entries(alone, {address: body}) if isinstance(e, Entry)]
     if not accepted:
-        raise ValueError(f"no entry in it that can be read as {view.format}")
+        raise ValueError(f"the file has no entry that can be read as {view.format}")
     return accepted
 
 
@@ -164,7 +163,7 @@ def _lines(text: str, comment: str = "\n") -> Iterator[str]:
 
 
 def _table(view: View, text: str, _key: str) -> Found:
-    """Delimited columns; quotes are special unless the delimiter is a tab."""
+    """Read delimited columns; quotes are special unless the delimiter is a tab."""
     quoting: Literal[0, 3] = csv.QUOTE_NONE if view.delimiter == "\t" else csv.QUOTE_MINIMAL
     rows = (row for _, row in table_rows(text, delimiter=view.delimiter, quoting=quoting))
     needed = max(view.word, view.pos or 0, *view.value)
@@ -178,13 +177,13 @@ def _table(view: View, text: str, _key: str) -> Found:
 
 
 def _list(_view: View, text: str, key: str) -> Found:
-    """One word per line, labelled by its file; comments begin with a semicolon."""
+    """Read one word per line, labelled by its file; comments begin with a semicolon."""
     for line in _lines(text, ";"):
         yield line, key, ""
 
 
 def _vader(_view: View, text: str, _key: str) -> Found:
-    """Word, mean, SD and the list of ten ratings, read as counts of -4 to 4."""
+    """Read word, mean, SD and ten ratings, which become counts of the values -4 to 4."""
     for line in text.splitlines():
         cells = line.split("\t")
         ratings = re.findall(r"-?\d+", cells[3]) if len(cells) == 4 else []
@@ -194,7 +193,7 @@ def _vader(_view: View, text: str, _key: str) -> Found:
 
 
 def _mpqa(_view: View, text: str, _key: str) -> Found:
-    """Clues as ``key=value`` pairs."""
+    """Read clues written as ``key=value`` pairs."""
     for line in _lines(text):
         fields = dict(part.split("=", 1) for part in line.split() if "=" in part)
         if {"word1", "priorpolarity"} <= set(fields):
@@ -204,7 +203,7 @@ def _mpqa(_view: View, text: str, _key: str) -> Found:
 
 
 def _emolex(_view: View, text: str, _key: str) -> Found:
-    """Word, emotion, 0 or 1; the lines positive and negative form a pair."""
+    """Read word, emotion, and 0 or 1; the lines for positive and negative form a pair."""
     pairs: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for line in _lines(text):
         cells = line.strip().split("\t")
@@ -222,7 +221,7 @@ def _emolex(_view: View, text: str, _key: str) -> Found:
 
 
 def _senticnet(_view: View, text: str, _key: str) -> Found:
-    """Python source: ``senticnet["word"] = [four sentics, two tags, polarity, five words]``.
+    """Read Python source: ``senticnet["word"] = [four sentics, two tags, polarity, five words]``.
 
     Some releases have a label (``"positive"``) before the polarity.
     """
@@ -245,7 +244,7 @@ def _senticnet(_view: View, text: str, _key: str) -> Found:
 
 
 def _sentiwordnet(_view: View, text: str, _key: str) -> Found:
-    """Part of speech, id, positive, negative and the synset's words with commas between them."""
+    """Read part of speech, id, positive, negative, and the synset's words, separated by commas."""
     for line in _lines(text, "#"):
         cells = line.split()
         if len(cells) != 5 or _numbers(cells[2:4]) is None:

@@ -20,7 +20,7 @@ from plumbline.builders.readers.table import decoded, records
 PUBLISHED = "published"  # name of the config
 OF = "en"  # language of the lexicon
 FILE = f"{PUBLISHED}/lexicon.csv"
-GRID = 2.0**-12  # beta is rounded to integer multiples of it, so that its sum is exact
+GRID = 2.0**-12  # beta is rounded to multiples of this, so that its sum is exact
 NEAR = 0.01  # maximum distance from an integer number of views; the file has single precision
 
 
@@ -40,7 +40,7 @@ class Published(Terms):
         return self
 
     def read(self, body: bytes) -> Iterator[tuple[str, list[float]]]:
-        """Yield normalised words, and beta of positive, negative and neutral."""
+        """Yield normalised words, and their beta for positive, negative and neutral."""
         columns = {"word": self.word} | self.betas
         for line, row in records(decoded(body, complete=True), columns):
             try:
@@ -75,7 +75,7 @@ def rows(body: bytes, published: Published) -> Iterator[Row | Reject]:
 
 
 def word_row(word: str, two: Sequence[float], views: int) -> dict[str, Any]:
-    """Return a row with beta and q; neutral has the rest of the mass."""
+    """Return a row with beta and q; neutral receives the rest of the mass."""
     mass = views + 3.0
     shares = dict(zip(AXES, [*two, mass - sum(two)], strict=True))
     return {

@@ -40,7 +40,7 @@ class View(NamedTuple):
 
 
 class Fits(NamedTuple):
-    """Posteriors of all fits: ``beta`` is (fits, words, 3) with the columns of :data:`AXES`."""
+    """Posteriors of all fits: ``beta`` has shape (fits, words, 3), with columns :data:`AXES`."""
 
     beta: Floats
     left_out: tuple[int | None, ...]  # the view excluded from each fit
@@ -63,16 +63,16 @@ def fit(
     their number, with at most ``draws`` Monte Carlo draws per step. The expected gradient is that
     of the full batch. One thread and float64 make the result deterministic.
 
-    Axes are returned in the one of their six orders in which the anchors have the largest mass on
+    Axes are returned in that of their six orders in which the anchors have the largest mass on
     their own axes; :func:`misplaced` checks whether that is sufficient.
 
     ``anchors``: index into :data:`AXES` of the axis on which a word's prior Dir(1, 1, 1) is raised
     by the number of views in the fit, or -1; array of shape (words,).
     ``seeds``: seeds of the weights (numpy) and the draws; fits without a view use the first.
     ``steps``, ``learning_rate``: parameters of Adam over the full batch; the paper's rate is 5e-4.
-    ``divergence``: weight of the Kullback-Leibler term; 1 is the paper's bound. With it, leaving
-    the middle gains a word with a single binary view 0.193 nats, less than its cost (0.265 -
-    0.049), so that single lists have no influence; 0.5 retains it.
+    ``divergence``: weight of the Kullback-Leibler term; 1 is the paper's bound. With it, a word
+    with a single binary view gains 0.193 nats by leaving the middle, less than the cost (0.265 -
+    0.049), so that single lists have no influence; with 0.5 they have.
     """
     import torch
 
@@ -122,10 +122,11 @@ def _bound(
     draws: int,
     divergence: float,
 ) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """Return the loss of a step, and beta as an array of shape (fits, patterns, 3).
+    """Return functions for the loss of a step, and for beta, of shape (fits, patterns, 3).
 
-    ``patterns``: anchor, and index into each view's distinct values or -1; (patterns, 1 + views).
-    ``words``: number of words; (patterns,).
+    ``patterns``: anchor, and index into each view's distinct values or -1, of shape (patterns, 1 +
+    views).
+    ``words``: number of words with each pattern, of shape (patterns,).
     """
     import torch
     from torch.distributions import Dirichlet
@@ -145,7 +146,7 @@ def _bound(
     codes_drawn = [c[drawn_of] for c in codes]
     draws_of = [torch.tensor(np.flatnonzero(c >= 0)) for c in codes_drawn]
     target = [i[torch.tensor(c[c >= 0])] for i, c in zip(inputs, codes_drawn, strict=True)]
-    raised = torch.tensor(np.eye(4)[patterns[:, 0]][:, :3])  # -1 is row 4: no axis
+    raised = torch.tensor(np.eye(4)[patterns[:, 0]][:, :3])  # -1 selects row 4, no axis
     prior = 1 + raised * present.sum(1)[:, None, None]
 
     def layers(x: Any, net: list[Any]) -> Any:

@@ -1,7 +1,7 @@
-"""Dataset ``names``: common first and last names of countries, ranked.
+"""Dataset ``names``: ranked common first and last names by country.
 
-The gazetteer of Barriere and Cifuentes (2024), to represent countries by names and to find the
-names of people in texts.
+The gazetteer of Barriere and Cifuentes (2024), which represents countries by names and helps to
+find the names of people in texts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 FOLDER = "wikidata"  # folder in the snapshot, and name of Wikidata among the lists
 AGAIN = "fetch it again"
-PEOPLE_MIN = 3  # minimum people per counted name
+PEOPLE_MIN = 3  # minimum number of people with a counted name
 GENDERS = {  # Wikidata's items for a person's sex or gender
     "Q6581097": "male",
     "Q2449503": "male",  # trans man
@@ -45,15 +45,15 @@ LETTERS = re.compile(r"[^\W\d_](?:[^\W\d_]|[ '.·\-\u0300-\u036f])*")
 
 COLUMNS = (
     Column("name", "string", "the name; see Spelling", prose="name"),
-    Column("kind", "label", "first name of men, of women, or last name", labels=KINDS),
+    Column("kind", "label", "first name of men, first name of women, or last name", labels=KINDS),
     Column("rank", "int32", "rank within country and kind; 1 is the most frequent", minimum=1),
-    Column("count", "int64", "people with the name; null if lists only rank", True, minimum=1),
-    Column("bearer", "label", "gender of a gendered form of a last name", labels=BEARERS),
-    Column("sources", "strings", "lists that have the name, in the order of the params"),
-    Column("flags", "strings", "reasons for not using it; empty if there are none"),
+    Column("count", "int64", "number of people with the name; null if unknown", True, minimum=1),
+    Column("bearer", "label", "gender for which a last name is used, or `any`", labels=BEARERS),
+    Column("sources", "strings", "lists that contain the name, in the order of the params"),
+    Column("flags", "strings", "reasons for not using the name; empty if it is usable"),
 )
 SCHEMA = Schema(COLUMNS, key=("kind", "name"))
-COUNTS = ("kind", "flags")  # tables of the card
+COUNTS = ("kind", "flags")  # counted in tables of the card
 
 
 class Params(SnapshotParams):
@@ -63,7 +63,7 @@ class Params(SnapshotParams):
         default_factory=list,
         description="ISO 3166 codes, one config for each; empty for all with enough names",
     )
-    usable_min: int = Field(5, ge=1, description="minimum usable names of each kind for a country")
+    usable_min: int = Field(5, ge=1, description="usable names that a country needs of each kind")
     words: list[str] = Field(
         default_factory=list, description="words that are mostly not names, flagged `word`"
     )
@@ -86,7 +86,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per country, kind and name, sorted by kind and rank.
 
     A name's rank is its best one in any list; ties are broken by the number of lists, then the
-    count, then spelling. Its count is that of the first list that has one.
+    count, then spelling. Its count is that of the first list that states one.
     """
     listed: dict[str, dict[tuple[str, str], list[_Known]]] = defaultdict(lambda: defaultdict(list))
     lists = declared(snapshot, name_lists.List, "lists")
@@ -135,7 +135,7 @@ def _labels(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _counted(snapshot: Snapshot) -> Iterator[_Item]:
-    """Yield the same for names counted on Wikidata.
+    """Yield country, kind, name and entry from the counts on Wikidata.
 
     Items with the same label are one name. People whose gender is in neither list are not counted
     for first names.
@@ -167,26 +167,24 @@ def _ranked(
 ) -> Iterator[dict[str, Any]]:
     words = {fold(word) for word in params.words}
     for code, kind in enumerate(KINDS):
-        rows = []
-        own_kind = {name: entries for (k, name), entries in names.items() if k == kind}
-        for name, entries in own_kind.items():
+        rows: list[dict[str, Any]] = []
+        for name, entries in ((n, e) for (k, n), e in names.items() if k == kind):
             entries.sort(key=lambda k: order[k.source])
             count = next((k.number for k in entries if k.number), None)
             sources = list(dict.fromkeys(k.source for k in entries))
-            rows.append(
-                (min(k.rank for k in entries), -len(sources), -(count or 0), name, sources, entries)
-            )
-        for rank, (_, _, count, name, sources, entries) in enumerate(sorted(rows), start=1):
-            bearers = {k.bearer for k in entries}  # a single gender, unless a list differs
-            yield {
+            bearers = {k.bearer for k in entries}  # one gender, unless lists disagree
+            row = {
                 "name": name,
                 "kind": code,
-                "rank": rank,
-                "count": -count or None,
+                "rank": min(k.rank for k in entries),
+                "count": count,
                 "bearer": BEARERS.index(bearers.pop() if len(bearers) == 1 else "any"),
                 "sources": sources,
                 "flags": flags(name, words),
             }
+            rows.append(row)
+        rows.sort(key=lambda r: (r["rank"], -len(r["sources"]), -(r["count"] or 0), r["name"]))
+        yield from (row | {"rank": rank} for rank, row in enumerate(rows, start=1))
 
 
 def flags(name: str, words: set[str]) -> list[str]:

@@ -46,18 +46,20 @@ class Counts(Section):
     endpoint: str = Field(pattern=ADDRESS, description="address of the SPARQL endpoint")
     countries: dict[
         Annotated[str, Field(pattern="^[a-z]{2}$")], Annotated[str, Field(pattern=r"^Q\d+$")]
-    ] = Field(min_length=1, description="Wikidata's item of each country (ISO 3166 code)")
+    ] = Field(min_length=1, description="Wikidata item of each country, by ISO 3166 code")
     language: str = Field("en", pattern="^[A-Za-z-]+$", description="language of the names' labels")
-    born_from: date = Field(date(1940, 1, 1), description="first day of birth of people counted")
-    born_to: date = Field(date(2010, 12, 31), lt=date.max, description="last day of birth")
-    range_days: int = Field(3660, ge=1, description="days of birth in one query, before splitting")
-    batch_size: int = Field(400, ge=1, description="names in one query for labels")
+    born_from: date = Field(date(1940, 1, 1), description="earliest date of birth")
+    born_to: date = Field(date(2010, 12, 31), lt=date.max, description="latest date of birth")
+    range_days: int = Field(
+        3660, ge=1, description="number of days of birth per query, before splitting"
+    )
+    batch_size: int = Field(400, ge=1, description="number of names in one query for labels")
 
 
 class Params(Section):
     """Lists, and parameters of the counts."""
 
-    lists: list[List] = Field(default_factory=list, description="open lists, by preference")
+    lists: list[List] = Field(default_factory=list, description="open lists, the best first")
     wikidata: Counts | None = Field(None, description="counts of people; null for none")
 
     @model_validator(mode="after")
@@ -71,7 +73,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download or copy the lists, and fetch counts; a list not in its format is refused."""
+    """Download or copy the lists, and fetch counts; a list in another format is refused."""
     fetch = Fetch("names", params, politeness, into)
     counts = {}
     for entry in Bar(params.lists, desc="lists", unit="list"):

@@ -44,4 +44,4 @@ def _wrong(corpus: Corpus, file: Path) -> str | None:
         number = sum(1 for _ in corpus.articles(file))
     except ValueError as error:
         return str(error)
-    return None if number else "no article in it"
+    return None if number else "the file has no articles"

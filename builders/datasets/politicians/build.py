@@ -6,8 +6,7 @@ models, PLoS ONE 18(11), section 3 and Tables 1 and 10.
 
 from __future__ import annotations
 
-import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError, reading
-from plumbline.builders.core.params import SnapshotParams
+from plumbline.builders.core.params import LanguageParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
@@ -29,7 +28,7 @@ from plumbline.builders.datasets.politicians.person import (
 from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import read
 from plumbline.builders.readers.nested_names import Entry, entries, normal
-from plumbline.builders.readers.table import Binding, bindings, by_item, decoded
+from plumbline.builders.readers.table import Binding, bindings, decoded, item
 from plumbline.builders.readers.table import table as csv_table
 
 SOURCE = "wikidata"
@@ -38,7 +37,7 @@ FILES = {
     "mentions": "mentions.csv",
     "names": "names",
     "published": "published",
-}  # file names in a snapshot, for files provided by the user
+}  # names in a snapshot of the files that a user provides
 COLUMNS = (
     Column("qid", "string", "Wikidata item of the person", pattern=r"^Q[1-9]\d*$"),
     Column(
@@ -48,15 +47,15 @@ COLUMNS = (
         role="label",
         prose="name",
     ),
-    Column("name_language", "string", "language of the label used: the config's, or `mul`"),
-    Column("name_fallback", "bool", "whether the label is from `mul`"),
-    Column("gender", "label", "the paper's grouping of P21", labels=GENDERS),
+    Column("name_language", "string", "language of this label: that of the config, or `mul`"),
+    Column("name_fallback", "bool", "whether the label is the one for all languages, `mul`"),
+    Column("gender", "label", "sex or gender (P21), grouped as in the paper", labels=GENDERS),
     Column("gender_qids", "strings", "all values of P21 (sex or gender), as stated"),
     Column("birth_date", "date32", "date of birth (P569), to be used with its precision"),
     Column(
         "birth_precision",
         "label",
-        "precision of the source's date; `unstated` if the source has none",
+        "precision of the date; `unstated` if the source does not state it",
         labels=PRECISIONS,
     ),
     Column("birth_year", "int32", "year of birth"),
@@ -65,8 +64,8 @@ COLUMNS = (
     Column(
         "native",
         "bool",
-        "whether the config's language is official, by law or in fact, in a country of the person "
-        "(CLDR); null if CLDR has no citizenship of the person",
+        "whether the config's language is official, by law or in fact, in a country of the "
+        "person (CLDR); null if CLDR lacks all citizenships of the person",
         nullable=True,
     ),
     Column(
@@ -82,31 +81,30 @@ RELEASED = Schema(
     (
         Column("name_language", "string", "language of the name in the authors' file"),
         Column("name", "string", "name, NFC, with single spaces", role="label", prose="name"),
-        Column("gender", "label", "the paper's grouping", labels=GENDERS),
-        Column("gender_stated", "string", "word or Wikidata item for the gender in the file"),
+        Column("gender", "label", "gender, grouped as in the paper", labels=GENDERS),
+        Column("gender_stated", "string", "the file's word or Wikidata item for the gender"),
         Column("entries", "int64", "number of occurrences in the file", minimum=1),
     ),
     key=("name_language", "name", "gender_stated"),
 )
 SCHEMA = Schema(COLUMNS, key=("qid",), others=((PUBLISHED, RELEASED),))
-COUNTS = ("gender", "name_language gender", "gender_qids gender")  # tables of the card
+COUNTS = ("gender", "name_language gender", "gender_qids gender")  # counted in tables of the card
 
 
-class Params(SnapshotParams):
+class Params(LanguageParams):
     """The snapshot, and the selection of people."""
 
-    languages: list[str] = Field(min_length=1, description="languages, one config for each")
-    born_from: date = Field(date(1900, 1, 1), description="first day of birth")
-    born_to: date = Field(date(2000, 12, 31), description="last day of birth")
+    born_from: date = Field(date(1900, 1, 1), description="earliest date of birth")
+    born_to: date = Field(date(2000, 12, 31), description="latest date of birth")
     fallback: bool = Field(
         True,
-        description="replace a missing label by that for all languages, `mul`; the paper uses "
-        "names as written in the language",
+        description="whether to replace a missing label by that for all languages, `mul`; the "
+        "paper uses names as written in the language",
     )
     published: bool = Field(
         False,
-        description="also build the config `published`: the names that the paper's authors "
-        "released, from the file in sources.wikidata.published",
+        description="whether to build the config `published` too: the names that the paper's "
+        "authors released, from the file in sources.wikidata.published",
     )
 
     @model_validator(mode="after")
@@ -136,8 +134,8 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     listed = {entry[:3] for entry in brought["names"]} if "names" in brought else None
     if missing := sorted(set(params.languages) - set(request["languages"])):
         raise UserError(
-            f"{snapshot.folder}: fetched without labels in {', '.join(missing)}; add them under "
-            "sources.wikidata.languages and fetch again, or take them out of "
+            f"{snapshot.folder}: fetched without labels in {', '.join(missing)}; add these under "
+            "sources.wikidata.languages and fetch again, or remove them from "
             "datasets.politicians.languages"
         )
     with reading(snapshot.folder / "ids.txt.gz", AGAIN):
@@ -175,14 +173,14 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
-    """Yield language, item of a person, and their mentions in the language's Wikipedia.
+    """Yield language, item of a person, and number of mentions in the language's Wikipedia.
 
     Raises ValueError with position and problem.
     """
     seen = set()
     for line, (language, qid, number) in csv_table(body, ("language", "qid", "mentions"))[1]:
         if not number.isdecimal() or int(number) >= 2**31:
-            raise ValueError(f"line {line}: {number!r} is no number of mentions")
+            raise ValueError(f"line {line}: {number!r} is not a number of mentions")
         if (language, qid) in seen:
             raise ValueError(f"line {line}: {qid} repeated for {language}")
         seen.add((language, qid))
@@ -218,7 +216,7 @@ def _released(snapshot: Snapshot) -> Iterator[Row | Reject]:
     advice = "name their file under sources.wikidata.published and fetch again"
     counts = Counter(read(snapshot, FILES[PUBLISHED], names, advice))
     for (language, name, gender, stated), number in sorted(counts.items()):
-        if any(unicodedata.category(c).startswith("L") for c in name):
+        if any(map(str.isalpha, name)):
             values = (language, name, GENDERS.index(gender), stated, number)
             row = dict(zip((c.name for c in RELEASED.columns), values, strict=True))
             yield Row(PUBLISHED, row)
@@ -228,10 +226,12 @@ def _released(snapshot: Snapshot) -> Iterator[Row | Reject]:
 
 def _answers(snapshot: Snapshot, prefix: str) -> dict[str, list[Binding]]:
     """Return the rows of all files with a prefix, by item; a split batch has several files."""
-    files = snapshot.names(prefix)
-    rows = [row for name in files for row in read(snapshot, name, bindings, AGAIN)]
-    with reading(f"{snapshot.folder}/{prefix}", AGAIN):
-        return dict(by_item(rows))
+    by_item: defaultdict[str, list[Binding]] = defaultdict(list)
+    for name in snapshot.names(prefix):
+        with reading(snapshot.folder / name, AGAIN):
+            for row in bindings(snapshot.read(name)):
+                by_item[item(row)].append(row)
+    return by_item
 
 
 def _row(
@@ -242,7 +242,7 @@ def _row(
     if used not in labelled:
         return Reject(language, person["qid"], "no label")
     name = normal(labelled[used])
-    if not any(unicodedata.category(c).startswith("L") for c in name):
+    if not any(map(str.isalpha, name)):
         return Reject(language, person["qid"], "label without a letter", labelled[used])
     label = {"name": name, "name_language": used, "name_fallback": used != language}
     return Row(language, person | label)

@@ -1,8 +1,8 @@
 """Politicians from Wikidata, or from any SPARQL 1.1 endpoint with the same data model.
 
 Ids are fetched first, by ranges of birth dates that are split if a response is incomplete; then
-facts, birth dates with precision, and labels, in batches of ids. Without label service, engine
-hints and OFFSET, the queries run on the Wikidata Query Service, QLever and Oxigraph.
+facts, birth dates with precision, and labels, in batches of ids. The queries use no label service,
+engine hints or OFFSET, so that they run on the Wikidata Query Service, QLever and Oxigraph.
 
 A snapshot holds the responses byte for byte (gzip), and ``ids.txt.gz``, the sorted list of ids, the
 only derived file, which does not depend on how the ranges were split.
@@ -13,7 +13,6 @@ from __future__ import annotations
 import gzip
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -35,10 +34,8 @@ PEOPLE = (
     "SELECT DISTINCT ?item WHERE { VALUES ?occupation { %(occupations)s } "
     "?item wdt:P106 ?occupation ; wdt:P31 wd:Q5 . %(which)s } ORDER BY ?item"
 )
-UNDATED = (  # an unknown date of birth is a node, not a literal
-    "FILTER NOT EXISTS { ?item wdt:P569 ?birth FILTER(ISLITERAL(?birth)) } "
-    'FILTER(STRENDS(STR(?item), "%s"))'
-)
+# an unknown date of birth is a node, not a literal
+UNDATED = "FILTER NOT EXISTS { ?item wdt:P569 ?birth FILTER(ISLITERAL(?birth)) }"
 BATCHES = {
     "facts": (
         "SELECT ?item ?property ?value WHERE { VALUES ?item { %(items)s } "
@@ -69,43 +66,45 @@ class Brought(Section):
 
     file: str = Field(min_length=1, description="address or path; see the page of the dataset")
     licence: str = Field(min_length=1, description="licence as its authors state it")
-    citation: str = Field(min_length=1, description="what to cite")
+    citation: str = Field(min_length=1, description="reference to cite")
 
 
 class Params(Section):
     """Endpoint and parameters of the queries."""
 
     endpoint: str = Field(pattern=ADDRESS, description="address of the SPARQL endpoint")
-    occupation: str = Field("Q82955", pattern=r"^Q\d+$", description="including its subclasses")
+    occupation: str = Field("Q82955", pattern=r"^Q\d+$", description="includes its subclasses")
     languages: list[Annotated[str, Field(pattern="^[A-Za-z0-9-]+$")]] = Field(
         min_length=1, description="languages of the labels"
     )
-    born_from: date = Field(date(1900, 1, 1), description="first day of birth")
-    born_to: date = Field(date(2000, 12, 31), lt=date.max, description="last day of birth")
-    undated: bool = Field(False, description="also fetch people without any date of birth")
-    range_days: int = Field(366, ge=1, description="days of birth in one query, before splitting")
-    batch_size: int = Field(400, ge=1, description="number of people in one query")
+    born_from: date = Field(date(1900, 1, 1), description="earliest date of birth")
+    born_to: date = Field(date(2000, 12, 31), lt=date.max, description="latest date of birth")
+    undated: bool = Field(False, description="whether to fetch people without a birth date too")
+    range_days: int = Field(
+        366, ge=1, description="number of days of birth per query, before splitting"
+    )
+    batch_size: int = Field(400, ge=1, description="number of people per query")
     mentions: Brought | None = Field(
         None,
-        description="columns language, qid, mentions: number of mentions of a person in the "
-        "language's Wikipedia, used as popularity in place of sitelinks",
+        description="table with the columns language, qid and mentions, the number of mentions "
+        "of a person in the language's Wikipedia, used as popularity in place of sitelinks",
     )
     names: Brought | None = Field(
         None,
-        description="people to select, such as those published by the paper's authors: columns "
-        "language, name, gender, or JSON, also zipped",
+        description="people to select, such as those published by the paper's authors: a table "
+        "with the columns language, name and gender, or JSON; either may be zipped",
     )
     published: Brought | None = Field(
         None,
-        description="the names that the paper's authors published, laid out as `names` may be, for "
-        "a config of their own (datasets.politicians.published); nobody is left out for them",
+        description="names that the paper's authors published, in a format of `names`, for a "
+        "separate config (datasets.politicians.published); they select nobody",
     )
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Fetch a complete snapshot into a folder named by its date.
+    """Fetch a complete snapshot into a folder named after its date.
 
-    Resumable: after a kill the same call continues, and ends with the same bytes.
+    Resumable: if the process is killed, the same call continues and produces the same bytes.
     """
     politeness.user_agent()  # requires a contact before any request
     brought = {kind: file for kind in READERS if (file := getattr(params, kind))}
@@ -188,29 +187,9 @@ def _compare(params: Params, client: sparql.Endpoint, people: Sequence[str]) -> 
     if short:
         missing = ", ".join(f"{kind} of {n:,} of {m:,} people" for kind, (n, m) in short.items())
         raise UserError(
-            f"{params.endpoint}: answered with no more than {missing}; run the same command later, "
-            "which asks for these again, or name another endpoint under sources.wikidata"
+            f"{params.endpoint}: returned only {missing}; run the same command later, "
+            "which requests these again, or name another endpoint under sources.wikidata"
         )
-
-
-@dataclass(frozen=True)
-class _Undated:
-    """People without a birth date whose id ends in these digits, or has only these after ``Q``."""
-
-    digits: str
-
-    @property
-    def name(self) -> str:
-        return f"undated{self.digits}"
-
-    def halves(self) -> list[_Undated]:
-        if len(self.digits) == 4 or self.digits.startswith("Q"):
-            return []
-        exact = [_Undated(f"Q{self.digits}")] if self.digits else []
-        return [*exact, *(_Undated(f"{d}{self.digits}") for d in range(10))]
-
-    def which(self) -> str:
-        return UNDATED % self.digits
 
 
 def _people(params: Params, client: sparql.Endpoint, occupations: Sequence[str]) -> list[str]:
@@ -219,7 +198,9 @@ def _people(params: Params, client: sparql.Endpoint, occupations: Sequence[str])
     if not listed.exists():
         dated = sparql.ranges(params.born_from, params.born_to, params.range_days)
         fixed = {"occupations": sparql.values(occupations)}
-        for part in Bar([*dated, *[_Undated("")] * params.undated], desc="ids", unit="range"):
+        if params.undated:
+            client.save("ids/undated", PEOPLE % (fixed | {"which": UNDATED}))
+        for part in Bar(dated, desc="ids", unit="range"):
             client.gather(part, "ids", lambda p: PEOPLE % (fixed | {"which": p.which()}))
         people = client.items("ids")
         if not people:

@@ -86,8 +86,9 @@ def _birth(text: str, stated: dict[str, int]) -> tuple[int, date] | None:
 def gender_of(qids: list[str]) -> tuple[str | None, str]:
     """Group the values of P21 as the paper does.
 
-    A single group is used. Non-binary with a binary group is non-binary, the more specific
-    statement. Male with female has no group. Values for organisms are excluded.
+    If all values are in one group, it is the result. Non-binary with a binary group is non-binary,
+    the more specific statement. Male and female together have no group. Values for organisms are
+    excluded.
 
     Returns the group, or None and the reason for rejecting the person.
     """
@@ -108,7 +109,7 @@ def _entities(values: list[dict[str, str]]) -> list[str]:
 
 @cache
 def official_languages(code: str) -> frozenset[str] | None:
-    """Return the base codes of a country's official languages, None if CLDR lacks the country."""
+    """Return the base codes of a country's official languages, or None if it is not in CLDR."""
     from babel import Locale
     from babel.languages import get_official_languages
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import Field
-
-from plumbline.builders.core.params import SnapshotParams
+from plumbline.builders.core.params import LanguageParams as Params
 from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
@@ -19,28 +17,12 @@ from plumbline.builders.readers.declared import read
 
 COLUMNS = (
     Column("category", "string", "kind of group: age, country, gender and so on"),
-    Column(
-        "group",
-        "string",
-        "the group as spelled in the paper and in prompts",
-        prose="name",
-    ),
-    Column("name", "string", "the group in its usual spelling; mostly the same", prose="name"),
-    Column(
-        "kind",
-        "label",
-        "kind of templates: for people or for countries",
-        labels=KINDS,
-    ),
+    Column("group", "string", "the group, as spelled in the paper and in prompts", prose="name"),
+    Column("name", "string", "the group in its usual spelling; mostly as in `group`", prose="name"),
+    Column("kind", "label", "kind of templates for the group: people or country", labels=KINDS),
 )
 SCHEMA = Schema(COLUMNS, key=("category", "group"))
-COUNTS = ("category kind",)  # tables of the card
-
-
-class Params(SnapshotParams):
-    """The snapshot to build from, and its languages."""
-
-    languages: list[str] = Field(min_length=1, description="languages, one config for each")
+COUNTS = ("category kind",)  # counted in tables of the card
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:

@@ -1,7 +1,7 @@
 """Lists of social groups, one file per language: the project's own, or yours.
 
-The list of Choenni et al. (2021) is a few hundred names, facts that this project stores in git in
-its own spelling. A file is in the checkout, or at an address.
+The list of Choenni et al. (2021) consists of a few hundred names. They are facts, which this
+project stores in git in its own spelling. A file is in the checkout, or at an address.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Params(Section):
         min_length=1, description="for each language, a path in the checkout or an http address"
     )
     licence: str = Field(description="licence of the files")
-    citation: str = Field(CITATION, description="what to cite for them")
+    citation: str = Field(CITATION, description="reference to cite for the files")
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:

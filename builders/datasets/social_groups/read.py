@@ -26,13 +26,13 @@ def groups(body: bytes) -> list[Group]:
     for number, fields in table(body, COLUMNS)[1]:
         entry = Group(*fields)
         if any(not value or value != " ".join(value.split()) for value in entry):
-            raise ValueError(f"line {number}: a field is empty or has spaces too many")
+            raise ValueError(f"line {number}: a field is empty or has superfluous spaces")
         if entry.kind not in KINDS:
             raise ValueError(f"line {number}: {entry.kind!r} is neither {' nor '.join(KINDS)}")
         if entries.setdefault(entry[:2], entry) is not entry:
-            raise ValueError(f"line {number}: {entry.group!r} a second time in {entry.category}")
+            raise ValueError(f"line {number}: {entry.group!r} is repeated in {entry.category}")
     if not entries:
-        raise ValueError("no group in it")
+        raise ValueError("the file has no groups")
     return list(entries.values())
 
 
@@ -48,7 +48,7 @@ class Query(NamedTuple):
 def queries(
     entries: Iterable[Group], templates: Mapping[str, Sequence[str]], spelling: str
 ) -> dict[str, Query]:
-    """Fill templates with groups, in the order of both; lower case, single spaces.
+    """Fill templates with groups, in the order of both, in lower case and with single spaces.
 
     If two groups give the same query (Syria is in the paper's list twice), it belongs to the first.
 

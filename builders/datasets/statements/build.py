@@ -1,4 +1,4 @@
-"""Dataset ``statements``: sentences to agree or disagree with, from all questionnaires.
+"""Dataset ``statements``: sentences to agree or disagree with, from several questionnaires.
 
 Scales for values, or for leanings on two or four axes, and non-political statements to
 calibrate a model's acquiescence (Al Ali and Libovický 2024).
@@ -36,19 +36,19 @@ COLUMNS = (
         "reveal the speaker's gender",
         prose="text",
     ),
-    Column("scale", "string", "questionnaire of the statement"),
+    Column("scale", "string", "name of the questionnaire"),
     Column(
         "axis",
         "string",
-        "value that the statement concerns; empty for calibration, and for items about none",
+        "value that the statement concerns; empty for calibration and for statements about none",
         empty=True,
     ),
     Column(
         "weight",
         "float64",
         "points, in the scale's units, that strong agreement adds to the axis, or subtracts if "
-        "`reversed`; 0 for items about no value. For a scale with `points`, half the difference "
-        "between its extreme answers",
+        "`reversed`; 0 for statements about no value. For a scale with `points`, half the "
+        "difference between its extreme answers",
     ),
     Column("reversed", "bool", "whether agreement opposes the value"),
     Column(
@@ -61,7 +61,7 @@ COLUMNS = (
     Column(
         "opposite",
         "string",
-        "id of the opposite statement of the scale; empty if there is none",
+        "id of the opposite statement in the scale; empty if it has none",
         empty=True,
     ),
     Column("source", "string", "authors of the statement"),
@@ -82,11 +82,11 @@ COLUMNS = (
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id", "axis"))
-COUNTS = ("axis reversed polarity",)  # tables of the card
+COUNTS = ("axis reversed polarity",)  # counted in tables of the card
 
 
 class Questionnaire(Shared):
-    """One file of statements, and their common facts."""
+    """One file of statements, and the facts that they share."""
 
     file: str = Field(min_length=1, description="path in the checkout, or http address")
     language: str = Field(pattern=r"^[a-z]{2,3}$", description="language of the texts")
@@ -94,12 +94,12 @@ class Questionnaire(Shared):
     format: Format = Field(
         "csv",
         validation_alias=FORMAT,
-        description="csv for the format of the page; else the named published file, unchanged",
+        description="csv: the format described on the page; else the published file, unchanged",
     )
-    source: str = Field(min_length=1, description="authors of the statements; what to cite")
+    source: str = Field(min_length=1, description="authors of the statements, as to be cited")
 
     def path(self, config: str) -> str:
-        """Return the questionnaire's file in the snapshot."""
+        """Return the path of the questionnaire's file in the snapshot."""
         return f"{config}.{FILES[self.format]}"
 
 

@@ -23,7 +23,8 @@ class Params(Section):
     """Questionnaires, by name."""
 
     questionnaires: dict[Name, Questionnaire] = Field(
-        min_length=1, description="questionnaires by name, which is their config of `statements`"
+        min_length=1,
+        description="questionnaires by name; the name is also the config in `statements`",
     )
 
 

@@ -1,8 +1,8 @@
 """Published questionnaires in their authors' formats and in the project's own.
 
-The file of the political compass has its propositions and the score of each response on each axis,
-as recovered from the site's results; that of 8values is a line of JavaScript with a list, which is
-read as text and never executed.
+The file of the political compass contains its propositions and the score of each response on each
+axis, as recovered from the site's results; that of 8values is a line of JavaScript with a list,
+which is read as text and never executed.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def compass(text: str) -> list[Statement]:
 
     The text is a JSON object with a list ``propositions`` of objects: ``id`` from 1 to 62, in this
     order; ``text``; ``economic`` and ``social``, each with the points on the axis for strongly
-    disagree, disagree, agree and strongly agree. A proposition that affects neither axis has a row
-    without an axis and with weight 0.
+    disagree, disagree, agree and strongly agree. A proposition that affects neither axis has one
+    row without an axis and with weight 0.
     """
     tree = parsed(text)
     entries = tree.get("propositions") if isinstance(tree, dict) else None
@@ -55,7 +55,7 @@ def compass(text: str) -> list[Statement]:
     for number, entry in enumerate(entries, start=1):
         where = f"proposition {number}"
         if not isinstance(entry, dict) or entry.get("id") != number:
-            raise ValueError(f"{where}: has not the id {number}")
+            raise ValueError(f"{where}: does not have the id {number}")
         points = {axis: _numbers(entry.get(axis), f"{where}, {axis}") for axis in COMPASS_RANGE}
         moved = {
             axis: (numbers[-1] - numbers[0]) / 2 for axis, numbers in points.items() if any(numbers)
@@ -76,15 +76,15 @@ def compass(text: str) -> list[Statement]:
 def eight_values(text: str) -> list[Statement]:
     """Return the 70 questions of 8values, with a row for each axis that a question affects.
 
-    The text is JavaScript: ``questions = [...];``, whose list is JSON, of objects with
-    ``question`` and ``effect``, a number for each of ``econ``, ``dipl``, ``govt``, ``scty``.
+    The text is JavaScript: ``questions = [...];``. The list is JSON; its objects have a
+    ``question`` and an ``effect``, a number for each of ``econ``, ``dipl``, ``govt``, ``scty``.
     """
     list_of = ASSIGNED.fullmatch(text)
     if not list_of:
         raise ValueError("not exactly 'questions = [...];'")
     entries = parsed(list_of[1])
     if len(entries) != EIGHT_ITEMS:
-        raise ValueError(f"{len(entries)} questions, and 8values has {EIGHT_ITEMS}")
+        raise ValueError(f"{len(entries)} questions, but 8values has {EIGHT_ITEMS}")
     rows: list[Statement] = []
     for number, entry in enumerate(entries, start=1):
         where = f"question {number}"
@@ -125,7 +125,7 @@ def _rows(
 
 def _worded(text: object, where: str) -> str:
     if not isinstance(text, str) or not text.strip(".!? ") or text != " ".join(text.split()):
-        raise ValueError(f"{where}: no text, or one with spaces too many")
+        raise ValueError(f"{where}: no text, or one with superfluous spaces")
     return text
 
 

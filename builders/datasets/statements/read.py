@@ -31,7 +31,7 @@ class Statement(NamedTuple):
 def statements(body: bytes, scale: str = "") -> list[Statement]:
     """Return the statements of a CSV file with the columns of :data:`COLUMNS`.
 
-    A statement on several axes has a line for each.
+    A statement on several axes has one line for each axis.
 
     ``scale``: name of the scale; one in :data:`ITEMS` must have all of its statements, and only
     axes in :data:`VALUES`.
@@ -41,26 +41,26 @@ def statements(body: bytes, scale: str = "") -> list[Statement]:
     for number, fields in table(body, COLUMNS)[1]:
         entry = _entry(fields, number)
         if (entry.id, entry.axis) in entries:
-            raise ValueError(f"line {number}: {entry.id!r} a second time on {entry.axis!r}")
+            raise ValueError(f"line {number}: {entry.id!r} is repeated on {entry.axis!r}")
         if worded.setdefault(entry.id, entry.text) != entry.text:
-            raise ValueError(f"line {number}: {entry.id!r} has another text than before")
+            raise ValueError(f"line {number}: {entry.id!r} has a different text than before")
         entries[entry.id, entry.axis] = entry
     if not entries:
-        raise ValueError("no statement in it")
+        raise ValueError("the file has no statements")
     if lost := sorted({e.opposite for e in entries.values()} - set(worded) - {""}):
-        raise ValueError(f"opposite: no statement {lost[0]!r}")
+        raise ValueError(f"opposite: unknown statement {lost[0]!r}")
     axes = {axis for _, axis in entries}
     if len(worded) != ITEMS.get(scale, len(worded)):
-        raise ValueError(f"{len(worded)} statements, and {scale} has {ITEMS[scale]}")
+        raise ValueError(f"{len(worded)} statements, but {scale} has {ITEMS[scale]}")
     if scale in ITEMS and (strange := sorted(axes - set(VALUES))):
-        raise ValueError(f"axis {strange[0]!r} is none of {scale}: {', '.join(VALUES)}")
+        raise ValueError(f"axis {strange[0]!r} is not one of {scale}: {', '.join(VALUES)}")
     return list(entries.values())
 
 
 def _entry(fields: list[str], number: int) -> Statement:
     name, text, axis, weight, turned, polarity, opposite = fields
     if any(field != " ".join(field.split()) for field in fields) or not (name and text):
-        raise ValueError(f"line {number}: id or text is empty, or a field has spaces too many")
+        raise ValueError(f"line {number}: id or text is empty, or a field has superfluous spaces")
     if text.endswith(ENDINGS) or re.search(r"\{|<mask>", text):
         raise ValueError(f"line {number}: {text!r} must have no final stop, brace or mask")
     fits = turned in ("yes", "no") and polarity in ("", *POLARITIES)

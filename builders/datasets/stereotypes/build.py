@@ -1,4 +1,4 @@
-"""Dataset ``stereotypes``: completions by search engines of queries about social groups, in waves.
+"""Dataset ``stereotypes``: search engines' completions of queries about social groups, in waves.
 
 The method of Choenni, Shutova and van Rooij (2021, section 3): templates such as "why are {group}
 so", the suggestions of three engines, and their cleaning; here each rule of the cleaning is code
@@ -36,26 +36,26 @@ SOURCE = "autocomplete"
 COLUMNS = (
     Column("category", "string", "kind of group: age, country, gender and so on"),
     Column(
-        "group", "string", "the group, as `social_groups` spells it in its `group`", prose="name"
+        "group", "string", "social group, as spelled in `group` of `social_groups`", prose="name"
     ),
     Column("language", "string", "language of the query"),
     Column("template", "string", "the query with `{group}` in place of the group"),
     Column("query", "string", "query in lower case; key to join with probe outputs", prose="text"),
-    Column("attribute", "string", "the attribute: completion by the engine", prose="word"),
+    Column("attribute", "string", "attribute: the engine's completion", prose="word"),
     Column(
         "single_word",
         "bool",
         "whether the attribute is one word; in `choenni2021`, whether it is in the authors' file "
         "of single words",
     ),
-    Column("engines", "strings", "engines that suggested it; `multiple`: at least two"),
+    Column("engines", "strings", "engines that suggested it; `multiple` means at least two"),
     Column("ranks", "integers", "rank in each engine's answer, from 1; empty if unknown"),
-    Column("wave", "string", "day of the wave; the year for published suggestions"),
+    Column("wave", "string", "date of the wave; for published suggestions, the year"),
     Column("flags", "strings", "reasons why it is not a one-adjective stereotype; empty if none"),
-    Column("source_row", "int32", "row of the published file, from 1; 0 in a wave", minimum=0),
+    Column("source_row", "int32", "row in the published file, from 1; 0 in a wave", minimum=0),
 )
 SCHEMA = Schema(COLUMNS, key=("group", "query", "attribute", "source_row"))
-COUNTS = ("category", "engines", "flags")  # tables of the card
+COUNTS = ("category", "engines", "flags")  # counted in tables of the card
 
 
 class Params(SnapshotParams):
@@ -83,7 +83,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per completed query and attribute, sorted, with all engines that suggest it.
 
     Rejects are suggestions that rewrite the query, add nothing to it, are not searches, or repeat
-    one of the same engine.
+    another one of the same engine.
     """
     for name in params.languages:
         yield from _wave(snapshot, params, name)
@@ -107,7 +107,7 @@ def queries_of(snapshot: Snapshot, name: str) -> dict[str, Query]:
 
 
 def _row(config: str, *values: Any) -> Row:
-    """Return a row of the values of all columns, in their order."""
+    """Return a row from the values of all columns, in order."""
     return Row(config, dict(zip((c.name for c in SCHEMA.columns), values, strict=True)))
 
 
@@ -179,7 +179,7 @@ def _answers(
     with reading(snapshot.folder / file, AGAIN):
         lines = [parsed(line) for line in snapshot.read(file).split(b"\n")[:-1]]
         if [line["query"] for line in lines] != list(queries_by_text):
-            raise ValueError("not an answer to each query")
+            raise ValueError("does not have one answer for each query")
         yield from lines
 
 
@@ -187,7 +187,7 @@ def _published(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row]:
     about = snapshot.manifest["request"]["published"].get(name)
     if about is None:
         raise UserError(
-            f"{snapshot.folder}: no published suggestions named {name!r}; take it out of "
+            f"{snapshot.folder}: no published suggestions named {name!r}; remove it from "
             "datasets.stereotypes.published, or fetch a wave with it"
         )
     rows = list(read(snapshot, f"published/{name}.csv", published, AGAIN))
@@ -233,12 +233,12 @@ def published(body: bytes) -> list[Published]:
         if not all(row):
             raise ValueError(f"row {number} has an empty field")
         if row.engine not in PUBLISHED_ENGINES:
-            raise ValueError(f"row {number}: {row.engine!r} is none of the engines")
+            raise ValueError(f"row {number}: unknown engine {row.engine!r}")
         if PLACE not in row.template:
             raise ValueError(f"row {number}: {row.group!r} is not in its query")
         rows.append(row)
     if not rows:
-        raise ValueError("no row in it")
+        raise ValueError("the file has no rows")
     return rows
 
 

@@ -8,27 +8,27 @@ from pydantic import Field
 
 from plumbline.builders.core.params import Params
 
-# Several words; not an adjective; a trend; neutral; repeats an earlier row;
-# one word that the authors left out
+# In turn: several words, not an adjective, a trend, neutral, a repetition of an earlier row,
+# and a single word that the authors left out.
 FLAGS = ("multi_word", "not_adjective", "trend", "neutral", "repeated", "left_out")
 YEAR = re.compile(r"\b(19|20)\d\d\b")
 
 
 class Cleaning(Params):
-    """Word lists of one language for the rules of :func:`flags`, lower case."""
+    """Lower-case word lists of one language for the rules of :func:`flags`."""
 
     key_terms: list[str] = Field(
-        description="key terms such as 'so good at': the attribute follows them; words before it "
-        "belong to query and template"
+        description="key terms such as 'so good at', which belong to the query and its template; "
+        "the attribute follows them"
     )
     trends: list[str] = Field(description="words and phrases of trends")
     neutral: list[str] = Field(description="first words of neutral completions")
     not_adjectives: list[str] = Field(description="words that are not adjectives")
     endings: list[str] = Field(description="endings of words that are not adjectives")
     adjective_endings: list[str] = Field(
-        description="longer endings of words that may be adjectives: s, but ous"
+        description="longer endings of words that may be adjectives, such as ous despite s"
     )
-    adjectives: list[str] = Field(description="adjectives despite their endings")
+    adjectives: list[str] = Field(description="words that are adjectives despite their endings")
 
 
 def key_term(attribute: str, rules: Cleaning) -> tuple[str, str]:

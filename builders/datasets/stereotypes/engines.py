@@ -1,4 +1,4 @@
-"""The suggestions of search engines: one reader for each format.
+"""Readers of search engines' suggestions, one for each format.
 
 Content other than the expected JSON (captcha, consent page, truncated response) raises a
 ``ValueError``, which a client treats as throttling.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
-from urllib.parse import quote_plus
 
 from plumbline.builders.readers.table import parsed
 
@@ -24,12 +23,6 @@ class Suggestion(NamedTuple):
     text: str
     rank: int
     kind: str = QUERY
-
-
-def url(address: str, query: str, hl: str, gl: str, kl: str) -> str:
-    """Fill ``{query}``, ``{hl}``, ``{gl}`` and ``{kl}`` in an address."""
-    filled = {"query": query, "hl": hl, "gl": gl, "kl": kl}
-    return address.format(**{name: quote_plus(value) for name, value in filled.items()})
 
 
 def encoding(body: bytes, content_type: str) -> str:
@@ -52,7 +45,7 @@ def encoding(body: bytes, content_type: str) -> str:
 def read(form: str, text: str, query: str | None = None) -> list[Suggestion]:
     """Return the suggestions in an answer of one of the :data:`FORMATS`.
 
-    ``query``: the query sent; an answer that repeats another one is a ``ValueError``.
+    ``query``: the query sent; an answer that repeats another one raises a ``ValueError``.
     DuckDuckGo's phrases do not repeat it.
     """
     text = text.removeprefix("\ufeff").lstrip()
@@ -65,12 +58,12 @@ def read(form: str, text: str, query: str | None = None) -> list[Suggestion]:
     try:
         suggestions = FORMATS[form](tree)
     except (KeyError, IndexError, TypeError) as error:
-        raise ValueError(f"JSON, but no answer of the format {form}") from error
+        raise ValueError(f"JSON, but not an answer in the format {form}") from error
     if not all(isinstance(suggestion.text, str) for suggestion in suggestions):
-        raise ValueError(f"JSON, but no answer of the format {form}")
+        raise ValueError(f"JSON, but not an answer in the format {form}")
     echo = _echo(form, tree)
     if query is not None and echo is not None and _plain(echo) != _plain(query):
-        raise ValueError(f"the answer to another query, {echo!r}")
+        raise ValueError(f"the answer belongs to another query, {echo!r}")
     return suggestions
 
 

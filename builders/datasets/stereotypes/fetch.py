@@ -1,7 +1,7 @@
 """Suggestions of search engines: completions of queries about social groups.
 
 One fetch is one wave: every query (groups by templates) is sent to every engine in every locale,
-one request at a time. A snapshot has
+one request at a time. A snapshot contains
 
 - ``answers/ENGINE/LOCALE.jsonl.gz``: a line for each query with the body as sent, its time,
   its media type, and the encoding that gives its bytes back;
@@ -14,16 +14,17 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import quote_plus
 
 from pydantic import AfterValidator, Field, model_validator
 
-from plumbline.builders.core.errors import Bar, UserError, reading
+from plumbline.builders.core.errors import Bar, UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import whole as whole_of
 from plumbline.builders.core.snapshot import write_bytes, write_gzip
@@ -32,14 +33,7 @@ from plumbline.builders.datasets.social_groups.read import groups, queries
 from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.build import published
 from plumbline.builders.fetch.files import Fetch, fillable
-from plumbline.builders.fetch.http import (
-    ADDRESS,
-    Busy,
-    Politeness,
-    mirror_of,
-    patiently,
-    receive,
-)
+from plumbline.builders.fetch.http import ADDRESS, Busy, Politeness, mirror_of, patiently, receive
 from plumbline.builders.readers.table import parsed
 
 CITATION = (
@@ -49,8 +43,7 @@ CITATION = (
 )
 LICENCE = "suggestions: facts about each engine, under its terms of use"
 THROTTLING = (403,)  # statuses by which engines temporarily block suspected robots
-UNFINISHED = ".answers"
-EMPTY = "empty"  # key: whether an answer had no suggestion; used during a fetch
+UNFINISHED = ".answers"  # folder with one file per answer, until all have arrived
 NAME = r"^[A-Za-z0-9_-]+$"
 Key = Annotated[str, Field(pattern=NAME)]
 
@@ -84,12 +77,13 @@ class Others(Section):
     single_words: str = Field(
         "",
         pattern=rf"^$|{ADDRESS}",
-        description="address of the file of rows that the authors kept as single words, or empty",
+        description="address of the file with the rows that the authors kept as single words, or "
+        "empty",
     )
     language: str = Field(pattern=NAME, description="language of the suggestions")
-    wave: str = Field(description="when they were collected, e.g. the year")
+    wave: str = Field(description="time of collection, e.g. the year")
     licence: str = Field(description="licence of the files")
-    citation: str = Field(description="what to cite for them")
+    citation: str = Field(description="reference to cite for the files")
 
 
 class Params(Section):
@@ -99,41 +93,43 @@ class Params(Section):
         min_length=1, description="for each language, a file in the checkout or an http address"
     )
     templates: dict[str, dict[Literal["people", "country"], list[str]]] = Field(
-        min_length=1, description="for each language and kind of group, texts with {group}"
+        min_length=1, description="for each language and kind of group, templates with {group}"
     )
     spelling: Literal["paper", "usual"] = Field(
         "paper", description="spelling of groups in queries: the paper's, or the usual one"
     )
     engines: dict[Key, Engine] = Field(min_length=1, description="by name")
-    locales: dict[Key, Locale] = Field(min_length=1, description="by name, which a config gets")
-    published: dict[Key, Others] = Field(
-        default_factory=dict, description="by name, which a config gets"
+    locales: dict[Key, Locale] = Field(
+        min_length=1, description="by name; each name is also that of a config"
     )
-    pause_s: float = Field(1, ge=0, description="wait between two requests, seconds")
+    published: dict[Key, Others] = Field(
+        default_factory=dict, description="by name; each name is also that of a config"
+    )
+    pause_s: float = Field(1, ge=0, description="pause between two requests, in seconds")
     absent: list[str] = Field(
         default_factory=list,
-        description="unavailable engines: the wave is completed without them, as its manifest "
+        description="unavailable engines; the wave is completed without them, as its manifest "
         "states",
     )
     empty_in_a_row: int = Field(
-        50,
-        ge=2,
-        description="consecutive answers without a suggestion that count as a refusal",
+        50, ge=2, description="consecutive answers without a suggestion that count as a refusal"
     )
 
     @model_validator(mode="after")
     def _fit(self) -> Params:
         if not set(self.absent) < set(self.engines):
-            raise ValueError("absent: an engine that is not under engines, or all of them")
+            raise ValueError("absent: must list some of the engines, not all")
         if shared := set(self.locales) & set(self.published):
-            raise ValueError(f"{', '.join(sorted(shared))}: both under locales and under published")
+            raise ValueError(
+                f"{', '.join(sorted(shared))}: listed both under locales and under published"
+            )
         for name, locale in self.locales.items():
             if locale.language not in self.groups or locale.language not in self.templates:
                 raise ValueError(f"{name}: no groups or no templates for {locale.language!r}")
         for language, kinds in self.templates.items():
             for template in (t for texts in kinds.values() for t in texts):
                 if template.count("{group}") != 1:
-                    raise ValueError(f"{language}: {template!r} needs {{group}} once")
+                    raise ValueError(f"{language}: {template!r} must contain {{group}} once")
         return self
 
 
@@ -143,17 +139,17 @@ def fetch(
     into: Path,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
-    """Fetch a wave into a folder named by its date.
+    """Fetch a wave into a folder named after its date.
 
     Resumable: saved responses are not requested again, and the manifest is written last. An engine
     that throttles is skipped, and continued by the next call.
 
-    ``now``: the clock for the dates of responses.
+    ``now``: clock for the times of responses.
     """
     try:
         date.fromisoformat(into.name)
     except ValueError as error:
-        raise UserError(f"{into}: a wave is named for its day, YYYY-MM-DD") from error
+        raise UserError(f"{into}: a wave must be named after its date, YYYY-MM-DD") from error
     pace = frozenset({"pause_s", "absent", "empty_in_a_row"})  # may change during a wave
     fetch = Fetch("autocomplete", params, politeness, into, exclude=pace)
     _read_files(fetch, params)
@@ -164,22 +160,24 @@ def fetch(
         shutil.rmtree(into / "answers" / engine, ignore_errors=True)
     present = sorted(set(params.engines) - set(params.absent))
     for engine, locale in product(present, sorted(params.locales)):
-        path = into / UNFINISHED / f"{engine}.{locale}.jsonl"
+        folder = into / UNFINISHED / engine / locale
         answers = into / "answers" / engine / f"{locale}.jsonl.gz"
         ask = partial(_ask, params.engines[engine], params.locales[locale], fetch.politeness)
         try:
             if not answers.exists():
                 pause = 0 if mirror_of(politeness) else params.pause_s
-                _finish(path, answers, wave[locale], ask, now, params, pause)
+                _finish(folder, answers, wave[locale], ask, now, params, pause)
         except UserError as problem:
-            done = f"{len(_answered(path))} of {len(wave[locale])}"
+            done = f"{len(list(folder.glob('*.json')))} of {len(wave[locale])}"
             stopped.append(f"{engine}/{locale}, {done}: {problem}")
     if stopped:
         raise UserError(
-            f"{into}: incomplete ({'; '.join(stopped)}); run the same again, or give an engine "
-            "up with sources.autocomplete.absent"
+            f"{into}: incomplete ({'; '.join(stopped)}); run the command again, or skip an engine "
+            "by listing it under sources.autocomplete.absent"
         )
-    times = sorted(_times(wave, present, into))
+    files = [into / "answers" / e / f"{locale}.jsonl.gz" for e, locale in product(present, wave)]
+    lines = (line for file in files for line in whole_of(file).splitlines())
+    times = sorted(parsed(line)["retrieved"] for line in lines)
     number = sum(map(len, wave.values()))
     named = sorted(params.published.items())
     shutil.rmtree(into / UNFINISHED, ignore_errors=True)
@@ -194,7 +192,7 @@ def fetch(
 
 
 def _read_files(fetch: Fetch, params: Params) -> None:
-    """Fetch the groups, and published suggestions."""
+    """Fetch the groups and the published suggestions."""
     for language, source in sorted(params.groups.items()):
         fetch.read({f"groups/{language}.csv": source}, groups, MISSING)
     for name, others in sorted(params.published.items()):
@@ -203,27 +201,20 @@ def _read_files(fetch: Fetch, params: Params) -> None:
                 fetch.read({f"published/{name}{end}.csv": address}, published)
 
 
-def _times(wave: Mapping[str, list[str]], present: list[str], into: Path) -> Iterator[str]:
-    """Yield the times of answers; every engine must have exactly one for each query of the wave."""
-    for engine, (locale, expected) in product(present, sorted(wave.items())):
-        path = into / "answers" / engine / f"{locale}.jsonl.gz"
-        with reading(path, "remove it and fetch again"):
-            lines = [parsed(line) for line in whole_of(path).splitlines()]
-            if [line["query"] for line in lines] != expected:
-                raise ValueError("not an answer to each query")
-        yield from (line["retrieved"] for line in lines)
-
-
 def _queries(params: Params, locale: Locale, into: Path) -> list[str]:
     entries = groups((into / "groups" / f"{locale.language}.csv").read_bytes())
     templates = {str(kind): texts for kind, texts in params.templates[locale.language].items()}
     return list(queries(entries, templates, params.spelling))
 
 
-def _ask(engine: Engine, locale: Locale, politeness: Politeness, query: str) -> dict[str, Any]:
-    address = engines.url(engine.address, query, locale.hl, locale.gl, locale.kl)
+def _ask(
+    engine: Engine, locale: Locale, politeness: Politeness, query: str
+) -> tuple[dict[str, Any], bool]:
+    """Return the answer to a query, and whether it has a suggestion."""
+    filled = {"query": query, "hl": locale.hl, "gl": locale.gl, "kl": locale.kl}
+    address = engine.address.format(**{name: quote_plus(text) for name, text in filled.items()})
 
-    def ask() -> dict[str, Any]:
+    def ask() -> tuple[dict[str, Any], bool]:
         body, kind = receive(address, politeness, THROTTLING)
         code = engines.encoding(body, kind)
         text = body.decode(code)
@@ -231,59 +222,39 @@ def _ask(engine: Engine, locale: Locale, politeness: Politeness, query: str) -> 
             listed = engines.read(engine.format, text, query)
         except ValueError as error:
             raise Busy(f"answered {error}") from error
-        return {"query": query, "body": text, "encoding": code, "type": kind, EMPTY: not listed}
+        return {"query": query, "body": text, "encoding": code, "type": kind}, bool(listed)
 
     return patiently(ask, address, politeness)
 
 
 def _finish(
-    path: Path,
+    folder: Path,
     answers_file: Path,
     queries: list[str],
-    ask: Callable[[str], dict[str, Any]],
+    ask: Callable[[str], tuple[dict[str, Any], bool]],
     now: Callable[[], datetime],
     params: Params,
     pause_s: float,
 ) -> None:
     """Send the unanswered queries, then write all answers into one file, in order.
 
-    Many consecutive answers without a suggestion indicate a refusal: they are stored, and requested
-    again by the next call.
+    Many consecutive answers without a suggestion indicate a refusal: they are removed, and
+    requested again by the next call.
     """
-    answers, most = _answered(path), params.empty_in_a_row
-    last = list(answers)[-most:]
-    if len(last) == most and all(answers[query].get(EMPTY) for query in last):
-        answers = {query: answer for query, answer in answers.items() if query not in last}
-    todo = [query for query in queries if query not in answers]
-    empty = 0
-    for query in Bar(todo, desc=path.stem.replace(".", "/"), unit="query"):
-        answers[query] = ask(query) | {"retrieved": now().strftime("%Y-%m-%dT%H:%M:%SZ")}
-        _append(path, answers[query])
-        empty = empty + 1 if answers[query][EMPTY] else 0
-        if empty >= most:
+    files = [folder / f"{number:05d}.json" for number in range(len(queries))]
+    todo = [pair for pair in zip(queries, files, strict=True) if not pair[1].exists()]
+    empty: list[Path] = []
+    for query, file in Bar(todo, desc="/".join(folder.parts[-2:]), unit="query"):
+        answer, has_suggestion = ask(query)
+        answer["retrieved"] = now().strftime("%Y-%m-%dT%H:%M:%SZ")
+        write_bytes(file, f"{json.dumps(answer, ensure_ascii=False, sort_keys=True)}\n".encode())
+        empty = [] if has_suggestion else [*empty, file]
+        if len(empty) >= params.empty_in_a_row:
+            for refused in empty:
+                refused.unlink()
             raise UserError(
-                f"{empty} answers in a row without a suggestion, as if it refused; if it has none, "
-                "raise sources.autocomplete.empty_in_a_row"
+                f"{len(empty)} answers in a row without a suggestion, as if refused; if it has "
+                "none, raise sources.autocomplete.empty_in_a_row"
             )
         time.sleep(pause_s)
-    kept_answers = ({k: v for k, v in answers[q].items() if k != EMPTY} for q in queries)
-    lines = (json.dumps(answer, ensure_ascii=False, sort_keys=True) for answer in kept_answers)
-    write_gzip(answers_file, "".join(f"{line}\n" for line in lines).encode())
-    path.unlink(missing_ok=True)
-
-
-def _answered(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the answers of an unfinished fetch; an incomplete last line is cut off."""
-    if not path.exists():
-        return {}
-    body = path.read_bytes()
-    complete = body[: body.rfind(b"\n") + 1]
-    if complete != body:
-        write_bytes(path, complete)
-    return {line["query"]: line for line in map(json.loads, complete.splitlines())}
-
-
-def _append(path: Path, answer: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="ascii") as file:
-        file.write(json.dumps(answer, ensure_ascii=True, sort_keys=True) + "\n")
+    write_gzip(answers_file, b"".join(file.read_bytes() for file in files))

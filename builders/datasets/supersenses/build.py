@@ -22,7 +22,7 @@ from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.readers.declared import read
-from plumbline.builders.readers.table import decoded, lines, parsed
+from plumbline.builders.readers.table import decoded, json_object, lines
 
 POS = ("ADJ", "VERB")
 ADJECTIVES = (
@@ -41,7 +41,12 @@ DECIMALS = 6
 COLUMNS = (
     Column("lemma", "string", "dictionary form in the source, NFC", prose="word"),
     Column("pos", "label", "universal part of speech", labels=POS),
-    Column("supersense", "label", "the class; its beginning repeats `pos`", labels=CLASSES),
+    Column(
+        "supersense",
+        "label",
+        "class of meaning; its name begins with the part of speech",
+        labels=CLASSES,
+    ),
     Column(
         "weight",
         "float64",
@@ -53,7 +58,7 @@ COLUMNS = (
     Column(
         "senses",
         "int64",
-        "verbs: senses (synsets) of the lemma in this class; adjectives: null",
+        "verbs: number of senses (synsets) of the lemma in this class; adjectives: null",
         nullable=True,
         minimum=1,
     ),
@@ -65,22 +70,25 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("lemma", "pos", "supersense"))
-COUNTS = ("supersense best",)  # tables of the card
+COUNTS = ("supersense best",)  # counted in tables of the card
 
 
 class Params(SnapshotParams):
     """The snapshot to build from."""
 
     languages: list[str] = Field(
-        default=[LANGUAGE], min_length=1, max_length=1, description="languages: only en exists"
+        default=[LANGUAGE],
+        min_length=1,
+        max_length=1,
+        description="languages; only en is available",
     )
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per lemma, part of speech and class, sorted.
 
-    An adjective has all 13 classes, a verb those in which it has a sense. A second line for the
-    same adjective is a reject.
+    An adjective is in all 13 classes, a verb in those in which it has a sense. A second line for
+    the same adjective is rejected.
     """
     (language,) = params.languages
     classes: dict[str, tuple[str, dict[str, float]]] = {}
@@ -106,22 +114,17 @@ def _row(language: str, lemma: str, name: str, weight: float, *senses_and_best: 
 
 
 def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
-    """Yield the lines of a file of adjectives: lemma, its class, all probabilities (as JSON)."""
+    """Yield lemma, class and all probabilities from each line of a file of adjectives."""
     for number, line in enumerate(lines(body, complete=True), start=1):
         fields = line.split("\t")
         if len(fields) != 3:
             raise ValueError(f"line {number} has {len(fields)} columns, not three")
-        lemma, choice, packed = fields
-        try:
-            weights = parsed(packed)
-        except ValueError as error:
-            raise ValueError(f"line {number}: the third column is not JSON") from error
-        if not isinstance(weights, dict) or {str(key).lower() for key in weights} != set(
-            ADJECTIVES
-        ):
+        lemma, choice, weights = fields
+        objects = json_object(weights, f"line {number}, third column")
+        probabilities = {key.lower(): p for key, p in objects.items()}
+        if set(probabilities) != set(ADJECTIVES):
             raise ValueError(f"line {number}: not a probability for each of the 13 classes")
-        probabilities = {str(key).lower(): p for key, p in weights.items()}
-        sound = all(isinstance(p, int | float) and 0 <= p <= 1 for p in weights.values())
+        sound = all(isinstance(p, int | float) and 0 <= p <= 1 for p in probabilities.values())
         if not sound or not math.isclose(sum(probabilities.values()), 1, abs_tol=1e-6):
             raise ValueError(f"line {number}: not probabilities that sum to 1")
         name = choice.lower()
@@ -131,14 +134,14 @@ def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
 
 
 def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
-    """Yield the synsets of a lexicographer file of verbs: identifier and members."""
+    """Yield identifier and members of the synsets in a lexicographer file of verbs."""
     text = decoded(body, complete=True)
     try:
         tree = yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
     except (yaml.YAMLError, RecursionError, TypeError) as error:
         raise ValueError(f"not YAML ({' '.join(str(error).split())})") from error
     if not isinstance(tree, dict) or not tree:
-        raise ValueError("no synset in it")
+        raise ValueError("the file has no synsets")
     for synset, entry in tree.items():
         members: Any = entry.get("members") if isinstance(entry, dict) else None
         listed = isinstance(members, list) and members and all(isinstance(m, str) for m in members)
@@ -151,18 +154,13 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
 
 def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
     """Return for each verb how many of its synsets are in each class."""
-    files = list(snapshot.names("verbs/"))
-    if missing := sorted({f"verbs/verb.{name}.yaml" for name in VERBS} - set(files)):
-        raise UserError(f"{snapshot.folder}: no {', '.join(missing)}; fetch the snapshot again")
     senses: defaultdict[str, Counter[str]] = defaultdict(Counter)
     seen: set[str] = set()
-    for file in files:
-        where, name = snapshot.folder / file, file.removeprefix("verbs/verb.").removesuffix(".yaml")
-        if name not in VERBS:
-            raise UserError(f"{where}: {name!r} is no class of verbs; remove it")
+    for name in VERBS:
+        file = f"verbs/verb.{name}.yaml"
         for synset, members in read(snapshot, file, synsets, "fetch it again"):
             if synset in seen:
-                raise UserError(f"{where}: {synset} occurs twice; fetch it again")
+                raise UserError(f"{snapshot.folder / file}: {synset} occurs twice; fetch it again")
             seen.add(synset)
             for member in members:
                 senses[unicodedata.normalize("NFC", member)][name] += 1

@@ -24,8 +24,10 @@ CITATION = (
 class Adjectives(Section):
     """The file of adjectives."""
 
-    address: str = Field(pattern=ADDRESS, description="the classifier's predictions for lemmas")
-    licence: str = Field(description="as the authors state it")
+    address: str = Field(
+        pattern=ADDRESS, description="address of the classifier's predictions for lemmas"
+    )
+    licence: str = Field(description="licence as the authors state it")
 
 
 class Verbs(Section):
@@ -34,8 +36,8 @@ class Verbs(Section):
     address: Annotated[str, AfterValidator(fillable("tag", "file"))] = Field(
         pattern=ADDRESS, description="address of one file, with {tag} and {file}"
     )
-    tag: str = Field(description="edition, a tag of the repository")
-    licence: str = Field(description="as the authors state it")
+    tag: str = Field(description="edition: a tag of the repository")
+    licence: str = Field(description="licence as the authors state it")
 
 
 class Params(Section):

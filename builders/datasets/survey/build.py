@@ -1,7 +1,7 @@
-"""Dataset ``survey``: people's answers to the statements of a scale, by gender and infection.
+"""Dataset ``survey``: people's answers to the statements of a scale, with gender and infection.
 
 Al Ali and Libovický (2024) compare models with the respondents of Kopecky et al. (2022), whose
-answers are read from a file of the user. The project provides simulated answers.
+answers are read from a file that the user provides. The project provides only simulated answers.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ COLUMNS = (
     Column(
         "answer",
         "int32",
-        f"from 1 (disagrees entirely) to 5 (agrees entirely), not reversed{NOTE}",
+        f"answer from 1 (disagrees entirely) to 5 (agrees entirely), not reversed{NOTE}",
         minimum=responses.LOWEST,
         maximum=responses.HIGHEST,
     ),
     Column("simulated", "bool", "whether the row was drawn at random, without a respondent"),
-    Column("source", "string", f"who collected the answers{NOTE}"),
+    Column("source", "string", f"collectors of the answers{NOTE}"),
     Column("licence", "string", f"licence or terms of use{NOTE}"),
 )
 SCHEMA = Schema(COLUMNS, key=("respondent", "item"))
-COUNTS = ("simulated gender infected",)  # tables of the card
+COUNTS = ("simulated gender infected",)  # counted in tables of the card
 
 
 class Survey(Shared):
@@ -53,7 +53,7 @@ class Survey(Shared):
         "licence. Simulated answers may always be published",
     )
     simulated: bool = Field(description="whether the answers were drawn at random")
-    source: str = Field(min_length=1, description="authors; what to cite")
+    source: str = Field(min_length=1, description="authors, as to be cited")
 
     @property
     def stated(self) -> str:
@@ -68,18 +68,16 @@ class Params(SnapshotParams):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per respondent and item, sorted; items without an answer are rejects."""
+    """Yield one row per respondent and item, sorted; items without an answer are rejected."""
     for config in params.configs:
         hint = f"; only a simulated one is shipped ({PAGE} has the format)"
         (entry,) = declared(snapshot, Survey, "surveys", config, hint=hint)
         facts = entry.model_dump(include={"scale", "simulated", "source", "licence"})
         people = read(snapshot, f"{config}.csv", responses.respondents, "fix it and fetch again")
         for person in sorted(people, key=lambda r: r.name):
-            codes = (
-                responses.GENDERS.index(person.gender),
-                responses.INFECTED.index(person.infected),
-            )
-            values = {"respondent": person.name, "gender": codes[0], "infected": codes[1]}
+            values: dict[str, object] = {"respondent": person.name}
+            values["gender"] = responses.GENDERS.index(person.gender)
+            values["infected"] = responses.INFECTED.index(person.infected)
             for item, answer in sorted(person.answers.items()):
                 if answer is None:
                     yield Reject(config, f"{person.name}/{item}", "no answer")

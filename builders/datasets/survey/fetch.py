@@ -22,7 +22,7 @@ class Params(Section):
     """Which surveys."""
 
     surveys: dict[Name, Survey] = Field(
-        min_length=1, description="surveys by name, which is their config of `survey`"
+        min_length=1, description="surveys by name; the name is also the config in `survey`"
     )
 
 

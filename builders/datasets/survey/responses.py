@@ -29,8 +29,8 @@ class Respondent(NamedTuple):
 def respondents(body: bytes, *, simulated: bool = False) -> list[Respondent]:
     """Return the respondents of a CSV file: :data:`FIRST`, then a column for each item.
 
-    Messages never contain a cell's content. Simulated respondents have names that begin with a
-    fixed prefix; the names of others are not stored.
+    Messages never contain a cell's content. The names of simulated respondents begin with a fixed
+    prefix; the names of others are not stored.
     """
     head, rows = table(body, FIRST, more=True)
     items = head[len(FIRST) :]
@@ -43,17 +43,15 @@ def respondents(body: bytes, *, simulated: bool = False) -> list[Respondent]:
             raise ValueError(f"line {number}: gender or infected is none of {allowed}")
         for item, value in zip(items, values, strict=True):
             if value not in ("", *map(str, range(LOWEST, HIGHEST + 1))):
-                raise ValueError(f"line {number}: the answer to {item} is not 1 to 5")
+                raise ValueError(f"line {number}: the answer to {item} is not from 1 to 5")
         if not name or name in people:
-            raise ValueError(f"line {number}: a respondent has no name, or a second line")
+            raise ValueError(f"line {number}: a respondent has no name or is repeated")
         if simulated and not name.startswith(SIMULATED):
-            raise ValueError(
-                f"line {number}: no simulated respondent: its name is not {SIMULATED}-…"
-            )
+            raise ValueError(f"line {number}: a simulated name must begin with {SIMULATED}-")
         answers = [int(value) if value else None for value in values]
         people[name] = Respondent(name, gender, infected, dict(zip(items, answers, strict=True)))
     if not people:
-        raise ValueError("no respondent in it")
+        raise ValueError("the file has no respondents")
     return list(people.values())
 
 

@@ -16,16 +16,16 @@ from plumbline.builders.readers.declared import FORMAT, Terms, declared
 from plumbline.builders.readers.table import decoded, json_lines, normal, records, tweeteval
 
 COLUMNS = (
-    Column("id", "string", "corpus, split, and line or id of the text"),
+    Column("id", "string", "corpus and split, and id or line of the text"),
     Column("text", "string", "the text; see Normalisation", prose="text"),
     Column("label", "string", "gold class of the text; may be empty", empty=True),
     Column("task", "string", "classification task"),
-    Column("language", "string", "its language"),
-    Column("split", "string", "split of its corpus; may be empty", empty=True),
+    Column("language", "string", "language of the text"),
+    Column("split", "string", "split in its corpus; may be empty", empty=True),
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("split label",)  # tables of the card
+COUNTS = ("split label",)  # counted in tables of the card
 
 
 class Params(SnapshotParams):
@@ -44,19 +44,20 @@ class Corpus(Terms):
     language: str = Field(pattern="^[a-z]{2,3}$", description="their language")
     format: Literal["tweeteval", "tsv", "jsonl"] = Field(
         validation_alias=FORMAT,
-        description="tweeteval: one text per line, with its label's number in another file",
+        description="tweeteval: one text per line; the number of its label is in another file",
     )
     parts: dict[Name, str] = Field(
         min_length=1,
-        description="file or address of each split; for tweeteval with {what} for text and label",
+        description="address or path of each split; for tweeteval, {what} stands for text and "
+        "labels",
     )
-    mapping: str = Field("", description="tweeteval: file with each number and its name")
+    mapping: str = Field("", description="tweeteval: file that maps label numbers to names")
     columns: dict[Literal["id", "text", "label", "split"], str] = Field(
         {"text": "text", "label": "label"},
-        description="tsv, jsonl: column or key in the file, by field; text is required",
+        description="tsv, jsonl: column or key in the file for each field; text is required",
     )
     labels: dict[str, str] = Field(
-        default_factory=dict, description="name of the class for each different name in the file"
+        default_factory=dict, description="name of the class for each name in the file that differs"
     )
 
     @model_validator(mode="after")
@@ -66,7 +67,7 @@ class Corpus(Terms):
             if wrong or not self.mapping:
                 raise ValueError(f"{self.name}: needs a mapping, and {{what}} in every part")
         elif "text" not in self.columns:
-            raise ValueError(f"{self.name}: columns must name that of the text")
+            raise ValueError(f"{self.name}: columns must include text")
         return self
 
     @property
@@ -101,21 +102,21 @@ def texts(corpus: Corpus, part: str, *bodies: bytes) -> Iterator[Tagged]:
     if corpus.format == "tweeteval":
         rows = ({"text": text, "label": label} for text, label in tweeteval(*bodies))
     elif corpus.format == "tsv":
-        rows = (row for _, row in records(decoded(*bodies), corpus.columns, "\t", strict=False))
+        rows = (row for _, row in records(decoded(bodies[0]), corpus.columns, "\t", strict=False))
     else:
-        rows = (row for _, row in json_lines(decoded(*bodies), corpus.columns, "text"))
+        rows = (row for _, row in json_lines(decoded(bodies[0]), corpus.columns, "text"))
     ids: set[str] = set()
     for number, row in enumerate(rows, start=1):
         values = {key: "" if value is None else str(value) for key, value in row.items()}
         ident = values.get("id") or str(number)
         if ident in ids:
-            raise ValueError(f"{part}: id {ident!r} a second time")
+            raise ValueError(f"{part}: id {ident!r} is repeated")
         ids.add(ident)
         label = values.get("label", "").strip()
         label = corpus.labels.get(label, label)
         yield Tagged(ident, normal(values["text"]), label, values.get("split", ""))
     if not ids:
-        raise ValueError(f"{part}: no text in it")
+        raise ValueError(f"{part}: the file has no texts")
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:

@@ -28,7 +28,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file of every corpus; files not in their format are refused."""
+    """Copy or download every file of every corpus; a file in another format is refused."""
     fetch = Fetch("targets", params, politeness, into)
     counts = {
         f"{corpus.config}/{corpus.name}/{part}": fetch.read(

@@ -1,4 +1,4 @@
-"""Dataset ``words``: adjectives and verbs of Universal Dependencies treebanks, counted.
+"""Dataset ``words``: adjectives and verbs of Universal Dependencies treebanks, with counts.
 
 Stańczak et al. (2023), section 3 (word lists) and supplement S2 (word order).
 """
@@ -14,12 +14,12 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import reading
+from plumbline.builders.core.params import LanguageParams
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
-from plumbline.builders.readers.table import text_of
+from plumbline.builders.readers.table import decoded
 
 POS = ("ADJ", "VERB")
 PLACES = ("before", "after")
@@ -27,17 +27,12 @@ FIELDS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "dep
 
 SOURCE = "ud"
 COLUMNS = (
-    Column(
-        "form",
-        "string",
-        "the word form in running text, NFC; see Normalisation",
-        prose="word",
-    ),
+    Column("form", "string", "the word form in running text, NFC; see Normalisation", prose="word"),
     Column("lemma", "string", "dictionary form in the treebank, NFC", prose="word"),
     Column("pos", "label", "universal part of speech", labels=POS),
     Column("count", "int64", "number of tokens in all treebanks", minimum=1),
     Column("treebanks", "strings", "files in which the word occurs"),
-    Column("treebank_counts", "integers", "tokens in each of these files, in the same order"),
+    Column("treebank_counts", "integers", "number of tokens in each of these files, in this order"),
     Column(
         "place",
         "label",
@@ -47,7 +42,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("form", "lemma", "pos"))
-COUNTS = ("pos place",)  # tables of the card
+COUNTS = ("pos place",)  # counted in tables of the card
 
 
 class Order(Section):
@@ -62,11 +57,12 @@ class Order(Section):
         return "before" if first else "after"
 
 
-class Params(SnapshotParams):
+class Params(LanguageParams):
     """The snapshot, and the definition of a word."""
 
-    languages: list[str] = Field(min_length=1, description="languages, one config for each")
-    word_order: dict[str, Order] = Field(description="word order, from the paper's S2")
+    word_order: dict[str, Order] = Field(
+        description="word order of each language, from the paper's S2"
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> Params:
@@ -110,11 +106,12 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 def words(body: bytes) -> Iterator[tuple[str, str, str]]:
     """Yield form, lemma and part of speech of the syntactic words of a CoNLL-U treebank.
 
-    Ranges and empty nodes are left out. Raises ValueError with position and problem.
+    Ranges (multiword tokens) and empty nodes are left out. Raises ValueError with position and
+    problem.
     """
-    text = text_of(body)
+    text = decoded(body)
     if not text.endswith("\n\n"):
-        raise ValueError("cut short: CoNLL-U ends with a blank line")
+        raise ValueError("truncated: CoNLL-U must end with a blank line")
     position = 0
     for number, line in enumerate(text.split("\n"), start=1):
         fields = line.split("\t")
@@ -125,16 +122,16 @@ def words(body: bytes) -> Iterator[tuple[str, str, str]]:
         elif not line.startswith("#") and not re.fullmatch(r"\d+[-.]\d+", fields[0]):
             position += 1
             if fields[0] != str(position):
-                raise ValueError(f"line {number}: id {fields[0]!r} where {position} belongs")
+                raise ValueError(f"line {number}: id {fields[0]!r} instead of {position}")
             yield fields[1], fields[2], fields[3]
 
 
 def normalise(form: str, lemma: str) -> tuple[str, str]:
     """Normalise a word for counting.
 
-    NFC, without capitals due to the position in the sentence: a form is lower-cased unless its
-    lemma begins with a capital (as German nouns or English "American" do). A missing lemma is
-    replaced by the form.
+    Words are NFC. Capitals that are due to the position in a sentence are removed: a form is
+    lower-cased unless its lemma begins with a capital (as German nouns or English "American" do). A
+    missing lemma is replaced by the form.
     """
     form = unicodedata.normalize("NFC", form)
     lemma = form.lower() if lemma == "_" else unicodedata.normalize("NFC", lemma)
@@ -142,5 +139,5 @@ def normalise(form: str, lemma: str) -> tuple[str, str]:
 
 
 def _letterlike(character: str) -> bool:
-    """Letters, their marks and joiners; no digits, hyphens, apostrophes or spaces."""
+    """Return True for letters, their marks and joiners, not for digits or punctuation."""
     return unicodedata.category(character)[0] in "LM" or character in "\u200c\u200d"
