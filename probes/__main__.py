@@ -209,27 +209,13 @@ def _pretrain(arguments: Arguments) -> None:
 
 
 def _probe(arguments: Arguments) -> None:
-    """Run a probe; processes that ``accelerate launch`` started share its shards."""
     names = _require_models(arguments)
     if arguments.command in TRAINS:
         same_arithmetic(training=True)
-    from plumbline.probes.training.distributed import accelerator, each_alone, first, launched
-
-    if launched():
-        accelerator()  # before anything is loaded: it chooses this process's device
     from plumbline.probes.core.run_probe import Execution, probe
 
     execution = Execution(arguments.runner, arguments.workers, arguments.part)
     for name in names:
-        if launched():
-            with each_alone() as (index, number):
-                i, n = execution.part or (1, 1)
-                part = (i + index * n, n * number)
-                folder = probe(arguments.command, name, execution._replace(part=part))
-            if execution.part and first():
-                print(folder)
-            if execution.part or not first():
-                continue
         print(probe(arguments.command, name, execution))
 
 

@@ -14,7 +14,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import Batches, blocks, device
-from plumbline.probes.models.kernels import FEWEST, PAIR, pack, pad_activations
+from plumbline.probes.models.kernels import FEWEST, PAIR, fuse_activations, pack
 from plumbline.probes.models.scorer import DECIMALS, Filled, Predicted, Represented, Score
 from plumbline.probes.models.tokenizer import Tokens, longest
 
@@ -101,8 +101,7 @@ class Adapter:
         pickles: bool = False,
     ) -> None:
         self.tokens = tokens = Tokens(where, name)
-        self.vocabulary, self.pieces = tokens.vocabulary, tokens.pieces
-        self.spelled = tokens.spelled
+        self.spelled, self.pieces = tokens.spelled, tokens.pieces
         self.name, self.revision, self.dtype = name, revision, dtype
         self.context = f"{context} " if context else ""
         self.model: Any = self.load(where, pickles=pickles)
@@ -111,7 +110,7 @@ class Adapter:
         self.batches = Batches(name, self.model.device)
         self.fewest = FEWEST
         if self.model.device.type == "cpu":
-            pad_activations(self.model)
+            fuse_activations(self.model)
             self.fewest = pack(self.model)
 
     def load(self, where: Path, *, pickles: bool) -> Any:

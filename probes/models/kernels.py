@@ -1,12 +1,9 @@
-"""Faster and more reproducible forward passes of transformers models, each checked before use.
+"""Faster and more reproducible forward passes of transformers models.
 
-*Packed layers.* torch passes float32 products to MKL, whose algorithm depends on the number of
-rows: last digits differ below 16 rows on processors with AVX-512, and for almost any number of rows
-on Intel's with AVX2. oneDNN's result for a row is independent of other rows, except for a single
-row. On AMD processors with AVX-512 it is also faster: ``fill`` by a factor of 2.1 with the shape of
-BERT base and 2.5 with that of XLM-R base (medians of 7 interleaved pairs, one thread, float32). The
-operators are private to torch: they are checked on a small product first, and not used if they are
-missing or give another result (bfloat16 without AVX-512).
+*Packed layers.* torch passes float32 products to MKL, whose last digits depend on the number of
+rows. oneDNN's result for a row is independent of other rows, except for a single row, and faster:
+``fill`` by a factor of 2.1 with the shape of BERT base (processors with AVX-512, one thread). The
+operators are private to torch.
 
 *The head and the last layer at the requested positions only.* The vocabulary is much wider than the
 hidden states, and only the inputs of the head are needed from the last layer: after its attention,
@@ -24,7 +21,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager, suppress
-from functools import cache
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,13 +35,9 @@ if TYPE_CHECKING:
 
 FEWEST = 16  # minimum rows of a plain torch product
 PAIR = 2  # minimum rows of a packed product
-CLOSE = {torch.float32: 1e-3, torch.bfloat16: 0.25}  # tolerance in the check of products
 # GPT-2's layer has a transposed weight; Falcon's is a plain layer with another name
 LAYERS = ("Linear", "Conv1D", "FalconLinear")
 FAULTS = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)
-LANES = 64  # maximum numbers per torch instruction: two AVX-512 vectors (bfloat16)
-# torch's elementwise activations; all activations of transformers are elementwise
-SINGLE = {nn.ELU, nn.GELU, nn.Hardswish, nn.Mish, nn.Sigmoid, nn.SiLU, nn.Softplus, nn.Tanh}
 # the approximate GELU in eight steps (GPT-2, ALBERT), a single operation in torch
 SPELT_OUT = (activations.FastGELUActivation, activations.NewGELUActivation)
 # paths of the encoder layers and, within a layer, of the first tokenwise module after attention,
@@ -77,20 +69,13 @@ class Packed(nn.Module):
         return product
 
 
-@cache
 def works(dtype: torch.dtype) -> bool:
-    """Return True if the private operators exist and agree with the public one."""
-    if dtype not in CLOSE:
+    """Return True if torch has the private operators, and the processor the arithmetic."""
+    ops: Any = torch.ops.mkldnn
+    if not hasattr(ops, "_linear_pointwise"):
         return False
-    draw = torch.Generator().manual_seed(0)
-    sizes = (48, 32), (48,), (5, 32)
-    weight, bias, states = (torch.randn(size, generator=draw).to(dtype) for size in sizes)
-    try:
-        with torch.inference_mode():
-            difference = Packed(weight, bias)(states) - nn.functional.linear(states, weight, bias)
-            return bool(difference.abs().max() < CLOSE[dtype])
-    except FAULTS:
-        return False
+    supported = dtype == torch.bfloat16 and ops._is_mkldnn_bf16_supported()  # noqa: SLF001
+    return dtype == torch.float32 or bool(supported)
 
 
 def pack(model: Any) -> int:
@@ -139,35 +124,12 @@ def _called_layers(model: Any) -> set[int]:
     return called
 
 
-class Padded(nn.Module):
-    """An activation over complete SIMD vectors.
-
-    torch computes the remainder after the last complete vector differently: SiLU, the approximate
-    GELU and the sigmoid differ in the last digit, and if the width of a layer is not a multiple of
-    a vector, the text with the remainder depends on the batch.
-    """
-
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """Return the activation of each number."""
-        flat = states.reshape(-1)
-        missing = -len(flat) % LANES
-        padded = nn.functional.pad(flat, (0, missing)) if missing else flat
-        activated: torch.Tensor = self.inner(padded)
-        return activated[: len(flat)].view(states.shape)
-
-
-def pad_activations(model: Any) -> None:
-    """Pad the inputs of all activations of a model to complete vectors."""
+def fuse_activations(model: Any) -> None:
+    """Replace the approximate GELU in eight steps by the single operation of torch."""
     for parent in list(model.modules()):
         for name, child in list(parent._modules.items()):  # noqa: SLF001 includes two names
             if isinstance(child, SPELT_OUT):
-                setattr(parent, name, Padded(nn.GELU(approximate="tanh")))
-            elif type(child).__module__ == activations.__name__ or type(child) in SINGLE:
-                setattr(parent, name, Padded(child))
+                setattr(parent, name, nn.GELU(approximate="tanh"))
 
 
 def close(difference: torch.Tensor, logits: torch.Tensor) -> bool:
@@ -217,7 +179,11 @@ class HeadOnly:
         The layer is unchanged if, on random tokens, the logits at ``position`` differ from those of
         the full model.
         """
-        part = self._last_part()
+        part: Any = None
+        for layers, name in LAST:
+            with suppress(AttributeError):
+                last: Any = self.body.get_submodule(layers)
+                part = last[-1].get_submodule(name)
         if part is None:
             return False
         size = model.config.vocab_size
@@ -233,15 +199,6 @@ class HeadOnly:
                 return True
         hook.remove()
         return False
-
-    def _last_part(self) -> nn.Module | None:
-        """Return the module of the last layer after which computations are token-wise."""
-        for layers, part in LAST:
-            with suppress(AttributeError):
-                inner: Any = self.body.get_submodule(layers)
-                submodule: nn.Module = inner[-1].get_submodule(part)
-                return submodule
-        return None
 
 
 class Span(NamedTuple):

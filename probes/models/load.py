@@ -230,19 +230,15 @@ def admitted(name: str, where: str = "") -> Iterator[None]:
     ``where``: beginning of the message, such as ``models.NAME: ``.
     """
     from huggingface_hub import constants, get_token
-    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, RevisionNotFoundError
 
+    absent = (EntryNotFoundError, RevisionNotFoundError)
     if wrong := wrong_hub(get_token()):
         raise UserError(f"{where}{wrong}")
     try:
         yield
-    except (OSError, ValueError, RuntimeError) as error:
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, HfHubHTTPError):
-            cause = cause.__cause__
-        if cause is None or cause.response.status_code not in (401, 403, 404):
-            raise
-        if cause.response.headers.get("X-Error-Code") in ("RevisionNotFound", "EntryNotFound"):
+    except HfHubHTTPError as error:
+        if isinstance(error, absent) or error.response.status_code not in (401, 403, 404):
             raise
         raise UserError(
             f"{where}{name} is gated, private or not on the Hub: request access on "

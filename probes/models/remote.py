@@ -17,7 +17,7 @@ from itertools import accumulate, islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from plumbline.builders.core.errors import UserError, in_the_open, keep, mask
+from plumbline.builders.core.errors import UserError, in_the_open, keep, mask, optional_library
 from plumbline.probes.models.scorer import DECIMALS, SAMPLING, Sampling, Score, Text
 
 if TYPE_CHECKING:
@@ -40,6 +40,10 @@ READING = Sampling(tokens=1, temperature=0.0)  # one unused token: some servers 
 LEAST = -9999.0  # minus infinity in responses of servers
 ROUNDING = 1e-6  # tolerance above the logarithm of 1
 OLLAMA = "fp_ollama"  # the system_fingerprint of its responses
+NO_SCORES = (
+    "the server returns no log-probabilities of input; serve the model with vLLM, or score its "
+    "weights here, kind: causal"
+)
 
 
 class Refused(UserError):  # noqa: N818
@@ -90,19 +94,13 @@ class Remote:
             body: dict[str, Any] = {"prompt": prompt, "seed": seed}
             if chat:
                 body = {"messages": [{"role": "user", "content": prompt}], "seed": seed}
-            try:
-                response = self._complete(row, prompt, body, sampling)
-            except Refused as refused:
-                if "max_completion_tokens" not in refused.reason:
-                    raise
-                self._limit = "max_completion_tokens"  # OpenAI's newer models accept no other
-                response = self._complete(row, prompt, body, sampling)
+            response = self._complete(row, prompt, body, sampling)
             if response.get("system_fingerprint") == OLLAMA and (not chat or sampling.top_k > 0):
                 raise UserError(
                     f"{row}: Ollama ignores top_k, and adds its chat template to completions; "
                     "set top_k: 0 and endpoint.api: chat"
                 )
-            choice = _choice(row, response)
+            choice = response["choices"][0]
             reason = choice.get("finish_reason")
             text = (choice.get("message") or {}).get("content") if chat else choice.get("text")
             if text is None and chat and reason == "length":
@@ -132,9 +130,9 @@ class Remote:
                 response = self._complete(row, prefix + text, body, READING)
             except Refused as refused:
                 if "echo" in refused.reason or "logprob" in refused.reason:
-                    raise _no_scores(row) from None
+                    raise UserError(f"{row}: {NO_SCORES}") from None
                 raise
-            values = continuation(row, _choice(row, response), prefix, text)
+            values = continuation(row, response["choices"][0], prefix, text)
             return Score(prefix + text, round(math.fsum(values), DECIMALS) + 0.0, len(values))
 
         return self._map(score, pairs, "".join)
@@ -156,7 +154,16 @@ class Remote:
         if sampling.top_k > 0:
             body["top_k"] = sampling.top_k  # an extension, refused by some servers
         path = "/chat/completions" if "messages" in body else "/completions"
-        response = request(self._client, row, path, body)
+        try:
+            response = request(self._client, row, path, body)
+        except Refused as refused:
+            if "max_completion_tokens" not in refused.reason:
+                raise
+            self._limit = "max_completion_tokens"  # OpenAI's newer models accept no other
+            body[self._limit] = body.pop("max_tokens", sampling.tokens)
+            response = request(self._client, row, path, body)
+        if not response.get("choices"):
+            raise UserError(f"{row}: the response has no choices; use an OpenAI-compatible server")
         # Common tokenizers never produce more tokens than a text has bytes.
         most = len(prompt.encode()) + AROUND + sampling.tokens
         with self._lock:
@@ -190,10 +197,8 @@ def connect(endpoint: Endpoint) -> OpenAI:
     UserError
         If the key is missing in the environment, or would be sent unencrypted.
     """
-    try:
+    with optional_library():
         import openai
-    except ModuleNotFoundError as error:
-        raise UserError("remote models need: pip install 'plumbline[remote]'") from error
     key = ""
     if endpoint.key is not None:
         if in_the_open(endpoint.url):
@@ -276,22 +281,6 @@ def identify(endpoint: Endpoint) -> dict[str, Any]:
     return {key: model[key] for key in IDENTITY if key in model}
 
 
-def _choice(row: str, response: dict[str, Any]) -> dict[str, Any]:
-    """Return the only choice of a response."""
-    choices: Any = response.get("choices")
-    if not choices:
-        raise UserError(f"{row}: the response has no choices; use an OpenAI-compatible server")
-    choice: dict[str, Any] = choices[0]
-    return choice
-
-
-def _no_scores(row: str) -> UserError:
-    return UserError(
-        f"{row}: the server returns no log-probabilities of input; serve the model with vLLM, "
-        "or score its weights here, kind: causal"
-    )
-
-
 def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> list[float]:
     """Return the log-probabilities, in nats, of exactly the tokens of a text after its prefix.
 
@@ -301,7 +290,7 @@ def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> li
     """
     prompt, logprobs = prefix + text, choice.get("logprobs")
     if not isinstance(logprobs, dict) or not str(choice.get("text")).startswith(prompt):
-        raise _no_scores(row)
+        raise UserError(f"{row}: {NO_SCORES}")
     tokens, values = (list(logprobs.get(name) or ()) for name in ("tokens", "token_logprobs"))
     starts = token_starts(tokens, prompt)
     if len(tokens) != len(values) or starts is None:

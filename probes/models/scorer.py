@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -23,13 +23,6 @@ BEST = 20  # top words compared as sets
 # definitions of pseudo-log-likelihood
 Method = Literal["original", "within_word_l2r", "aul", "aula"]
 METHODS: tuple[Method, ...] = ("original", "within_word_l2r", "aul", "aula")
-
-
-class Vocabulary(NamedTuple):
-    """The words that are a single word-initial token of a model."""
-
-    ids: Mapping[str, int]  # words in the given order, and their tokens
-    missing: tuple[str, ...]  # other words
 
 
 class Filled(NamedTuple):
@@ -134,8 +127,8 @@ class Scorer(Protocol):
 class Fills(Scorer, Protocol):
     """Models with a mask, or that read a final mask as the next word."""
 
-    def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Return the words that are a single word-initial token, and the others."""
+    def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
+        """Return the number of tokens of each word that the tokenizer can encode."""
 
     def fill(
         self,
@@ -154,14 +147,11 @@ class Fills(Scorer, Protocol):
 
 
 @runtime_checkable
-class Predicts(Scorer, Protocol):
+class Predicts(Fills, Protocol):
     """Models that rank their whole vocabulary."""
 
     def pieces(self, language: str = "") -> Pieces:
         """Return the tokens of the vocabulary."""
-
-    def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
-        """Return the number of tokens of each word that the tokenizer can encode."""
 
     def predict(
         self, prompts: Iterable[str], top_k: int, *, language: str = ""

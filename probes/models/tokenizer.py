@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models.scorer import Pieces, Vocabulary
+from plumbline.probes.models.scorer import Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -194,18 +194,6 @@ class Tokens:
     def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
         """Return the number of tokens of each word that the tokenizer can encode."""
         return {word: len(tail) for word, tail in self.candidates(words, language).items()}
-
-    def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Return the words that are a single word-initial token, and the others."""
-        pieces = self.candidates(words, language)
-        ids = {word: tail[0] for word, tail in pieces.items() if len(tail) == 1}
-        first, missing = set(ids), []
-        for word in words:
-            if word in first:
-                first.remove(word)
-            else:
-                missing.append(word)
-        return Vocabulary(ids, tuple(missing))
 
     def pieces(self, language: str = "") -> Pieces:
         """Return the tokens of the vocabulary, in the order of their ids."""

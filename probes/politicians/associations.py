@@ -263,7 +263,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     words = candidates_of(folders["words"], language)
     places = {pos: candidates.place for pos, candidates in words.items()}
     frames = params.frames_in(task.model, language, places)
-    numbers = {pos: len(scorer.vocabulary(w.forms, language).ids) for pos, w in words.items()}
+    numbers = {pos: covered_words(scorer, w, language) for pos, w in words.items()}
     if not any(numbers.values()):
         number = sum(len(candidates.forms) for candidates in words.values())
         where = f"models.{scorer.name}"
@@ -352,6 +352,11 @@ def _columns(
     }
 
 
+def covered_words(scorer: Fills, words: Candidates, language: str) -> int:
+    """Return the number of candidates that are one token of a model."""
+    return list(scorer.spelled(words.forms, language).values()).count(1)
+
+
 def coverage(
     language: str,
     people: dict[str, list[str]],
@@ -370,7 +375,7 @@ def coverage(
             "language": language,
             "pos": pos,
             "words": len(words.forms),
-            "covered": len(scorer.vocabulary(words.forms, language).ids),
+            "covered": covered_words(scorer, words, language),
             "list_length": lengths[pos],
             "precision_nats": precision,
             "precision_overlap": overlap,

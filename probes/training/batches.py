@@ -140,13 +140,6 @@ def padded(tokens: Tokens, rows: Sequence[Sequence[int] | Ids]) -> tuple[Tensor,
     return torch.from_numpy(ids), torch.from_numpy(attention.astype(np.int64))
 
 
-def _moved(parts: Sequence[Tensor], device: torch.device) -> list[Tensor]:
-    """Move tensors to a device; on a GPU asynchronously."""
-    if device.type != "cuda":
-        return [part.to(device) for part in parts]
-    return [part.pin_memory().to(device, non_blocking=True) for part in parts]
-
-
 def batched(tokens: Tokens, rows: Sequence[Sequence[int] | Ids], share: float) -> Batch:
     """Return the batch of a step; masks are sampled with torch's generator.
 
@@ -206,7 +199,8 @@ def class_losses(
     for numbers in _passes(net, rows, room):
         chosen = numbers or [0]
         batch = padded(tokens, [rows.ids[i] for i in chosen])
-        ids, attention, labels = _moved([*batch, torch.from_numpy(rows.labels[chosen])], device)
+        parts = (*batch, torch.from_numpy(rows.labels[chosen]))
+        ids, attention, labels = (part.to(device) for part in parts)
         with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
             logits = net(input_ids=ids, attention_mask=attention).logits
         loss = torch.nn.functional.cross_entropy(logits, labels)
@@ -218,7 +212,7 @@ def loss_of(net: Any, batch: Batch, *, masked: bool) -> Tensor:
     model = getattr(net, "module", net)
     places = (batch.labels != IGNORED).nonzero(as_tuple=True)  # on the CPU: no synchronisation
     nothing = not len(places[0])
-    ids, attention, labels, *chosen = _moved([*batch, *places], model.device)
+    ids, attention, labels, *chosen = (part.to(model.device) for part in (*batch, *places))
     if not masked:
         out = net(input_ids=ids, attention_mask=attention, labels=None if nothing else labels)
         loss: Tensor = out.logits.sum() * 0.0 if nothing else out.loss

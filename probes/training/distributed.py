@@ -7,17 +7,16 @@ changes results. A process started otherwise does not load accelerate.
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 SMALL = 1024  # a pass of at most this many positions takes about as long as one position
 USEFUL = 0.85  # minimum share of positions with a token, in larger passes
-_each_alone = False
 
 
 def launched() -> bool:
@@ -26,43 +25,17 @@ def launched() -> bool:
 
 
 @cache
-def _accelerator() -> Any:
+def accelerator() -> Any:
+    """Return the accelerator of the processes; None in a process that trains alone."""
     if not launched():
         return None
     from accelerate import Accelerator
     from accelerate.utils import DistributedDataParallelKwargs, InitProcessGroupKwargs
 
-    # unused heads and poolers have no gradient; processes that train different models wait long
-    # for the last one
+    # unused heads and poolers have no gradient; the first process tokenises for all
     wrapping = DistributedDataParallelKwargs(find_unused_parameters=True)
     waiting = InitProcessGroupKwargs(timeout=timedelta(days=7))
     return Accelerator(mixed_precision="no", kwargs_handlers=[wrapping, waiting])
-
-
-def accelerator() -> Any:
-    """Return the accelerator of the processes; None in a process that trains alone."""
-    return None if _each_alone else _accelerator()
-
-
-@contextmanager
-def each_alone() -> Iterator[tuple[int, int]]:
-    """Let every process train different models alone; yield its index and the number of processes.
-
-    Suitable for many small trainings, since processes exchange nothing.
-    """
-    global _each_alone  # noqa: PLW0603
-    from transformers import PreTrainedModel
-
-    any_model: Any = PreTrainedModel
-    rank, saves = (index(), number()), any_model.should_save_on_this_rank
-    _each_alone = True
-    any_model.should_save_on_this_rank = lambda *_: True  # else only the first process saves
-    try:
-        yield rank
-    finally:
-        _each_alone = False
-        any_model.should_save_on_this_rank = saves
-    wait()
 
 
 def number() -> int:

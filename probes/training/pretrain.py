@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from itertools import product
 from pathlib import Path
@@ -301,7 +300,7 @@ def _train(
     trained = finetune(where, name, kind, texts, tuning, into, **options)
     states = []
     for number in range(1 if every_epoch else epochs, epochs + 1):
-        steps, last = trained.steps * number // epochs, number == epochs
+        steps, last = len(trained.losses) * number // epochs, number == epochs
         fields = (run.name(number), *run, number, len(texts), steps, last)
         folder = trained.folder if last else epoch(into, number)
         states.append((folder, Checkpoint(*fields, {}, made)))
@@ -318,7 +317,7 @@ def _write(
     listed = []
     for path, checkpoint in states:
         into = partial / checkpoint.name
-        shutil.copytree(path, into, copy_function=_linked)
+        shutil.copytree(path, into)
         files = {p.name: digest(p) for p in sorted(into.iterdir())}
         listed.append(checkpoint._replace(files=files)._asdict())
     text = json.dumps(listed, indent=1, sort_keys=True) + "\n"
@@ -336,12 +335,3 @@ def _lines(end: Checkpoint, losses: list[Loss]) -> list[tuple[object, ...]]:
         (*run, -(-step // epoch_steps), step, f"{loss:.6f}", f"{rate:.6g}")
         for step, (loss, rate) in enumerate(losses, 1)
     ]
-
-
-def _linked(source: str, target: str) -> str:
-    """Hard-link a large file if the file system supports it, else copy it."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
-    return target

@@ -82,11 +82,6 @@ class Trained(NamedTuple):
     folder: Path  # with its files
     losses: list[Loss]  # one per step
 
-    @property
-    def steps(self) -> int:
-        """Return the number of steps."""
-        return len(self.losses)
-
 
 class Tuning(NamedTuple):
     """Settings of a training."""

@@ -230,7 +230,7 @@ def test_finetune_classifier_learns(tmp_path):
     tuning, classes = Tuning(5e-3, 30, 2, 16, 1), ["fine", "foul"]
     labels = [int("foul" in text) for text in texts]
     done = tune.finetune_classifier(start, "m", texts, labels, classes, tuning, tmp_path / "into")
-    assert done.steps == 3 * 30
+    assert len(done.losses) == 3 * 30
     model = Classifier(done.folder, "m", "r", dtype="float32")
     assert model.labels == ("fine", "foul")
     right = [p.probabilities[i] for p, i in zip(model.classify(texts), labels, strict=True)]
