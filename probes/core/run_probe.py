@@ -127,11 +127,6 @@ def _compute(probe: str, name: str, shard: Shard) -> bytes:
     return _worker(probe, name)(shard)
 
 
-@lru_cache(maxsize=1)
-def _worker(probe: str, name: str) -> Worker:
-    return Worker(probe, name)
-
-
 def run_models(command: str, models: Sequence[str]) -> None:
     """Run a command of ``python -m plumbline.probes`` for each model, in parallel.
 
@@ -335,3 +330,6 @@ class Worker:
             writer.extend(table)
         writer.close()
         return sink.getvalue()
+
+
+_worker = lru_cache(maxsize=1)(Worker)  # a process loads its model once

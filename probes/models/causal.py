@@ -139,7 +139,7 @@ class Causal(Reader, Writer):
         if not words:
             return
         tried: Iterable[tuple[int, str]] = product(range(n), words)
-        if gap and not crosses(self.tokens.tokenizer.get_vocab()):
+        if gap and not any(map(ACROSS.search, self.tokens.tokenizer.get_vocab())):
             tried = ((i % n, words[i % len(words)]) for i in range(max(n, len(words))))
         for pairs in blocks(tried, PAIRS):
             texts = [f"{prefixes[i]}{gap}{word}" for i, word in pairs]
@@ -286,14 +286,6 @@ class Causal(Reader, Writer):
                 return True
         kernels.release(self.model)
         return False
-
-
-def crosses(pieces: Iterable[str]) -> bool:
-    """Return True if a token in a vocabulary can contain the end of a word and the next character.
-
-    Without them, the tokens before a space do not depend on the word after it.
-    """
-    return any(ACROSS.search(piece) for piece in pieces)
 
 
 def _body(model: Any) -> str:

@@ -45,7 +45,7 @@ class Classifier(Adapter):
         self.several = config.problem_type == "multi_label_classification"
         self.labels = tuple(str(config.id2label[i]) for i in range(config.num_labels))
         self.head = HeadOnly(self.model.get_submodule(self.model.base_model_prefix))
-        self.narrow = self.head.shorten(self.model, 0)  # True if the head reads only one token
+        self.narrow = self.head.shorten(self.model)  # True if the head reads only one token
 
     def load(self, where: Path, *, pickles: bool) -> Any:
         """Return the model from a folder."""

@@ -20,7 +20,7 @@ other texts that share its prefix.
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,10 +40,11 @@ LAYERS = ("Linear", "Conv1D", "FalconLinear")
 FAULTS = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)
 # the approximate GELU in eight steps (GPT-2, ALBERT), a single operation in torch
 SPELT_OUT = (activations.FastGELUActivation, activations.NewGELUActivation)
-# paths of the encoder layers and, within a layer, of the first tokenwise module after attention,
-# with its residual input: BERT and similar; DistilBERT
-LAST = (("encoder.layer", "attention.output"), ("transformer.layer", "sa_layer_norm"))
-TRIAL = (16, 5)  # texts and tokens on which the shortened layer must agree with the full one
+# by type of model, the encoder layers and, within a layer, the first tokenwise module after
+# attention, with its residual input
+BERT = ("encoder.layer", "attention.output")
+LAST = dict.fromkeys(("bert", "camembert", "electra", "roberta", "xlm-roberta"), BERT)
+LAST["distilbert"] = ("transformer.layer", "sa_layer_norm")
 NAME = "plumbline"  # name of the attention registered in transformers
 SPAN = 16  # tokens of the first spans; later spans grow with the preceding tokens
 _reading = threading.local()  # batches run in several threads
@@ -172,33 +173,17 @@ class HeadOnly:
         self._request.where = None  # the body's output is selected already
         return selected
 
-    @torch.inference_mode()
-    def shorten(self, model: Any, position: int) -> bool:
+    def shorten(self, model: Any) -> bool:
         """Shorten the last layer if its type is supported; return True on success.
 
-        The layer is unchanged if, on random tokens, the logits at ``position`` differ from those of
-        the full model.
+        A classifier of these types reads the first token only.
         """
-        part: Any = None
-        for layers, name in LAST:
-            with suppress(AttributeError):
-                last: Any = self.body.get_submodule(layers)
-                part = last[-1].get_submodule(name)
-        if part is None:
+        if model.config.model_type not in LAST:
             return False
-        size = model.config.vocab_size
-        draw = torch.Generator().manual_seed(0)  # upper half of the ids, since padding has a low id
-        ids = torch.randint(size // 2, size, TRIAL, generator=draw).to(model.device)
-        plain = model(input_ids=ids).logits
-        plain = plain[:, position] if plain.dim() == 3 else plain
-        hook = part.register_forward_pre_hook(self._in_last_layer)
-        rows = torch.arange(TRIAL[0], device=ids.device)
-        with suppress(*FAULTS), self.at(rows, torch.full_like(rows, position)):
-            short = model(input_ids=ids).logits.view_as(plain)
-            if close((short.float() - plain.float()).abs().max(), plain):
-                return True
-        hook.remove()
-        return False
+        layers, name = LAST[model.config.model_type]
+        last: Any = self.body.get_submodule(layers)
+        last[-1].get_submodule(name).register_forward_pre_hook(self._in_last_layer)
+        return True
 
 
 class Span(NamedTuple):

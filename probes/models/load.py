@@ -24,7 +24,6 @@ from plumbline.probes.models.params import (
     Model,
     model,
     pointer,
-    weights_folder,
 )
 
 if TYPE_CHECKING:
@@ -48,8 +47,8 @@ def pin(name: str) -> Path:
     Raises UserError for invalid params, an unreachable Hub, or an unknown id or revision.
     """
     params = model(name)
-    if weights_folder(name).parent != MODELS:
-        raise UserError(f"{weights_folder(name)}: a control model, which is pinned already")
+    if pointer(name).name == MANIFEST:
+        raise UserError(f"{pointer(name).parent}: a control model, which is pinned already")
     partial = parquet.fresh(MODELS / name)
     if params.endpoint:
         from plumbline.probes.models.remote import identify
@@ -120,13 +119,9 @@ def revision(files: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:40]
 
 
-def _patterns(params: Model) -> tuple[str, ...]:
-    """Return the patterns of the files that a model needs."""
-    return WANTED + PICKLES if params.pickles else WANTED
-
-
 def _files(folder: Path, params: Model) -> list[Path]:
-    return sorted({path for pattern in _patterns(params) for path in folder.glob(pattern)})
+    patterns = WANTED + PICKLES * params.pickles
+    return sorted({path for pattern in patterns for path in folder.glob(pattern)})
 
 
 def changed(folder: Path, files: dict[str, str]) -> Path | None:
@@ -150,9 +145,8 @@ def download(name: str, params: Model) -> Path:
 
     try:
         with admitted(params.id, f"models.{name}: "):
-            where = snapshot_download(
-                params.id, revision=params.revision, allow_patterns=list(_patterns(params))
-            )
+            patterns = [*WANTED, *PICKLES * params.pickles]
+            where = snapshot_download(params.id, revision=params.revision, allow_patterns=patterns)
     except (OSError, ValueError) as error:  # all errors of the Hub are subclasses
         reason = " ".join(str(error).split())[:200]
         raise UserError(

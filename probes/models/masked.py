@@ -57,7 +57,7 @@ class Masked(Reader):
         self.body = self.model.get_submodule(self.model.base_model_prefix)
         if self.kind != "xlnet":
             self.head = HeadOnly(self.body)
-            self.narrow = self.head.shorten(self.model, 1)
+            self.narrow = self.head.shorten(self.model)
 
     def load(self, where: Path, *, pickles: bool) -> Any:
         """Return the model from a folder."""

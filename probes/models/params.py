@@ -122,15 +122,10 @@ def _local(name: str) -> bool:
     return name.startswith((".", "/", "data/"))
 
 
-def pointer(name: str, data: Path = DATA) -> Path:
+def pointer(name: str) -> Path:
     """Return the path of the file with a model's id, revision and file hashes."""
-    world = data / WORLDS.relative_to(DATA) / name / MANIFEST
-    return world if world.is_file() else data / MODELS.relative_to(DATA) / name / POINTER
-
-
-def weights_folder(name: str) -> Path:
-    """Return the folder of a world, or of the pointer file of another model."""
-    return pointer(name).parent
+    world = WORLDS / name / MANIFEST
+    return world if world.is_file() else MODELS / name / POINTER
 
 
 def worlds() -> dict[str, Model]:
@@ -144,10 +139,10 @@ def _world(manifest: Path) -> Model:
     return Model.model_validate({"id": manifest.parent.as_posix(), **facts["model"]})
 
 
-def model(name: str, data: Path = DATA) -> Model:
+def model(name: str) -> Model:
     """Return one model's params; an unknown name or an invalid entry is a UserError."""
     entries = read().get("models") or {}
-    file = pointer(name, data)
+    file = pointer(name)
     if NAME.fullmatch(name) and file.name == MANIFEST:
         if name in entries:
             raise UserError(f"params.yaml: models.{name}: {file.parent} has this name; rename it")

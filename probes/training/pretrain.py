@@ -24,7 +24,7 @@ from plumbline.builders.core.errors import Bar, UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import digest, write_bytes
 from plumbline.probes.models.load import download, load
-from plumbline.probes.models.params import model, weights_folder
+from plumbline.probes.models.params import model, pointer
 from plumbline.probes.models.tokenizer import Tokens
 from plumbline.probes.training import distributed
 from plumbline.probes.training.batches import within
@@ -200,7 +200,7 @@ def _train_one(name: str, number: int, facts: dict[str, str | int]) -> None:
 
 def _choices(params: Params, name: str) -> dict[Run, list[str]]:
     """Return the texts of every training run."""
-    folder, planted = parquet.require_validated("corpora"), weights_folder(name) / PLANTED
+    folder, planted = parquet.require_validated("corpora"), pointer(name).parent / PLANTED
     pairs = product(params.corpora_of(name), params.periods)
     pools = {pair: pool(folder, *pair, planted) for pair in pairs}
     most, least = params.max_texts, min(map(len, pools.values()))

@@ -49,22 +49,13 @@ def test_narrow_computes_only_the_places_read(folder, monkeypatch):
     short = loaded(folder)
     logits, seen = at(short)
     assert seen == [50, 10]  # ten texts of five tokens; then one of each
-    monkeypatch.setattr(kernels, "LAST", ())
+    monkeypatch.setattr(kernels, "LAST", {})
     whole, all_seen = at(loaded(folder))
     assert all_seen == [50, 50]
     assert torch.equal(logits, whole)
     with torch.inference_mode():
         every, _ = short.all(IDS)  # all places are asked for: nothing is left out
     assert torch.equal(every[torch.arange(10), PLACES], whole)
-
-
-@pytest.mark.parametrize("part", ["attention.self.query", "intermediate", "attention"])
-def test_narrow_layer_with_other_results(folder, part, monkeypatch):
-    true, _ = at(loaded(folder))
-    monkeypatch.setattr(kernels, "LAST", (("encoder.layer", part),))
-    body = loaded(folder)
-    assert not body.narrow
-    assert torch.equal(at(body)[0], true)
 
 
 @packed
