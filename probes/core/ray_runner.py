@@ -6,9 +6,7 @@ import contextlib
 import logging
 import os
 import secrets
-import shutil
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -94,30 +92,17 @@ def _call(folder: str, function: Callable[..., T], values: tuple[Any, ...]) -> T
 def _cluster() -> Iterator[None]:
     """Join the cluster at ``RAY_ADDRESS``, or start a temporary one on this machine."""
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    folder = None
-    if not os.environ.get("RAY_ADDRESS"):
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else it goes to ~/.ray
-        folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
-        options |= {
-            "address": "local",  # else Ray joins any cluster that it finds on this machine
-            "include_dashboard": False,
-            "object_store_memory": STORE,
-            "_temp_dir": folder,
-        }
-    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(null, 2)  # its C++ part writes there despite its log level
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as temp:
+        if not os.environ.get("RAY_ADDRESS"):
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else it is in ~/.ray
+            options |= {
+                "address": "local",  # else Ray joins any cluster that it finds on this machine
+                "include_dashboard": False,
+                "object_store_memory": STORE,
+                "_temp_dir": temp,
+            }
         try:
             ray.init(**options)
+            yield
         finally:
-            os.dup2(saved, 2)
-            os.close(saved)
-            os.close(null)
-        yield
-    finally:
-        ray.shutdown()
-        for _ in range(20 if folder else 0):  # Ray's last processes may still write there
-            shutil.rmtree(str(folder), ignore_errors=True)
-            if not Path(str(folder)).exists():
-                break
-            time.sleep(0.1)
+            ray.shutdown()

@@ -1,8 +1,7 @@
-"""Memory-mapped token files, the batches of training steps, and their losses.
+"""Tokenised texts, the batches of training steps, and their losses.
 
-A file has four bytes per token; only the rows of a step are in memory, and processes on one machine
-share it. Masks are sampled with torch's generator. Several processes sample the same masks and
-split every batch, so the mean of their gradients equals the gradient of a single process.
+Masks are sampled with torch's generator. Several processes sample the same masks and split every
+batch, so the mean of their gradients equals the gradient of a single process.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from plumbline.probes.models.tokenizer import HEAD
 from plumbline.probes.training import distributed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
     Ids = NDArray[np.int32]
 
-FILES = ("tokens.bin", "ends.npy")
 MASKED = 0.15  # share of tokens to predict (Devlin et al. 2019, section 3.1)
 HIDDEN, RANDOM = 0.8, 0.1  # shares of those replaced by the mask, and by a random token
 IGNORED = -100
@@ -37,27 +34,18 @@ IGNORED = -100
 class Rows(NamedTuple):
     """Rows of tokens with special tokens, and their labels for classification."""
 
-    tokens: Ids
-    ends: NDArray[np.int64]  # end of each row in `tokens`
+    ids: list[Ids]
     labels: NDArray[np.int64] | None = None
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Return the number of tokens of each row."""
-        return np.diff(self.ends, prepend=0)
+        return np.array([len(ids) for ids in self.ids])
 
-    def select(self, which: Sequence[int] | NDArray[np.int64]) -> Step:
+    def select(self, which: Sequence[int] | NDArray[np.int64]) -> Rows:
         """Return the rows with the given indices."""
-        begin = [int(self.ends[i - 1]) if i else 0 for i in which]
-        ids = [self.tokens[b : self.ends[i]] for b, i in zip(begin, which, strict=True)]
-        return Step(ids, None if self.labels is None else self.labels[which])
-
-
-class Step(NamedTuple):
-    """Rows of a training step."""
-
-    ids: list[Ids]
-    labels: NDArray[np.int64] | None = None
+        labels = None if self.labels is None else self.labels[which]
+        return Rows([self.ids[i] for i in which], labels)
 
 
 def pieces(tokens: Tokens, texts: Sequence[str], length: int) -> Iterator[list[int]]:
@@ -79,21 +67,10 @@ def cut(tokens: Tokens, texts: Sequence[str], length: int) -> Iterator[list[int]
             yield ids if len(ids) <= length else [*ids[: length - 1], ids[-1]]
 
 
-def stored(rows: Iterator[list[int]], folder: Path, labels: Sequence[int] | None = None) -> Rows:
-    """Write rows to a folder in the first process, and return them memory-mapped in all."""
-    tokens, ends = (folder / name for name in FILES)
-    if distributed.first():
-        folder.mkdir(parents=True, exist_ok=True)
-        lengths = []
-        with tokens.open("wb") as file:
-            for ids in rows:
-                lengths.append(len(ids))
-                np.array(ids, dtype=np.int32).tofile(file)
-        np.save(ends, np.cumsum(lengths, dtype=np.int64))
-    distributed.wait()
-    offsets = np.load(ends)
-    mapped = np.memmap(tokens, np.int32, "r") if len(offsets) else np.zeros(0, np.int32)
-    return Rows(mapped, offsets, None if labels is None else np.array(labels, dtype=np.int64))
+def tokenised(rows: Iterable[list[int]], labels: Sequence[int] | None = None) -> Rows:
+    """Return rows with four bytes per token."""
+    ids = [np.array(row, dtype=np.int32) for row in rows]
+    return Rows(ids, None if labels is None else np.array(labels, dtype=np.int64))
 
 
 def within(tokens: Tokens, texts: Sequence[str], most: int) -> tuple[list[str], int]:
@@ -154,7 +131,7 @@ def batched(tokens: Tokens, rows: Sequence[Sequence[int] | Ids], share: float) -
     return Batch(ids, attention, labels)
 
 
-def _passes(net: Any, rows: Step, room: int) -> Iterator[list[int]]:
+def _passes(net: Any, rows: Rows, room: int) -> Iterator[list[int]]:
     """Yield the rows of each pass of this process; gradients are exchanged after the last."""
     number, index = distributed.number(), distributed.index()
     if index:  # processes share masks, but not dropout
@@ -166,7 +143,7 @@ def _passes(net: Any, rows: Step, room: int) -> Iterator[list[int]]:
 
 
 def losses_of(
-    tokens: Tokens, net: Any, rows: Step, *, share: float, room: int = 0, mixed: bool = False
+    tokens: Tokens, net: Any, rows: Rows, *, share: float, room: int = 0, mixed: bool = False
 ) -> Iterator[tuple[Tensor, float]]:
     """Yield mean losses of this process's parts of a step, and weights by predicted tokens.
 
@@ -191,7 +168,7 @@ def losses_of(
 
 
 def class_losses(
-    tokens: Tokens, net: Any, rows: Step, *, room: int, mixed: bool
+    tokens: Tokens, net: Any, rows: Rows, *, room: int, mixed: bool
 ) -> Iterator[tuple[Tensor, float]]:
     """Yield mean losses of a classifier as :func:`losses_of` does, and weights by texts."""
     assert rows.labels is not None

@@ -32,7 +32,7 @@ def accelerator() -> Any:
     from accelerate import Accelerator
     from accelerate.utils import DistributedDataParallelKwargs, InitProcessGroupKwargs
 
-    # unused heads and poolers have no gradient; the first process tokenises for all
+    # unused heads and poolers have no gradient; processes wait while the first writes
     wrapping = DistributedDataParallelKwargs(find_unused_parameters=True)
     waiting = InitProcessGroupKwargs(timeout=timedelta(days=7))
     return Accelerator(mixed_precision="no", kwargs_handlers=[wrapping, waiting])

@@ -32,16 +32,14 @@ from plumbline.probes.models.forward import pretrained
 from plumbline.probes.models.tokenizer import Tokens, longest
 from plumbline.probes.training import distributed
 from plumbline.probes.training.batches import (
-    FILES,
     MASKED,
     Rows,
-    Step,
     class_losses,
     cut,
     losses_of,
     pieces,
     seed,
-    stored,
+    tokenised,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    LossOf = Callable[[Any, Step], Iterable[tuple[torch.Tensor, float]]]
+    LossOf = Callable[[Any, Rows], Iterable[tuple[torch.Tensor, float]]]
 
 CHECKPOINT = "checkpoint.pt"
 CODE = ("batches.py", "train.py")  # sources that determine a training
@@ -146,7 +144,7 @@ def finetune(
     auto = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
     model: Any = pretrained(where, name, "float32", auto, pickles=pickles).train()
     room = min(tuning.length, longest(tokens.tokenizer, model))
-    rows = stored(pieces(tokens, texts, room), into)
+    rows = tokenised(pieces(tokens, texts, room))
     share = tuning.masked if kind == "masked" else 0.0
     losses = partial(losses_of, tokens, share=share, **tuning.options)
     options = {"every_epoch": every_epoch}
@@ -180,7 +178,7 @@ def finetune_classifier(
     options = {"config": config, "dtype": torch.float32, "use_safetensors": True}
     model = auto.from_pretrained(where, **options).train().to(device())
     room = min(tuning.length, longest(tokens.tokenizer, model))
-    rows = stored(cut(tokens, texts, room), into, labels)
+    rows = tokenised(cut(tokens, texts, room), labels)
     losses = partial(class_losses, tokens, **tuning.options)
     return _train_and_save(model, tokens, where, rows, tuning, into, losses)
 
@@ -200,8 +198,9 @@ def _train_and_save(
 
     See :func:`finetune` for ``into`` and ``every_epoch``, :func:`fit` for ``losses_of``.
     """
-    if not len(rows.ends):
+    if not rows.ids:
         raise UserError(f"models.{tokens.name}: nothing to train on; there are no texts")
+    into.mkdir(parents=True, exist_ok=True)
 
     def keep(epochs: int) -> None:
         folder = epoch(into, epochs) if epochs else into / DONE
@@ -223,8 +222,7 @@ def _train_and_save(
         write_bytes(into / LOSSES, json.dumps(losses).encode())
     keep(0)
     if distributed.first():
-        for file in (CHECKPOINT, *FILES):
-            (into / file).unlink(missing_ok=True)
+        (into / CHECKPOINT).unlink(missing_ok=True)
     return finished(into)
 
 
@@ -335,7 +333,7 @@ def fit(
     return losses
 
 
-def _steps(rows: Rows, tuning: Tuning, done: int) -> Iterator[tuple[int, Step]]:
+def _steps(rows: Rows, tuning: Tuning, done: int) -> Iterator[tuple[int, Rows]]:
     """Yield the rows of every step from ``done``, and seed torch's generator for it."""
     lengths = rows.lengths
     epoch_steps = steps_of(lengths, tuning)

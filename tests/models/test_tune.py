@@ -15,7 +15,7 @@ from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.tokenizer import Tokens
 from plumbline.probes.training import batches, distributed
 from plumbline.probes.training import train as tune
-from plumbline.probes.training.batches import FILES, IGNORED, Step, hide, pieces, within
+from plumbline.probes.training.batches import IGNORED, Rows, hide, pieces, within
 from plumbline.probes.training.train import Tuning, finetune
 
 TEXTS = [f"the {who} is {word} today" for who in ("cook", "smith") for word in ("calm", "loud")]
@@ -74,7 +74,7 @@ def test_finetune_resumes(base, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         go(base, tmp_path / "stopped")
     left = {p.name for p in (tmp_path / "stopped").iterdir()}
-    assert left == {tune.CHECKPOINT, *FILES}
+    assert left == {tune.CHECKPOINT}
     assert contents(go(base, tmp_path / "stopped")) == whole
     assert len(steps) == 6 + 10 - 3  # the first three were not done again
     assert contents(go(base, tmp_path / "stopped")) == whole
@@ -193,7 +193,7 @@ def gradients(base, rows, room):
         lambda _, __, named, ___: widths.append(named["input_ids"].shape), with_kwargs=True
     )
     for loss, weight in batches.losses_of(
-        tokens, model, Step(rows), share=batches.MASKED, room=room
+        tokens, model, Rows(rows), share=batches.MASKED, room=room
     ):
         (loss * weight).backward()
     watch.remove()
