@@ -32,7 +32,7 @@ from plumbline.builders.core.snapshot import digest, write_bytes
 from plumbline.probes import module_of
 from plumbline.probes.core.assignments import stage_of
 from plumbline.probes.models.load import load
-from plumbline.probes.models.params import VERBS, model, pointer, verbs
+from plumbline.probes.models.params import MANIFEST, VERBS, model, pointer, verbs
 from plumbline.probes.training import checkpoints
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 OUTPUTS = Path("data/outputs")
 REQUEST = "request.json"
 LIBRARIES = ("torch", "transformers", "tokenizers", "pyarrow")
-PROGRAM = "plumbline.probes.__main__"  # `python -m plumbline.probes`, which starts this
-TINY = 40_000_000  # bytes of weights up to which one thread is fastest, as training.SMALL
 FEW = 4  # minimum number of shards for which another process is worthwhile
 
 
@@ -108,19 +106,16 @@ def _finished(task: Task, todo: list[Shard], execution: Execution) -> Generator[
 
 
 def processes(task: Task, shards: int) -> int:
-    """Return the number of processes for a number of shards: above 1 only for tiny trainings.
+    """Return the number of processes for a number of shards: above 1 only to train worlds.
 
-    One thread trains a tiny model as fast as several, which would leave other cores idle.
+    One thread trains a world as fast as several, which would leave other cores idle.
     """
-    if not getattr(task.module, "TRAINS", False) or shards < FEW or task.model.id is None:
+    trains = getattr(task.module, "TRAINS", False) and pointer(task.name).name == MANIFEST
+    if not trains or shards < FEW:
         return 1
     from plumbline.probes.models.batching import cores, device
-    from plumbline.probes.models.load import download
 
-    files = download(task.name, task.model).glob("*.safetensors")
-    if device().type != "cpu" or not 0 < sum(path.stat().st_size for path in files) <= TINY:
-        return 1
-    return min(cores(), shards)
+    return min(cores(), shards) if device().type == "cpu" else 1
 
 
 def _compute(probe: str, name: str, shard: Shard) -> bytes:
@@ -139,7 +134,7 @@ def run_models(command: str, models: Sequence[str]) -> None:
 
 
 def _run_model(command: str, model: str) -> int:
-    status: int = importlib.import_module(PROGRAM).main([command, model])
+    status: int = importlib.import_module("plumbline.probes.__main__").main([command, model])
     return status
 
 

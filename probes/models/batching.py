@@ -79,10 +79,9 @@ class Batches:
         launch = torch.inference_mode()(launch)
         batches = self._cut(shapes, costs)
         if self.where.type == "cpu":
+            parts = list(batches)
             with ThreadPoolExecutor(cores()) as pool:
-                running = ((rows, pool.submit(launch, rows)) for rows in batches)
-                for rows, future in _ahead(running, 2 * cores()):
-                    yield rows, future.result()
+                yield from zip(parts, pool.map(launch, parts), strict=True)
         else:
             yield from _ahead((part for rows in batches for part in self._fit(rows, launch)), AHEAD)
 

@@ -1,9 +1,7 @@
 """Causal language models (GPT-2, Llama and similar): words, continuations and texts.
 
 ``fill`` and ``predict`` take the text before the final mask of a prompt as a prefix: a candidate's
-log-probability is that of its token as the next one. It equals the score of the word as a
-continuation, but needs one forward pass per prompt, not one per prompt and word. The space before
-the mask belongs to the token.
+log-probability is that of its token as the next one, including the space before the mask.
 """
 
 from __future__ import annotations
@@ -24,10 +22,7 @@ from plumbline.probes.models.batching import blocks
 from plumbline.probes.models.forward import Candidates, Prompts, Reader
 from plumbline.probes.models.kernels import HeadOnly, close
 from plumbline.probes.models.sampling import Writer
-from plumbline.probes.models.scorer import (
-    MASK,
-    Score,
-)
+from plumbline.probes.models.scorer import MASK, Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -70,9 +65,8 @@ class Causal(Reader, Writer):
     ) -> Prompts:
         """Return prompts for the token at the final mask of each.
 
-        The space before the mask belongs to the token: a separate word includes it. A prompt that
-        does not end with its only mask, is too long for the model, or has no token boundary before
-        a word is a UserError.
+        A prompt that does not end with its only mask, is too long for the model, or has no token
+        boundary before a word is a UserError.
         """
         for prompt in prompts:
             if not prompt.endswith(MASK) or prompt.count(MASK) != 1:

@@ -110,7 +110,7 @@ class Remote:
             tokens = (response.get("usage") or {}).get("completion_tokens") or 0
             return Text(prompt, seed, text, tokens, reason == "stop")
 
-        return self._map(write, zip(prompts, seeds, strict=True), lambda item: item[0])
+        return self._map(write, zip(prompts, seeds, strict=True))
 
     def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
         """Score each continuation after its prefix, in order.
@@ -135,7 +135,7 @@ class Remote:
             values = continuation(row, response["choices"][0], prefix, text)
             return Score(prefix + text, round(math.fsum(values), DECIMALS) + 0.0, len(values))
 
-        return self._map(score, pairs, "".join)
+        return self._map(score, pairs)
 
     def _complete(
         self, row: str, prompt: str, body: dict[str, Any], sampling: Sampling
@@ -170,18 +170,13 @@ class Remote:
             self.spent += (response.get("usage") or {}).get("total_tokens") or most
         return response
 
-    def _map(
-        self,
-        send: Callable[[str, Item], Result],
-        items: Iterable[Item],
-        words: Callable[[Item], str],
-    ) -> Iterator[Result]:
+    def _map(self, send: Callable[[str, Item], Result], items: Iterable[Item]) -> Iterator[Result]:
         """Send several requests at once, and yield the results in the order of the items."""
         number = self.endpoint.concurrency
 
         def send_row(numbered: tuple[int, Item]) -> Result:
             i, item = numbered
-            return send(f"models.{self.name}: row {i} ({words(item)[:60]!r})", item)
+            return send(f"models.{self.name}: row {i} {str(item)[:60]}", item)
 
         rows = enumerate(items)
         with ThreadPoolExecutor(number) as pool:

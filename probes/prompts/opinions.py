@@ -89,7 +89,11 @@ def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
         for (name, _, scale, statement), (called, frame), gender, form in product(
             rows, frames.frames.items(), GENDERS, FORMS
         ):
-            text = written(frame, frames.negated, gender, form, statement)
+            sentence = statement
+            if form == "negated":
+                sentence = frames.negated.replace(STATEMENT, statement)
+            text = frame.text.replace(GENDERED, getattr(frame, gender))
+            text = text.replace(STATEMENT, sentence)
             key = (config, scale, name, called, gender, form)
             result.append(Question(*key, text, frame.agree, frame.disagree))
     if not result:
@@ -98,9 +102,3 @@ def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
             "datasets.statements.configs, or remove the frames"
         )
     return result
-
-
-def written(frame: Frame, negated: str, gender: Gender, form: Form, statement: str) -> str:
-    """Return a statement in its frame, with the mask."""
-    sentence = negated.replace(STATEMENT, statement) if form == "negated" else statement
-    return frame.text.replace(GENDERED, getattr(frame, gender)).replace(STATEMENT, sentence)

@@ -170,7 +170,7 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
     facts = load(name).facts()  # also checks that its files are the pinned ones
     runs = sorted(chosen)
     if spread:
-        for _ in spread(_train_one, [(name, number, facts) for number in range(len(runs))]):
+        for _ in spread(_train, [(params, name, run, chosen[run], facts) for run in runs]):
             pass
     states: list[tuple[Path, Checkpoint]] = []
     lines: list[tuple[object, ...]] = []
@@ -189,13 +189,6 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
         shutil.rmtree(work)  # last, so that an interrupted run can be resumed
     distributed.wait()
     return final
-
-
-def _train_one(name: str, number: int, facts: dict[str, str | int]) -> None:
-    """Run one training, and store the result in :data:`WORK`."""
-    params = section(KEY, Params)
-    run, texts = sorted(_choices(params, name).items())[number]
-    _train(params, name, run, texts, facts)
 
 
 def _choices(params: Params, name: str) -> dict[Run, list[str]]:
