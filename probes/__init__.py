@@ -1,11 +1,11 @@
-"""Probes: prompts for language models, and analyses of their responses."""
+"""Probes (prompts for language models) and analyses of the responses."""
 
 from pathlib import Path
 
 from plumbline.builders.core.params import STUDIES
 
 _HERE = Path(__file__).parent
-PROBES = {  # module: its purpose
+PROBES = {  # purpose of each probe, by module name
     "associations": "a model's words for names",
     "representations": "a model's representations of words",
     "completions": "a model's completions about social groups",
@@ -24,8 +24,8 @@ EACH = {  # analyses of single models
     "subgroups": "gender and sentiment among parts of the people",
     "robustness": "which numbers move with settings, names and templates",
 }
-POOLED = "pooled"  # folder of tables over groups of models, next to those of single models
-OF_GROUPS = {"pmi": "pooled_pmi"}  # analysis of EACH with pooled tables: its simulation
+POOLED = "pooled"  # folder of the tables over groups of models
+OF_GROUPS = {"pmi": "pooled_pmi"}  # the simulation of each analysis with pooled tables
 ALL = {  # analyses over all models at once
     "sentiment": "sentiments of the words that deviate most, men and women",
     "averages": "sentiment shares by language, averaged over models",
@@ -42,16 +42,16 @@ ALL = {  # analyses over all models at once
     "ensemble": "votes of classifiers of differently pretrained models, and of one",
     "reliability": "what the scores of all studies vary with, and how far to trust them",
 }
-ACROSS = ("reliability",)  # folders of analyses over all studies
-ASIDE = {  # analyses of models named by the user, run by no stage; in the folder of that name
+ACROSS = ("reliability",)  # folders that contain an analysis over all studies
+ASIDE = {  # analyses of models that the user names, each in a folder of its name; not stages
     "comparison": "by how much two models differ, over the same names, groups, statements, texts",
 }
 CALIBRATED = {name: name for name in EACH} | {tables: name for name, tables in OF_GROUPS.items()}
-CALIBRATED |= {name: name for name in (*ALL, *ASIDE)}  # table of error rates: its analysis
+CALIBRATED |= {name: name for name in (*ALL, *ASIDE)}  # the analysis of each table of error rates
 
 
 def module_of(name: str) -> str:
-    """Return the module of a probe or an analysis."""
+    """Return the name of the module of a probe or an analysis."""
     if name in ASIDE:
         return f"plumbline.probes.{name}.{name}"
     (study,) = [s for s in (*STUDIES, *ACROSS) if (_HERE / s / f"{name}.py").is_file()]

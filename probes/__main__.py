@@ -1,4 +1,4 @@
-"""Commands: pin a model, run a probe on it, analyse its outputs, write the report."""
+"""Commands to pin a model, run a probe on it, analyse the outputs, and write the report."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     Arguments = argparse.Namespace
 
 STAGE = "(a stage of dvc.yaml)"
-TRAINS = ("after_training", "finetuned_classifiers")  # their weights depend on the last bits
-IN_PARALLEL = {  # commands whose models run at once, one core each
+TRAINS = ("after_training", "finetuned_classifiers")  # the trained weights depend on the last bits
+IN_PARALLEL = {  # commands that run their models in parallel, each on one core
     *("clusters", "finetuned_classifiers", "latent", "perplexity"),
     *("pretrain", "robustness", "stances", "subgroups"),
 }
@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_others(command: Callable[..., Callable[..., argparse.Action]]) -> None:
-    """Add the commands about waves, others' outputs, people's labels, costs and results."""
+    """Add the commands for waves, imported outputs, annotations, costs and results."""
     about = f"tables: what changed between two waves of suggestions {STAGE}"
     add = command("waves", about, _waves)
     add("earlier", nargs="?", help="folder of a wave (default: as in the params)")
@@ -107,7 +107,7 @@ def _add_others(command: Callable[..., Callable[..., argparse.Action]]) -> None:
 
 
 def _add_execution(add: Callable[..., argparse.Action]) -> None:
-    """Add the options of execution, none of which changes the outputs."""
+    """Add the options of execution, which do not change the outputs."""
     runner = os.environ.get("PLUMBLINE_RUNNER", "local")
     about = "this process, or a Ray cluster (default: PLUMBLINE_RUNNER, or local)"
     add("--runner", choices=["local", "ray"], default=runner, help=about)
@@ -182,7 +182,7 @@ def _import(arguments: Arguments) -> None:
 
 
 def _require_models(arguments: Arguments) -> list[str]:
-    """Return the models of a command; an unknown one is reported before torch is loaded."""
+    """Return the models of a command; report an unknown one before torch is loaded."""
     from plumbline.probes.models.params import model
 
     names: list[str] = getattr(arguments, "model", [])

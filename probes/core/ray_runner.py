@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from plumbline.builders.core.errors import UserError
 
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # no telemetry; must precede the import
-os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its C++ part writes to our stderr
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # no telemetry; must be set before the import
+os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # Ray's C++ code writes to standard error
 
 try:
     import ray
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 T = TypeVar("T")
-STORE = 1 << 30  # bytes for results on their way to the driver, in a local cluster
-RETRIES = 3  # for a call whose process or node dies
+STORE = 1 << 30  # bytes of a local cluster's store for results that the driver has not read yet
+RETRIES = 3  # number of retries of a call whose process or node dies
 
 
 def each(
@@ -42,15 +42,15 @@ def each(
 ) -> Iterator[tuple[int, T]]:
     """Call a function with each of several arguments on the cluster, and yield the results.
 
-    Results come in any order, each with the index of its arguments. Processes are reused, so a
-    function may cache a loaded model. A call whose process or node dies is retried.
+    Results are yielded in any order, each with the index of its arguments. Processes are reused, so
+    a function can cache a loaded model. A call whose process or node dies is retried.
 
     Parameters
     ----------
     workers
-        Concurrent calls; 0 for one per GPU or, without GPUs, one per CPU except one.
+        Number of concurrent calls; 0 for one per GPU or, without GPUs, one per CPU except one.
     gpu
-        True if each call takes a GPU, provided that the cluster has any.
+        Whether each call occupies a GPU, if the cluster has any.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def each(
 
 
 def _call(folder: str, function: Callable[..., T], values: tuple[Any, ...]) -> T:
-    os.chdir(folder)  # on a cluster, processes start where their node's raylet was started
+    os.chdir(folder)  # processes of a cluster start in the folder of their node's raylet
     os.environ["PLUMBLINE_CORES"] = os.environ.get("OMP_NUM_THREADS", "1")  # its reservation
     return function(*values)
 
@@ -94,7 +94,7 @@ def _cluster() -> Iterator[None]:
         if not os.environ.get("RAY_ADDRESS"):
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else it is in ~/.ray
             options |= {
-                "address": "local",  # else Ray joins any cluster that it finds on this machine
+                "address": "local",  # otherwise Ray joins any cluster that it finds on this machine
                 "include_dashboard": False,
                 "object_store_memory": STORE,
                 "_temp_dir": temp,
@@ -104,4 +104,4 @@ def _cluster() -> Iterator[None]:
             yield
         finally:
             ray.shutdown()
-            time.sleep(1)  # its last processes may still write to the folder
+            time.sleep(1)  # Ray's last processes may still write to the folder

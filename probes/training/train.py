@@ -56,7 +56,7 @@ LOSSES = "losses.json"
 EVERY = 200  # steps between checkpoints
 TOKENIZERS = ("*.txt", "*.model", "*.codes", "vocab.json", "merges.txt", "tokenizer*.json")
 CLIP = 1.0  # largest norm of a gradient
-SMALL = 10_000_000  # parameters below which several threads gain nothing
+SMALL = 10_000_000  # parameters up to which products are too small for several threads
 OPTIMIZERS: dict[str, Any] = {
     "adamw": partial(torch.optim.AdamW, fused=True),  # halves the time of tiny models
     "adam": partial(torch.optim.Adam, fused=True),
@@ -211,7 +211,8 @@ def _train_and_save(
 
     matmul: Any = torch.backends.cuda.matmul
     threads, precision = torch.get_num_threads(), matmul.fp32_precision
-    torch.set_num_threads(_threads(model))
+    tiny = sum(parameter.numel() for parameter in model.parameters()) < SMALL
+    torch.set_num_threads(1 if tiny else max(1, cores() // distributed.number()))
     matmul.fp32_precision = "tf32"  # probes use exact products
     try:
         losses = fit(model, tokens.name, rows, tuning, into / CHECKPOINT, losses_of, keep)
@@ -224,17 +225,6 @@ def _train_and_save(
     if distributed.first():
         (into / CHECKPOINT).unlink(missing_ok=True)
     return finished(into)
-
-
-def _threads(model: Any) -> int:
-    """Return the number of threads with which a process trains a model.
-
-    A tiny model uses one thread, since its products are too small to split; its weights then do not
-    depend on the number of cores.
-    """
-    if sum(parameter.numel() for parameter in model.parameters()) < SMALL:
-        return 1
-    return max(1, cores() // distributed.number())
 
 
 def epoch(into: Path, number: int) -> Path:
@@ -367,13 +357,10 @@ def ordered(
 
 
 def _optimizer(model: Any, tuning: Tuning) -> torch.optim.Optimizer:
-    weights = list(model.parameters())
-    groups: Any = weights
-    if tuning.weight_decay:
-        vectors = {"params": [p for p in weights if p.ndim < 2], "weight_decay": 0.0}
-        groups = [{"params": [p for p in weights if p.ndim > 1]}, vectors]
+    matrices = {"params": [p for p in model.parameters() if p.ndim > 1]}
+    vectors = {"params": [p for p in model.parameters() if p.ndim < 2], "weight_decay": 0.0}
     optimizer: torch.optim.Optimizer = OPTIMIZERS[tuning.optimizer](
-        groups,
+        [matrices, vectors],
         lr=tuning.learning_rate,
         betas=tuning.betas,
         eps=tuning.epsilon,
