@@ -308,7 +308,7 @@ class Reader(Filler):
             yield Predicted(texts, lengths, best, values, unknown)
 
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
-        """Return the tokens of each word as a text, and the positions that belong to the word."""
+        """Return the tokens of each word encoded as a text, and the positions of its own tokens."""
         return [(ids, self.tokens.counted(ids)) for ids in self.tokens.encode(words, language)]
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:

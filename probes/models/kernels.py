@@ -1,20 +1,20 @@
 """Faster and more reproducible forward passes of transformers models.
 
-*Packed layers.* torch passes float32 products to MKL, whose last digits depend on the number of
-rows. oneDNN's result for a row is independent of other rows, except for a single row, and faster:
-``fill`` by a factor of 2.1 with the shape of BERT base (processors with AVX-512, one thread). The
-operators are private to torch.
+*Packed layers.* torch passes float32 products to MKL, and the last digits of MKL's results depend
+on the number of rows. The result of oneDNN for a row is independent of the other rows (except for
+products of a single row), and it is faster: ``fill`` is 2.1 times as fast with the shape of BERT
+base (one thread, AVX-512). The operators are private to torch.
 
 *The head and the last layer at the requested positions only.* The vocabulary is much wider than the
-hidden states, and only the inputs of the head are needed from the last layer: after its attention,
-which reads all tokens, other positions are skipped.
+hidden states, so the head is computed only at these positions. In the last layer, only the
+attention needs all tokens; after it, other positions are skipped.
 
-*Texts with common prefixes: every prefix is computed once.* The texts of a batch form a tree: a
-token is a child node of the previous one, and texts branch where they differ. All nodes are one row
-of input. Tokenwise operations of a model (products, norms, positions) are unchanged; attention is
-computed here, in spans of fixed positions: for example tokens 16 to 31 of a text over all previous
-ones, padded after the end of the text. The result for a text is thus bitwise independent of the
-other texts that share its prefix.
+*Texts with common prefixes: every prefix is computed once.* The texts of a batch form a tree: each
+token is a child node of the previous one, and texts branch where they differ. All nodes together
+are one row of input. Tokenwise operations of the model (products, norms, positions) are unchanged.
+Attention is computed here, in spans of fixed positions: for example, tokens 16 to 31 of a text
+attend to all tokens up to them, with padding after the end of the text. The result for a text is
+thus bitwise independent of the other texts that share its prefix.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from transformers.pytorch_utils import Conv1D
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-FEWEST = 16  # minimum rows of a plain torch product
-PAIR = 2  # minimum rows of a packed product
-# GPT-2's layer has a transposed weight; Falcon's is a plain layer with another name
+FEWEST = 16  # minimum number of rows of a plain torch product
+PAIR = 2  # minimum number of rows of a packed product
+# the weight of GPT-2's layer is transposed; Falcon's layer only has another name
 LAYERS = ("Linear", "Conv1D", "FalconLinear")
 FAULTS = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)
-# the approximate GELU in eight steps (GPT-2, ALBERT), a single operation in torch
+# the approximate GELU of GPT-2 and ALBERT in eight steps, which is one operation in torch
 SPELT_OUT = (activations.FastGELUActivation, activations.NewGELUActivation)
 # by type of model, the encoder layers and, within a layer, the first tokenwise module after
 # attention, with its residual input
@@ -46,7 +46,7 @@ BERT = ("encoder.layer", "attention.output")
 LAST = dict.fromkeys(("bert", "camembert", "electra", "roberta", "xlm-roberta"), BERT)
 LAST["distilbert"] = ("transformer.layer", "sa_layer_norm")
 NAME = "plumbline"  # name of the attention registered in transformers
-SPAN = 16  # tokens of the first spans; later spans grow with the preceding tokens
+SPAN = 16  # length of the first spans in tokens; later spans are longer
 _reading = threading.local()  # batches run in several threads
 
 
@@ -54,12 +54,12 @@ class Packed(nn.Module):
     """A linear layer whose weights are laid out for oneDNN."""
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
-        """Pack a weight (out, in)."""
+        """Pack a weight of shape (out, in)."""
         super().__init__()
         ops: Any = torch.ops.mkldnn
         self.packed = ops._reorder_linear_weight(weight.detach().contiguous())  # noqa: SLF001
         self.bias = bias
-        self.weight = weight.new_empty(0)  # T5 reads its dtype; not usable in a product
+        self.weight = weight.new_empty(0)  # T5 reads its dtype; it is not used in products
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """Apply the layer to ``states`` (..., in); the result has shape (..., out)."""
@@ -71,7 +71,7 @@ class Packed(nn.Module):
 
 
 def works(dtype: torch.dtype) -> bool:
-    """Return True if torch has the private operators, and the processor the arithmetic."""
+    """Return True if torch has the operators and the processor supports the dtype."""
     ops: Any = torch.ops.mkldnn
     if not hasattr(ops, "_linear_pointwise"):
         return False
@@ -80,10 +80,10 @@ def works(dtype: torch.dtype) -> bool:
 
 
 def pack(model: Any) -> int:
-    """Pack the linear layers of a model on a CPU; return the minimum rows of its products.
+    """Pack a model's linear layers on a CPU; return the minimum number of rows of products.
 
-    Layers that a forward pass does not call are unchanged: Mamba and the first DeBERTa read the
-    weights of such layers directly.
+    Layers that a forward pass does not call remain unchanged, because Mamba and the first DeBERTa
+    read their weights directly.
     """
     if not works(model.dtype):
         return FEWEST
@@ -94,14 +94,14 @@ def pack(model: Any) -> int:
         for name, child in parent._modules.items()  # noqa: SLF001 includes layers with two names
         if id(child) in called
     ]
-    for parent, name in places:  # one by one, which frees the plain weights
+    for parent, name in places:  # one by one, to free the plain weights
         layer = getattr(parent, name)
         weight = layer.weight.t() if isinstance(layer, Conv1D) else layer.weight
         setattr(parent, name, Packed(weight, layer.bias))
         del layer, weight
     others = (part for part in model.modules() if not isinstance(part, nn.Embedding))
     weights = (weight for part in others for weight in part.parameters(recurse=False))
-    # plain products remain; the original head of DeBERTa multiplies by the embeddings
+    # some products remain plain, as in DeBERTa's original head, which uses the embeddings
     plain = hasattr(model, "lm_predictions") or any(weight.dim() > 1 for weight in weights)
     return FEWEST if plain else PAIR
 
@@ -126,7 +126,7 @@ def _called_layers(model: Any) -> set[int]:
 
 
 def fuse_activations(model: Any) -> None:
-    """Replace the approximate GELU in eight steps by the single operation of torch."""
+    """Replace the approximate GELU in eight steps by a single operation of torch."""
     for parent in list(model.modules()):
         for name, child in list(parent._modules.items()):  # noqa: SLF001 includes two names
             if isinstance(child, SPELT_OUT):
@@ -134,15 +134,15 @@ def fuse_activations(model: Any) -> None:
 
 
 def close(difference: torch.Tensor, logits: torch.Tensor) -> bool:
-    """Return True if logits agree up to a small share of their standard deviation over rows."""
+    """Return True if a difference is small compared with the logits' deviation over rows."""
     share = 1e-3 if logits.dtype in (torch.float32, torch.float64) else 0.2
     return bool(difference < share * logits.float().std(0).mean())
 
 
 class HeadOnly:
-    """Passes only the requested last states of a model's body to its head.
+    """Passes only the requested last hidden states of a model's body to its head.
 
-    The head is the model's code in any architecture, with an input of shape (positions, 1, width)
+    The head is computed by the model's own code, for an input of shape (positions, 1, width)
     instead of (texts, tokens, width).
     """
 
@@ -153,7 +153,7 @@ class HeadOnly:
 
     @contextmanager
     def at(self, rows: torch.Tensor, positions: torch.Tensor) -> Iterator[None]:
-        """Select the hidden states at the given rows and positions, arrays of shape (n,)."""
+        """Select the hidden states at some rows and positions, each of shape (n,)."""
         self._request.where = (rows, positions)
         try:
             yield
@@ -170,13 +170,13 @@ class HeadOnly:
 
     def _in_last_layer(self, _: nn.Module, states: tuple[torch.Tensor, ...]) -> Any:
         selected = self._take(states)
-        self._request.where = None  # the body's output is selected already
+        self._request.where = None  # the output of the body is already selected
         return selected
 
     def shorten(self, model: Any) -> bool:
-        """Shorten the last layer if its type is supported; return True on success.
+        """Shorten the last layer if the type of model is supported; return True on success.
 
-        A classifier of these types reads the first token only.
+        The heads of classifiers of these types read only the first token.
         """
         if model.config.model_type not in LAST:
             return False
@@ -190,8 +190,8 @@ class Span(NamedTuple):
     """Attention of nodes at equal positions in their texts."""
 
     queries: torch.Tensor  # nodes, (texts, positions in the span)
-    keys: torch.Tensor  # nodes, (texts, positions up to its end)
-    seen: torch.Tensor  # attention mask (positions in the span, positions up to its end)
+    keys: torch.Tensor  # nodes, (texts, positions up to the span's end)
+    seen: torch.Tensor  # attention mask (positions in the span, positions up to the end)
 
 
 class Tree(NamedTuple):
@@ -205,9 +205,9 @@ class Tree(NamedTuple):
 
 
 def parts(texts: Sequence[Sequence[int]], most: int) -> list[list[int]]:
-    """Split texts into batches of at most ``most`` nodes, unless a single text has more.
+    """Split texts into batches of at most ``most`` nodes (more if a single text is longer).
 
-    Returns indices of the texts, sorted by their tokens.
+    Returns indices of the texts, which are sorted by their tokens.
     """
     batches: list[list[int]] = []
     nodes, before = 0, None
@@ -222,7 +222,7 @@ def parts(texts: Sequence[Sequence[int]], most: int) -> list[list[int]]:
 
 
 def grow(texts: Sequence[Sequence[int]], move: Callable[[Any], torch.Tensor]) -> Tree:
-    """Make a tree of non-empty texts; common prefixes are shared if the texts are sorted.
+    """Make a tree of non-empty texts, which share common prefixes if they are sorted.
 
     ``move`` converts numbers to a tensor.
     """
@@ -260,7 +260,7 @@ def grow(texts: Sequence[Sequence[int]], move: Callable[[Any], torch.Tensor]) ->
 
 @contextmanager
 def reading(tree: Tree | None) -> Iterator[None]:
-    """Make prepared models read the nodes of a tree in place of a text."""
+    """Make prepared models read the nodes of a tree instead of texts."""
     _reading.tree = tree
     try:
         yield
@@ -269,7 +269,7 @@ def reading(tree: Tree | None) -> Iterator[None]:
 
 
 def prepare(model: Any) -> bool:
-    """Install this module's attention in a model; return False if it is not replaceable."""
+    """Install this module's attention in a model; return False if that is not possible."""
     if model.config._attn_implementation != "sdpa":  # noqa: SLF001 no public getter
         return False
     AttentionInterface.register(NAME, _attention)
@@ -310,10 +310,10 @@ def _pick(states: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:
 
 
 def _spans(length: int) -> Iterator[tuple[int, int]]:
-    """Yield start and end of the spans of a text: 0-16, 16-32, ..., 64-96, ..."""
+    """Yield the start and end of each span of a text: 0-16, 16-32, ..., 64-96, ..."""
     first = 0
     while first < length:
-        # at most half of the preceding tokens: long texts have few spans and little padding
+        # at most half of the preceding tokens, so that long texts have few spans and little padding
         last = first + max(SPAN, 1 << first.bit_length() >> 2)
         yield first, last
         first = last
