@@ -261,12 +261,12 @@ class Task:
             kinds = ", ".join(kind for kind, supported in VERBS.items() if supported & needed)
             raise UserError(
                 f"models.{name}: a model of kind {self.model.kind} cannot "
-                f"{' or '.join(sorted(needed))}, as {probe} does; drop it from assignments.{probe} "
-                f"(kinds that can: {kinds})"
+                f"{' or '.join(sorted(needed))}, as {probe} does; remove it from "
+                f"assignments.{probe} (kinds that can: {kinds})"
             )
         offered, languages = self.model.languages, getattr(self.params, "languages", None)
         if None not in (offered, languages) and not {*offered} & {*languages}:  # type: ignore[misc]
-            raise UserError(f"models.{name}.languages: none is in probes.{probe}.languages")
+            raise UserError(f"models.{name}.languages: none of them is in probes.{probe}.languages")
         self.folders: dict[str, Path] = {
             dataset: parquet.require_validated(dataset) for dataset in self.module.INPUTS
         }

@@ -36,12 +36,12 @@ class Classifier(Adapter):
         self, where: Path, name: str, revision: str, *, context: str = "", **options: Any
     ) -> None:
         if context:
-            raise UserError(f"models.{name}.context: a classifier has none; remove the line")
+            raise UserError(f"models.{name}.context: unsupported for classifiers; remove the line")
         super().__init__(where, name, revision, **options)
         self.mask_token = str(self.tokens.tokenizer.mask_token or "")
         config = self.model.config
         if config.problem_type == "regression" or config.num_labels < 2:
-            raise UserError(f"models.{name}: predicts a score, not labels; not supported")
+            raise UserError(f"models.{name}: unsupported, since it predicts a score and no labels")
         self.several = config.problem_type == "multi_label_classification"
         self.labels = tuple(str(config.id2label[i]) for i in range(config.num_labels))
         self.head = HeadOnly(self.model.get_submodule(self.model.base_model_prefix))
@@ -113,7 +113,7 @@ class Entailment(Classifier):
         """
         where, params, facts = pinned(name)
         if params.kind != "classifier":
-            raise UserError(f"models.{name}: of kind {params.kind}; stances need a classifier")
+            raise UserError(f"models.{name}: is of kind {params.kind}; stances need a classifier")
         revision = str(facts["revision"])
         super().__init__(where, name, revision, dtype=params.dtype, pickles=params.pickles)
         labels = [label.casefold() for label in self.labels]

@@ -49,7 +49,7 @@ def pin(name: str) -> Path:
     """
     params = model(name)
     if pointer(name).name == MANIFEST:
-        raise UserError(f"{pointer(name).parent}: a control model, which is pinned already")
+        raise UserError(f"{pointer(name).parent}: this is a control model, which is already pinned")
     partial = parquet.fresh(MODELS / name)
     if params.endpoint:
         from plumbline.probes.models.remote import identify
@@ -76,7 +76,7 @@ def load(name: str, *, exact: bool = False) -> Scorer:
         from plumbline.probes.models.remote import Remote
 
         if params.context:
-            raise UserError(f"models.{name}.context: not for remote models; remove the line")
+            raise UserError(f"models.{name}.context: unsupported for remote models; remove it")
         return Remote(name, params.endpoint, _facts(name)["revision"])
     where, params, facts = pinned(name)
     dtype = "float64" if exact else params.dtype

@@ -79,7 +79,7 @@ class Model(Params):
         "float32", description="arithmetic of the model"
     )
     context: str = Field(
-        "", description="text put before prompts (XLNet expects long inputs); part of outputs"
+        "", description="text before prompts (XLNet expects long inputs); part of the outputs"
     )
     pickles: bool = Field(
         False,

@@ -36,7 +36,7 @@ LONGEST_MESSAGE = 200  # maximum length of a server's message in an error
 BLOCK = 16  # requests per thread before responses are yielded
 AROUND = 64  # number of tokens that a chat template may add to a prompt
 IDENTITY = ("id", "owned_by", "parent", "max_model_len", "meta")
-READING = Sampling(tokens=1, temperature=0.0)  # one unused token: some servers treat 0 as no limit
+READING = Sampling(tokens=1, temperature=0.0)  # one unused token; some servers treat 0 as no limit
 LEAST = -9999.0  # stands for minus infinity in responses of servers
 ROUNDING = 1e-6  # tolerance of log-probabilities above 0
 OLLAMA = "fp_ollama"  # system_fingerprint of Ollama's responses
@@ -144,7 +144,7 @@ class Remote:
         """Return the response to one prompt, and subtract its tokens from the budget."""
         limit = self.endpoint.token_budget
         if self.spent >= limit:
-            raise UserError(f"endpoint.token_budget: {self.spent} of {limit} tokens are used")
+            raise UserError(f"endpoint.token_budget: {self.spent} of {limit} tokens have been used")
         body = {
             "model": self.endpoint.model,
             **body,
@@ -201,7 +201,7 @@ def connect(endpoint: Endpoint) -> OpenAI:
             raise UserError(f"{endpoint.url}: would send the key in {endpoint.key} unencrypted")
         key = os.environ.get(endpoint.key, "").strip()
         if not (key and key.isascii() and key.isprintable()):
-            raise UserError(f"{endpoint.key}: put the server's key into this environment variable")
+            raise UserError(f"{endpoint.key}: set this environment variable to the server's key")
         keep(key)
     headers: Any = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
     return openai.OpenAI(
@@ -295,12 +295,12 @@ def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> li
     first = [token for start, token in zip(starts, tokens, strict=True) if start == len(prefix)]
     # if a character has several tokens, only the last of them has text
     if not text or not first or (len(first) > 1 and first[-1].isascii()):
-        raise UserError(f"{row}: no token begins at the end of the prefix ({prefix!r})")
+        raise UserError(f"{row}: the prefix ends within a token ({prefix!r})")
     scored = [value for start, value in zip(starts, values, strict=True) if start >= len(prefix)]
     scored = scored[: sum(len(prefix) <= start < len(prompt) for start in starts)]
     for value in scored:
         if not isinstance(value, float | int) or not LEAST < value <= ROUNDING:
-            raise UserError(f"{row}: {value!r} is no log-probability of a token")
+            raise UserError(f"{row}: {value!r} is not a log-probability of a token")
     return [float(value) for value in scored]
 
 

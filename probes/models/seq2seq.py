@@ -48,8 +48,8 @@ class Seq2Seq(Filler, Writer):
         gap = self.gap
         if gap is None:
             raise UserError(
-                f"models.{self.name}: has no {GAP}, so it cannot fill a mask as T5 does; a model "
-                "with a mask token is kind: masked"
+                f"models.{self.name}: has no {GAP}, so it cannot fill a mask as T5 does; for a "
+                "model with a mask token, set kind: masked"
             )
         written, encoded = self._inputs(prompts, language)
         for text, ids in zip(written, encoded, strict=True):
@@ -149,7 +149,7 @@ class Seq2Seq(Filler, Writer):
         return texts, self.encode(texts, language)
 
     def _opening(self) -> list[int]:
-        """Return the decoder's first tokens: its start token, and one forced by the config."""
+        """Return the decoder's first tokens: its start token, and any that the config forces."""
         config, writing = self.model.config, self.model.generation_config
         start = getattr(config, "decoder_start_token_id", None)
         if start is None:

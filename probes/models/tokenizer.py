@@ -52,8 +52,8 @@ class Tokens:
             self.tokenizer.normalization = True  # normalise user names and links as in training
             if any(len(pair) != 2 for pair in self.tokenizer.bpe_ranks):
                 raise UserError(  # such files, written by transformers 5.23, are misread
-                    f"models.{name}: {where}/bpe.codes lacks the counts of merges, so that "
-                    "words are split into letters; put the file of the original model there"
+                    f"models.{name}: {where}/bpe.codes lacks merge counts, so words "
+                    "would be split into letters; replace it by that of the original model"
                 )
         self.name = name
         self.moses = isinstance(self.tokenizer, XLMTokenizer)
@@ -114,7 +114,7 @@ class Tokens:
     def require_language(self, language: str) -> None:
         """Raise UserError if a required language is missing; the previous one would be used."""
         if not language and hasattr(self.tokenizer, "src_lang"):
-            raise UserError(f"models.{self.name}: needs the language of its texts")
+            raise UserError(f"models.{self.name}: the language of the texts is missing")
 
     def foreign(self, language: str, languages: Iterable[str]) -> UserError:
         """Return the error for an unsupported language."""
@@ -221,7 +221,7 @@ class Tokens:
         if length > longest:
             raise UserError(
                 f"models.{self.name}: the prompt {text!r} has {length} tokens, the model takes "
-                f"{longest}; remove the row, it is never truncated"
+                f"{longest}; remove the row, since texts are never truncated"
             )
 
     def opening(self) -> list[int]:
