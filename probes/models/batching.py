@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 BLOCK = 4096  # texts that are tokenised and sorted by length together, which limits memory
 TOKENS = 1024  # tokens per batch on a CPU; larger batches are not faster
-TOKENS_GPU = 16_384  # initial number of tokens per batch on a GPU
+TOKENS_GPU = 32_768  # initial number of tokens per batch on a GPU
 ROWS = 512  # maximum number of texts per batch on a CPU
-FULL = 0.7  # share of a GPU's memory up to which batches grow
 AHEAD = 2  # batches queued on a GPU while another is read back
 
 
@@ -124,13 +123,8 @@ class Batches:
                         f"{self.where}; try dtype: bfloat16, or a larger device"
                     ) from error
                 size, self.tokens = len(part) // 2, max(1, self.tokens // 2)
-                if self.where.type == "cuda":
-                    torch.cuda.empty_cache()
+                torch.cuda.empty_cache()
                 continue
-            if self.where.type == "cuda":
-                memory = torch.cuda.get_device_properties(self.where).total_memory
-                if torch.cuda.max_memory_allocated(self.where) < FULL * memory:
-                    self.tokens = min(2 * self.tokens, 1 << 22)
             yield part, done
             start += len(part)
 

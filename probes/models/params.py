@@ -123,10 +123,10 @@ def _local(name: str) -> bool:
     return name.startswith((".", "/", "data/"))
 
 
-def pointer(name: str) -> Path:
+def pointer(name: str, data: Path = DATA) -> Path:
     """Return the path of the file with the id, revision and file hashes of a model."""
-    world = WORLDS / name / MANIFEST
-    return world if world.is_file() else MODELS / name / POINTER
+    world = data / WORLDS.relative_to(DATA) / name / MANIFEST
+    return world if world.is_file() else data / MODELS.relative_to(DATA) / name / POINTER
 
 
 def worlds() -> dict[str, Model]:
@@ -140,10 +140,10 @@ def _world(manifest: Path) -> Model:
     return Model.model_validate({"id": manifest.parent.as_posix(), **facts["model"]})
 
 
-def model(name: str) -> Model:
+def model(name: str, data: Path = DATA) -> Model:
     """Return a model's params; raise UserError if its name is unknown or its entry invalid."""
     entries = read().get("models") or {}
-    file = pointer(name)
+    file = pointer(name, data)
     if NAME.fullmatch(name) and file.name == MANIFEST:
         if name in entries:
             raise UserError(f"params.yaml: models.{name}: {file.parent} has this name; rename it")

@@ -230,7 +230,7 @@ def _models(tables: Tables, probes: Iterable[str], tree: dict[str, Any]) -> Tabl
     by_probe = {probe: tables.models(probe) for probe in probes}
     rows = []
     for name in sorted({name for models in by_probe.values() for name in models}):
-        path = pointer(name)
+        path = pointer(name, DATA)
         facts = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
         entry = facts.get("model") or (tree.get("models") or {}).get(name, {})
         rows.append(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.training.train import Loss, Tuning
 
-    Spread = Callable[[Callable[..., None], list[tuple[object, ...]]], Iterable[object]]
+    Spread = Callable[[Callable[..., object], list[tuple[object, ...]]], Iterable[object]]
 
 KEY = "training.pretrain"
 TRAINED = ("masked", "causal")  # kinds of models that can be trained
