@@ -103,7 +103,7 @@ class Represented(NamedTuple):
 
 
 class Sampling(NamedTuple):
-    """Settings of sampling; A ``temperature`` of 0 is greedy."""
+    """Settings of sampling; a ``temperature`` of 0 is greedy."""
 
     tokens: int = 64  # maximum number of generated tokens
     temperature: float = 1.0
