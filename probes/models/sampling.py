@@ -72,7 +72,12 @@ class Writer(Adapter):
         written: list[list[int]] = self.batches.each(lengths, costs, launch)
         for prompt, ids, seed, new in zip(prompts, encoded, seeds, written, strict=True):
             finished = bool(new) and new[-1] in self.ends
-            text = self._decoded(ids if self.continues else [], new)
+            begun = ids if self.continues else []
+            before, joined, alone = self.tokens.tokenizer.batch_decode(
+                [begun, [*begun, *new], new], skip_special_tokens=True
+            )
+            # the new text includes the spaces between the prompt and it
+            text = joined[len(before) :] if joined.startswith(before) else alone
             yield Text(prompt, seed, text, len(new), finished)
 
     def _write(self, ids: torch.Tensor, luck: np.ndarray, sampling: Sampling) -> list[list[int]]:
@@ -95,13 +100,6 @@ class Writer(Adapter):
                 chosen, alive = chosen[rows], [alive[n] for n in on]
             logits = self.step(self.enough(chosen), state)
         return texts
-
-    def _decoded(self, ids: list[int], new: list[int]) -> str:
-        """Return the new text, including the spaces between the prompt and it."""
-        before, joined, alone = self.tokens.tokenizer.batch_decode(
-            [ids, [*ids, *new], new], skip_special_tokens=True
-        )
-        return str(joined[len(before) :] if joined.startswith(before) else alone)
 
 
 def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.Tensor:
