@@ -108,8 +108,8 @@ def useful(lengths: np.ndarray, step: int, room: int) -> float:
     return lengths.sum() / computed
 
 
-def tokens(folder: Path, smoke: bool) -> None:
-    """Bytes of a token in memory and on the disk, against the lists that a tokenizer gives."""
+def tokens(_: Path, smoke: bool) -> None:
+    """Bytes of a token in memory, against the lists that a tokenizer gives."""
     lengths = shapes.lengths(2_000 if smoke else 20_000, MEANS["left"], 1.0)
 
     def made():
@@ -118,19 +118,17 @@ def tokens(folder: Path, smoke: bool) -> None:
 
     for way, work in (
         ("lists", lambda: list(made())),
-        ("ours", lambda: batches.stored(made(), folder)),
+        ("ours", lambda: batches.tokenised(made())),
     ):
         tracemalloc.start()
         held = work()
         now, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         each = [size / lengths.sum() for size in (now, peak)]
-        most = 1.0 if way == "ours" else np.inf
+        most = 8.0 if way == "ours" else np.inf
         told("tokens", f"{way}: bytes of a token held in memory", each[0], most=most)
-        told("tokens", f"{way}: at the peak", each[1], most=2 * most)
+        told("tokens", f"{way}: at the peak", each[1], most=most)
         del held
-    size = (folder / batches.FILES[0]).stat().st_size
-    told("tokens", "ours: bytes of a token on the disk, mapped", size / lengths.sum(), most=4)
 
 
 def steps(folder: Path, smoke: bool) -> None:
@@ -139,8 +137,8 @@ def steps(folder: Path, smoke: bool) -> None:
     sizes = (10_000, 100_000) if smoke else (10_000, 100_000, 1_000_000)
     spent, anew = {}, {}
     for number in sizes:
-        ends = shapes.lengths(number, MEANS["left"], 1.0).cumsum()
-        corpus = batches.Rows(np.zeros(ends[-1], np.int32), ends)
+        drawn = shapes.lengths(number, MEANS["left"], 1.0)
+        corpus = batches.Rows([np.zeros(length, np.int32) for length in drawn])
         begun = time.process_time()
         train.ordered(corpus.lengths, tuning, 0)
         anew[number] = time.process_time() - begun
@@ -158,7 +156,7 @@ def steps(folder: Path, smoke: bool) -> None:
     told("steps", f"{last:,} texts to 10,000", spent[last] / spent[10_000], most=limit)
     told("steps", f"{last:,} texts to 10,000, drawn at each", anew[last] / anew[10_000])
     number = 4_000 if smoke else 20_000
-    corpus = batches.Rows(np.zeros(8, np.int32), np.array([4, 8]))
+    corpus = batches.Rows([np.zeros(4, np.int32)] * 2)
     times = []
 
     def loss(net, _):

@@ -1,4 +1,4 @@
-"""Commands: pin a model, run a probe on it, analyse its outputs, write the report."""
+"""Commands to pin a model, run a probe on it, analyse the outputs, and write the report."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     Arguments = argparse.Namespace
 
 STAGE = "(a stage of dvc.yaml)"
-TRAINS = ("after_training", "finetuned_classifiers")  # their weights depend on the last bits
-IN_PARALLEL = {  # commands whose models run at once, one core each
+TRAINS = ("after_training", "finetuned_classifiers")  # the trained weights depend on the last bits
+IN_PARALLEL = {  # commands that run their models in parallel, each on one core
     *("clusters", "finetuned_classifiers", "latent", "perplexity"),
     *("pretrain", "stances", "subgroups"),
 }
@@ -40,23 +40,23 @@ def _parser() -> argparse.ArgumentParser:
         made.set_defaults(run=run)
         return made.add_argument
 
-    overlay = "a file that is laid over params.yaml, such as params/full.yaml"
-    check = command("check", "check params.yaml, all problems at once", _check)
+    overlay = "a file with changes to params.yaml, such as params/full.yaml"
+    check = command("check", "check params.yaml and report all problems", _check)
     check("file", nargs="?", type=Path, help=f"with {overlay}")
-    use = command("use", "apply the settings of a file to params.yaml, keeping its comments", _use)
+    use = command("use", "apply the settings of a file to params.yaml and keep its comments", _use)
     use("file", type=Path, help=overlay)
     today = datetime.now(UTC).date().isoformat()
-    about = "date in place of DAY in its snapshots, as YYYY-MM-DD (default: today)"
+    about = "date that replaces DAY in its snapshots, as YYYY-MM-DD (default: today)"
     for add in (check, use):
         add("--date", default=today, metavar="DAY", help=about)
-    about = "the sources will be fetched from this mirror: no contact is required"
+    about = "mirror from which sources are fetched; no contact is then required"
     use("--mirror", type=Path, metavar="DIR", help=about)
     add = command("pin", "look up missing commits of models on the Hub", _pin)
     add("file", type=Path, help="params.yaml, or a file with models")
-    add = command("weights", f"pin the files of a model of params.yaml {STAGE}", _weights)
+    add = command("weights", f"pin the files of a model in params.yaml {STAGE}", _weights)
     add("model", help="name in params.yaml")
     about = (
-        f"train a model further on corpora and keep its states {STAGE}; with several processes: "
+        f"train a model further on corpora and save checkpoints {STAGE}; several processes: "
         "accelerate launch -m plumbline.probes pretrain MODEL"
     )
     executed = [command("pretrain", about, _pretrain)]
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         add("model", nargs="+", help="names of models")
     for name, words in EACH.items():
         add = command(name, f"tables: {words} {STAGE}", _analyse)
-        more = "; none: those of each group of the params, pooled" if name in OF_GROUPS else ""
+        more = "; none: pooled over each group of the params" if name in OF_GROUPS else ""
         add("model", nargs="*" if more else "+", help=f"names of models{more}")
     for name, words in ALL.items():
         command(name, f"tables over all models: {words} {STAGE}", _analyse)
@@ -76,47 +76,47 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_others(command: Callable[..., Callable[..., argparse.Action]]) -> None:
-    """Add the commands about waves, others' outputs, people's labels, costs and results."""
-    about = f"tables: what changed between two waves of suggestions {STAGE}"
+    """Add the commands for waves, imported outputs, annotations, costs and results."""
+    about = f"tables of changes between two waves of suggestions {STAGE}"
     add = command("waves", about, _waves)
     add("earlier", nargs="?", help="folder of a wave (default: as in the params)")
     add("later", nargs="?", help="folder of a later wave")
     add("--into", type=Path, help="folder of the tables: data/tables/waves")
-    add = command("import", "tables of the study stereotypes, of others' outputs", _import)
+    add = command("import", "tables of the study stereotypes from outputs of others", _import)
     pair = {"type": _pair, "metavar": "NAME=FILE"}
-    add("lists", nargs="*", **pair, help="words of each query: JSON or CSV")
-    about = "CSV: percent of each affect, by group"
+    add("lists", nargs="*", **pair, help="words of each query, as JSON or CSV")
+    about = "CSV file with the percentage of each affect, by group"
     add("--profiles", action="append", default=[], **pair, help=about)
     scores = ("typicality", "probability", "logprob")
     about = "scores of the lists (default: typicality, nats)"
     add("--scores", choices=scores, default=scores[0], help=about)
     add("--into", type=Path, required=True, help="folder of outputs and tables")
-    about = "draw written answers of a model for people to label, or compare labelled sheets"
+    about = "sample answers of a model for people to label, or compare labelled sheets"
     add = command("annotate", about, _annotate)
     add("model", help="name in params.yaml")
-    add("sheets", nargs="*", type=Path, help="labelled sheets; none: draw")
+    add("sheets", nargs="*", type=Path, help="labelled sheets to compare; none: sample answers")
     add("--into", type=Path, help="folder of the sheets to be labelled")
-    add("--answers", type=int, default=110, help="to label (default: 110)")
-    add("--annotators", type=int, default=3, help="sheets (default: 3)")
-    add = command("plan", "prompts, disk space and hours of the probes, before they run", _plan)
+    add("--answers", type=int, default=110, help="number to label (default: 110)")
+    add("--annotators", type=int, default=3, help="number of sheets (default: 3)")
+    add = command("plan", "estimate prompts, disk space and hours of the probes", _plan)
     add("model", nargs="?", default="", help="name in params.yaml; default: all")
-    add("--seconds", type=float, default=10, help="length of the trial of each")
-    about = f"tables: how much of the planted truth the tables recover {STAGE}"
+    add("--seconds", type=float, default=10, help="duration of each trial")
+    about = f"tables of known effects and their estimates {STAGE}"
     command("recovery", about, _recovery)
-    command("report", f"write data/report {STAGE}", _report)
+    command("report", f"write the report to data/report {STAGE}", _report)
 
 
 def _add_execution(add: Callable[..., argparse.Action]) -> None:
-    """Add the options of execution, none of which changes the outputs."""
+    """Add the options of execution, which do not change the outputs."""
     runner = os.environ.get("PLUMBLINE_RUNNER", "local")
-    about = "this process, or a Ray cluster (default: PLUMBLINE_RUNNER, or local)"
+    about = "local process or Ray cluster (default: PLUMBLINE_RUNNER, or local)"
     add("--runner", choices=["local", "ray"], default=runner, help=about)
     workers = os.environ.get("PLUMBLINE_WORKERS", "0")
-    about = "processes on the cluster; 0: one a GPU, or all cores but one (PLUMBLINE_WORKERS)"
+    about = "processes on the cluster; 0: one per GPU, or all cores but one (PLUMBLINE_WORKERS)"
     add("--workers", type=int, default=workers, help=about)
     about = (
-        "only every N-th shard or training, from the I-th on: for job arrays; the command without "
-        "it, once all parts are done, finishes the outputs"
+        "only every N-th shard or training, starting with the I-th (for job arrays); once all "
+        "parts are done, the command without this option completes the outputs"
     )
     add("--part", type=_part, metavar="I/N", help=about)
 
@@ -182,7 +182,7 @@ def _import(arguments: Arguments) -> None:
 
 
 def _require_models(arguments: Arguments) -> list[str]:
-    """Return the models of a command; an unknown one is reported before torch is loaded."""
+    """Return the models of a command; report an unknown one before torch is loaded."""
     from plumbline.probes.models.params import model
 
     names: list[str] = getattr(arguments, "model", [])
@@ -209,27 +209,13 @@ def _pretrain(arguments: Arguments) -> None:
 
 
 def _probe(arguments: Arguments) -> None:
-    """Run a probe; processes that ``accelerate launch`` started share its shards."""
     names = _require_models(arguments)
     if arguments.command in TRAINS:
         same_arithmetic(training=True)
-    from plumbline.probes.training.distributed import accelerator, each_alone, first, launched
-
-    if launched():
-        accelerator()  # before anything is loaded: it chooses this process's device
     from plumbline.probes.core.run_probe import Execution, probe
 
     execution = Execution(arguments.runner, arguments.workers, arguments.part)
     for name in names:
-        if launched():
-            with each_alone() as (index, number):
-                i, n = execution.part or (1, 1)
-                part = (i + index * n, n * number)
-                folder = probe(arguments.command, name, execution._replace(part=part))
-            if execution.part and first():
-                print(folder)
-            if execution.part or not first():
-                continue
         print(probe(arguments.command, name, execution))
 
 
@@ -277,7 +263,7 @@ def _annotate(arguments: Arguments) -> None:
     elif into:
         print(*draw(model, into, arguments.answers, arguments.annotators), sep="\n")
     else:
-        raise UserError("annotate: --into FOLDER to draw answers, or labelled sheets to compare")
+        raise UserError("annotate: give --into FOLDER to draw answers, or sheets to compare them")
 
 
 def _recovery(_: Arguments) -> None:

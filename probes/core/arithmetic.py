@@ -10,13 +10,14 @@ def same_arithmetic(*, training: bool = False) -> None:
     """Make a process that has not imported torch compute the same bits on every processor.
 
     The last bits of MKL's exp and log differ between Intel and AMD processors, those of the kernels
-    of torch, MKL and oneDNN between processors with and without AVX-512. The common code path is up
-    to twice as slow on a CPU; GPUs are unaffected. No effect once torch is imported.
+    of torch, MKL and oneDNN between processors with and without AVX-512. The code path that all
+    processors share is up to twice as slow on a CPU; GPUs are unaffected. The function has no
+    effect once torch is imported.
 
     Parameters
     ----------
     training
-        True if weights are trained: differences in last bits grow over thousands of steps.
+        Whether weights are trained; differences in the last bits grow over thousands of steps.
     """
     if "torch" in sys.modules:
         return

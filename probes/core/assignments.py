@@ -1,7 +1,7 @@
-"""The models of each probe: the user's (`assignments`) and the controls (`controls`).
+"""The models of each probe: those of the user (`assignments`) and the controls (`controls`).
 
-The lists are separate from the params of the probes, so that adding a model does not make the
-outputs of other models out of date.
+The lists are separate from the params of the probes, so that adding a model does not invalidate the
+outputs of other models.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import check, read
 from plumbline.probes import EACH, POOLED
 
-LISTS = {  # model list used by an analysis of single models without a separate list
+LISTS = {  # list of models for each analysis of single models that has no list of its own
     "pmi": "words",
     "latent": "words",
     "supersenses": "words",
@@ -26,17 +26,17 @@ class Params(Section):
     """Names of models, for each probe and for long-running analyses."""
 
     associations: list[str] = Field([], description="used by pmi over groups, sentiment, anova")
-    words: list[str] = Field([], description="subset of associations: pmi, latent, supersenses")
+    words: list[str] = Field([], description="subset of it; used by pmi, latent, supersenses")
     representations: list[str] = Field([], description="subset of words; used by clusters")
     completions: list[str] = Field([], description="used by recall, emotions and rsa")
     after_training: list[str] = Field([], description="subset of completions; used by shift")
-    classification: list[str] = Field([], description="classifiers; used by nationality")
-    perplexity: list[str] = Field([], description="masked models; used by nationality")
-    agreement: list[str] = Field([], description="values follow")
-    subgroups: list[str] = Field([], description="subset of associations with compared subgroups")
-    stances: list[str] = Field([], description="before and after training; used by compass")
+    classification: list[str] = Field([], description="classifiers of texts; used by nationality")
+    perplexity: list[str] = Field([], description="masked; used by nationality")
+    agreement: list[str] = Field([], description="models used by values")
+    subgroups: list[str] = Field([], description="subset of associations; subgroups are compared")
+    stances: list[str] = Field([], description="also after training; used by compass")
     finetuned_classifiers: list[str] = Field(
-        [], description="masked models in stances, made classifiers; used by fairness and ensemble"
+        [], description="masked models in stances; fine-tuned for fairness and ensemble"
     )
 
 
@@ -46,7 +46,7 @@ class Controls(Params):
     sets: list[Literal["sample"]] = Field(
         default=[],
         max_length=1,
-        description="sample: run the controls; an empty list leaves them out",
+        description="[sample] runs the control models; an empty list omits them",
     )
 
 
@@ -57,9 +57,9 @@ def assigned_models(name: str) -> tuple[str, ...]:
 
 
 def stage_of(name: str, model: str = "") -> str:
-    """Return the stage in dvc.yaml that makes the outputs or tables of one model, or of all.
+    """Return the stage in dvc.yaml that makes the outputs or tables of one model or of all models.
 
-    All worlds share one stage, and all groups of models another.
+    All control models share one stage, and all groups of models share another.
     """
     controls = _lists().get("controls")
     if controls and model in getattr(controls, LISTS.get(name, name), ()):
@@ -70,7 +70,7 @@ def stage_of(name: str, model: str = "") -> str:
 
 
 def _lists() -> dict[str, Section]:
-    """Return the lists of models: the user's, and those of the controls if they are run."""
+    """Return the user's lists of models, and the lists of the controls if these are run."""
     keys: dict[str, type[Section]] = {"assignments": Params}
     tree = read()
     if (tree.get("controls") or {}).get("sets"):

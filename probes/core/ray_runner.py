@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import secrets
-import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -14,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from plumbline.builders.core.errors import UserError
 
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # no telemetry; must precede the import
-os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its C++ part writes to our stderr
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # no telemetry; must be set before the import
+os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # Ray's C++ code writes to standard error
 
 try:
     import ray
@@ -30,9 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 T = TypeVar("T")
-STORE = 1 << 30  # bytes for results on their way to the driver, in a local cluster
-PATIENCE_S = 6 * 3600  # time in which at least one call must return
-RETRIES = 3  # for a call whose process or node dies
+STORE = 1 << 30  # bytes of a local cluster's store for results that the driver has not read yet
+RETRIES = 3  # number of retries of a call whose process or node dies
 
 
 def each(
@@ -44,22 +42,22 @@ def each(
 ) -> Iterator[tuple[int, T]]:
     """Call a function with each of several arguments on the cluster, and yield the results.
 
-    Results come in any order, each with the index of its arguments. Processes are reused, so a
-    function may cache a loaded model. A call whose process or node dies is retried.
+    Results are yielded in any order, each with the index of its arguments. Processes are reused, so
+    a function can cache a loaded model. A call whose process or node dies is retried.
 
     Parameters
     ----------
     workers
-        Concurrent calls; 0 for one per GPU or, without GPUs, one per CPU except one.
+        Number of concurrent calls; 0 for one per GPU or, without GPUs, one per CPU except one.
     gpu
-        True if each call takes a GPU, provided that the cluster has any.
+        Whether each call occupies a GPU, if the cluster has any.
 
     Raises
     ------
     Exception
         The exception raised in a call.
     UserError
-        If no call returns within ``PATIENCE_S``, or its process dies repeatedly.
+        If the process of a call dies repeatedly.
     """
     with _cluster():
         resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
@@ -72,9 +70,7 @@ def each(
             while todo and len(running) < most:
                 job, values = todo.pop()
                 running[task.remote(str(Path.cwd()), function, values)] = job
-            done, _ = ray.wait(list(running), num_returns=1, timeout=PATIENCE_S)
-            if not done:
-                raise UserError(f"no call returned in {PATIENCE_S} s; free cluster resources")
+            done, _ = ray.wait(list(running), num_returns=1)
             job = running.pop(done[0])
             try:
                 yield job, ray.get(done[0])
@@ -85,7 +81,7 @@ def each(
 
 
 def _call(folder: str, function: Callable[..., T], values: tuple[Any, ...]) -> T:
-    os.chdir(folder)  # on a cluster, processes start where their node's raylet was started
+    os.chdir(folder)  # processes of a cluster start in the folder of their node's raylet
     os.environ["PLUMBLINE_CORES"] = os.environ.get("OMP_NUM_THREADS", "1")  # its reservation
     return function(*values)
 
@@ -94,30 +90,18 @@ def _call(folder: str, function: Callable[..., T], values: tuple[Any, ...]) -> T
 def _cluster() -> Iterator[None]:
     """Join the cluster at ``RAY_ADDRESS``, or start a temporary one on this machine."""
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    folder = None
-    if not os.environ.get("RAY_ADDRESS"):
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else it goes to ~/.ray
-        folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
-        options |= {
-            "address": "local",  # else Ray joins any cluster that it finds on this machine
-            "include_dashboard": False,
-            "object_store_memory": STORE,
-            "_temp_dir": folder,
-        }
-    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(null, 2)  # its C++ part writes there despite its log level
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as temp:
+        if not os.environ.get("RAY_ADDRESS"):
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else it is in ~/.ray
+            options |= {
+                "address": "local",  # otherwise Ray joins any cluster that it finds on this machine
+                "include_dashboard": False,
+                "object_store_memory": STORE,
+                "_temp_dir": temp,
+            }
         try:
             ray.init(**options)
+            yield
         finally:
-            os.dup2(saved, 2)
-            os.close(saved)
-            os.close(null)
-        yield
-    finally:
-        ray.shutdown()
-        for _ in range(20 if folder else 0):  # Ray's last processes may still write there
-            shutil.rmtree(str(folder), ignore_errors=True)
-            if not Path(str(folder)).exists():
-                break
-            time.sleep(0.1)
+            ray.shutdown()
+            time.sleep(1)  # Ray's last processes may still write to the folder

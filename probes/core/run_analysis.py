@@ -1,4 +1,4 @@
-"""Run an analysis over outputs, and write loadable tables.
+"""Run an analysis of outputs, and write tables that can be loaded as a dataset.
 
 An analysis is a module of a study with
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Inputs(NamedTuple):
     """The inputs of an analysis."""
 
-    models: tuple[str, ...]  # names in params.yaml, sorted; a single one in ``EACH``
+    models: tuple[str, ...]  # sorted names from params.yaml; a single name for analyses in ``EACH``
     datasets: dict[str, Path]  # validated
     data: Path = Path("data")
 
@@ -43,15 +43,15 @@ class Inputs(NamedTuple):
         return self.data / "samples" / "worlds" / model
 
     def tables(self, analysis: str, model: str = "") -> Path:
-        """Return the table folder of another analysis, for one model if given."""
+        """Return the folder with the tables of another analysis, for one model if it is given."""
         return self.data / "tables" / analysis / model
 
 
 def analyse(name: str, model: str = "") -> Path:
     """Run an analysis of one model or of all, and return the folder of its tables.
 
-    Without a model, an analysis of single models returns the tables over groups. A missing input
-    or invalid params raise a UserError.
+    Without a model, an analysis of single models writes the tables over groups of models. Raises
+    UserError if an input is missing or the params are invalid.
     """
     module: Any = importlib.import_module(module_of(name))
     params: Any = section(f"analysis.{name}", module.Params)
@@ -82,7 +82,7 @@ def write_tables(
     hashes: dict[Path, str],
     origin: front_matter.Origin,
 ) -> Path:
-    """Write tables with the hashes of their inputs."""
+    """Write tables together with the hashes of their inputs, and return their folder."""
     partial = parquet.fresh(final)
     carried = {folder.as_posix(): sha256 for folder, sha256 in hashes.items()}
     for table, frame in tables.items():
@@ -105,7 +105,7 @@ def _models(module: Any) -> tuple[str, ...]:
 def _folders(name: str, module: Any, inputs: Inputs) -> Iterator[tuple[Path, str, str]]:
     """Yield each input folder of an analysis, with the stage that made it and its model.
 
-    Datasets are left out if outputs or tables, which name them, exist.
+    Datasets are omitted if the analysis reads outputs or tables, whose cards name the datasets.
     """
     probes, analyses = getattr(module, "OUTPUTS", ()), getattr(module, "TABLES", ())
     if not (probes or analyses):

@@ -1,8 +1,8 @@
-"""Run a probe on a model, shard by shard, and write a loadable dataset of raw responses.
+"""Run a probe on a model, shard by shard, and write a dataset of raw responses.
 
-A killed run continues after the last shard written, and ends with the same bytes if its inputs are
-unchanged. The way of execution (locally, in several processes, on a cluster, in parts) is not a
-parameter of the stage, since it does not change a byte.
+A run that was killed continues after the last written shard, and produces the same bytes if its
+inputs are unchanged. The mode of execution (locally, in several processes, on a cluster, in parts)
+is not a parameter of the stage, since it does not change the outputs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from plumbline.builders.core.snapshot import digest, write_bytes
 from plumbline.probes import module_of
 from plumbline.probes.core.assignments import stage_of
 from plumbline.probes.models.load import load
-from plumbline.probes.models.params import VERBS, model, pointer, verbs
+from plumbline.probes.models.params import MANIFEST, VERBS, model, pointer, verbs
 from plumbline.probes.training import checkpoints
 
 if TYPE_CHECKING:
@@ -44,17 +44,15 @@ if TYPE_CHECKING:
 OUTPUTS = Path("data/outputs")
 REQUEST = "request.json"
 LIBRARIES = ("torch", "transformers", "tokenizers", "pyarrow")
-PROGRAM = "plumbline.probes.__main__"  # `python -m plumbline.probes`, which starts this
-TINY = 40_000_000  # bytes of weights up to which one thread is fastest, as training.SMALL
-FEW = 4  # minimum number of shards for which another process is worthwhile
+FEW = 4  # minimum number of shards for which starting another process saves time
 
 
 class Execution(NamedTuple):
-    """Options of execution, none of which changes the outputs."""
+    """Options of execution, which do not change the outputs."""
 
     runner: str = "local"  # or ray
-    workers: int = 0  # on a cluster; 0 for one per GPU, or all cores but one
-    part: tuple[int, int] | None = None  # (i, n): only every n-th shard, from the i-th on
+    workers: int = 0  # on a cluster; 0 for one per GPU, or for all cores but one
+    part: tuple[int, int] | None = None  # (i, n): every n-th shard from the i-th
 
 
 LOCAL = Execution()
@@ -63,7 +61,8 @@ LOCAL = Execution()
 def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
     """Run a probe on one model and return the folder of its outputs.
 
-    Raises UserError if an input is not validated, or the model is missing or of an unsuitable kind.
+    Raises UserError if an input is not validated, or if the model is missing or of a kind that the
+    probe does not support.
     """
     task = Task(probe, name)
     path = pointer(name)
@@ -81,9 +80,9 @@ def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
     bar = Bar(total=len(todo), desc=f"{probe} {name}", unit="shard")
     with bar, closing(_finished(task, todo, execution)) as finished:
         for index, body in finished:
-            write_bytes(partial / todo[index].path(), body)  # complete or not at all
+            write_bytes(partial / todo[index].path(), body)  # the file is complete or absent
             bar.update()
-    if execution.part:  # others may still be writing; a run without a part finishes
+    if execution.part:  # other parts may still run; a run without `part` finishes
         return partial
     for unfinished in partial.rglob(".*"):
         unfinished.unlink()
@@ -94,7 +93,7 @@ def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
 
 
 def _finished(task: Task, todo: list[Shard], execution: Execution) -> Generator[tuple[int, bytes]]:
-    """Yield the index and bytes of each shard when it is finished."""
+    """Yield the index and bytes of each shard as soon as it is computed."""
     arguments = [(task.probe, task.name, shard) for shard in todo]
     if todo and execution.runner == "ray":
         from plumbline.probes.core.ray_runner import each as each_on_cluster
@@ -108,34 +107,27 @@ def _finished(task: Task, todo: list[Shard], execution: Execution) -> Generator[
 
 
 def processes(task: Task, shards: int) -> int:
-    """Return the number of processes for a number of shards: above 1 only for tiny trainings.
+    """Return the number of processes for some shards; it exceeds 1 only for training worlds.
 
-    One thread trains a tiny model as fast as several, which would leave other cores idle.
+    A world (a tiny control model) trains as fast with one thread as with several, so other cores
+    would be idle.
     """
-    if not getattr(task.module, "TRAINS", False) or shards < FEW or task.model.id is None:
+    trains = getattr(task.module, "TRAINS", False) and pointer(task.name).name == MANIFEST
+    if not trains or shards < FEW:
         return 1
     from plumbline.probes.models.batching import cores, device
-    from plumbline.probes.models.load import download
 
-    files = download(task.name, task.model).glob("*.safetensors")
-    if device().type != "cpu" or not 0 < sum(path.stat().st_size for path in files) <= TINY:
-        return 1
-    return min(cores(), shards)
+    return min(cores(), shards) if device().type == "cpu" else 1
 
 
 def _compute(probe: str, name: str, shard: Shard) -> bytes:
     return _worker(probe, name)(shard)
 
 
-@lru_cache(maxsize=1)
-def _worker(probe: str, name: str) -> Worker:
-    return Worker(probe, name)
-
-
 def run_models(command: str, models: Sequence[str]) -> None:
     """Run a command of ``python -m plumbline.probes`` for each model, in parallel.
 
-    Raises UserError if it fails for any of them; its message is on standard error.
+    Raises UserError if the command fails for any model; its message is printed to standard error.
     """
     number = min(len(models), len(os.sched_getaffinity(0)))
     statuses = dict(each(_run_model, [(command, model) for model in models], number, ALONE))
@@ -144,14 +136,14 @@ def run_models(command: str, models: Sequence[str]) -> None:
 
 
 def _run_model(command: str, model: str) -> int:
-    status: int = importlib.import_module(PROGRAM).main([command, model])
+    status: int = importlib.import_module("plumbline.probes.__main__").main([command, model])
     return status
 
 
 def _resume(final: Path, task: Task, *, alone: bool) -> Path:
-    """Return the working folder: that of a killed run, if its inputs were the same.
+    """Return the working folder, which is that of a killed run if its inputs were the same.
 
-    Raises UserError if they differ and other parts of the run may be writing there.
+    Raises UserError if the inputs differ and other parts of the run may still write to the folder.
     """
     text, partial = json.dumps(request(task), sort_keys=True), store.partial(final)
     note = partial / REQUEST
@@ -172,7 +164,7 @@ def _resume(final: Path, task: Task, *, alone: bool) -> Path:
 
 
 def request(task: Task) -> dict[str, Any]:
-    """Return everything that determines the responses; only an equal request is resumed."""
+    """Return everything that determines the responses; a run is resumed only if this is equal."""
     top = Path(__file__).parents[1]
     study = Path(str(task.module.__file__)).parent
     code = [*top.glob("models/**/*.py"), *top.glob("prompts/*.py"), *study.glob("*.py")]
@@ -205,15 +197,15 @@ def _card(partial: Path, task: Task) -> None:
 T = TypeVar("T")
 MODEL = (  # last columns of all outputs
     Column("model", "string", "name of the model in params.yaml"),
-    Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+    Column("revision", "string", "commit on the Hub, or hash that identifies a trained model"),
 )
 
 
 class Shard(NamedTuple):
     """One file of a probe's outputs."""
 
-    config: str  # in the dataset of outputs
-    part: str  # file name, without extension
+    config: str  # config of the dataset of outputs
+    part: str  # file name without the extension
     number: int  # index among the shards of this config
     of: int  # number of shards of this config
 
@@ -222,22 +214,22 @@ class Shard(NamedTuple):
         return f"{self.config}/{self.part}.parquet"
 
     def among(self, items: Sequence[T]) -> Sequence[T]:
-        """Return the items of this shard among those of all shards of the config."""
+        """Return the items of this shard, given the items of all shards of the config."""
         return items[
             len(items) * self.number // self.of : len(items) * (self.number + 1) // self.of
         ]
 
 
 def split(config: str, total: int, size: int) -> list[Shard]:
-    """Return the shards of a config with ``total`` items, about ``size`` in each."""
+    """Return the shards of a config with ``total`` items, with about ``size`` items each."""
     parts = max(1, math.ceil(total / size))
     return [Shard(config, f"{part:05d}", part, parts) for part in range(parts)]
 
 
 def rows(schema: Schema, scorer: Scorer, n: int, columns: dict[str, Any]) -> pa.Table:
-    """Return n rows of a probe's outputs; the columns of :data:`MODEL` are filled in.
+    """Return n rows of a probe's outputs, including the columns in :data:`MODEL`.
 
-    ``columns``: by name, a value for each row, or one for all rows; None is null.
+    ``columns``: by name, one value per row, or a single value for all rows; None is null.
     """
     values = {column.name: str(scorer.facts()[column.name]) for column in MODEL} | columns
     arrow = schema.arrow()
@@ -252,13 +244,13 @@ def rows(schema: Schema, scorer: Scorer, n: int, columns: dict[str, Any]) -> pa.
 
 
 class Task:
-    """One probe on one model, checked against params and inputs; no model is loaded."""
+    """One probe of one model, checked against params and inputs before the model is loaded."""
 
     def __init__(self, probe: str, name: str) -> None:
         """Read the params and locate the validated inputs.
 
-        Raises UserError if an input is not validated, the model's kind does not suit the probe, or
-        the two have no language in common.
+        Raises UserError if an input is not validated, if the probe does not support the kind of the
+        model, or if the two have no language in common.
         """
         self.probe, self.name = probe, name
         self.module: Any = importlib.import_module(module_of(probe))
@@ -269,12 +261,12 @@ class Task:
             kinds = ", ".join(kind for kind, supported in VERBS.items() if supported & needed)
             raise UserError(
                 f"models.{name}: a model of kind {self.model.kind} cannot "
-                f"{' or '.join(sorted(needed))}, as {probe} does; drop it from assignments.{probe} "
-                f"(kinds that can: {kinds})"
+                f"{' or '.join(sorted(needed))}, as {probe} does; remove it from "
+                f"assignments.{probe} (kinds that can: {kinds})"
             )
         offered, languages = self.model.languages, getattr(self.params, "languages", None)
         if None not in (offered, languages) and not {*offered} & {*languages}:  # type: ignore[misc]
-            raise UserError(f"models.{name}.languages: none is in probes.{probe}.languages")
+            raise UserError(f"models.{name}.languages: none of them is in probes.{probe}.languages")
         self.folders: dict[str, Path] = {
             dataset: parquet.require_validated(dataset) for dataset in self.module.INPUTS
         }
@@ -286,7 +278,7 @@ class Task:
         return load(self.name, exact=True)
 
     def exact(self, scorer: Scorer) -> Scorer:
-        """Return the model in double precision, loaded once; ``scorer`` itself if it is float64."""
+        """Return the model in double precision, loaded once, or ``scorer`` if it is float64."""
         return scorer if self.model.dtype == "float64" else self._double
 
     def shards(self) -> list[Shard]:
@@ -295,14 +287,14 @@ class Task:
         return shards
 
     def schema(self, config: str) -> Schema:
-        """Return the schema of a config of the outputs; by default the first of the probe."""
+        """Return the schema of a config of the outputs; the default is the probe's first."""
         schemas: dict[str, Schema] = self.module.SCHEMAS
         return schemas.get(config) or next(iter(schemas.values()))
 
     def inputs(self) -> dict[str, str]:
-        """Return the sha256 of the inputs and of the model, by path.
+        """Return the sha256 hashes of the inputs and of the model, by path.
 
-        An additional model of a probe (`beside`) is left out if it is missing.
+        An additional model of a probe (`beside`) is omitted if it is missing.
         """
         digests = {
             folder.as_posix(): parquet.fingerprint(folder)
@@ -335,3 +327,6 @@ class Worker:
             writer.extend(table)
         writer.close()
         return sink.getvalue()
+
+
+_worker = lru_cache(maxsize=1)(Worker)  # each process loads its model only once

@@ -20,7 +20,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.downstream.read import SPLITS
 from plumbline.probes.core.run_probe import MODEL, Shard, Task, rows
 from plumbline.probes.leaning.schemas import PLANTED
-from plumbline.probes.models.params import weights_folder
+from plumbline.probes.models.params import pointer
 from plumbline.probes.training import checkpoints
 from plumbline.probes.training.checkpoints import Recipe
 
@@ -105,7 +105,7 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
         if model.among(sorted(languages)):
             files[task] = path
     name = folders[checkpoints.INPUT].name
-    if (planted := weights_folder(name) / OWN).is_file():
+    if (planted := pointer(name).parent / OWN).is_file():
         files[PLANTED] = planted
     if not files:
         raise UserError(

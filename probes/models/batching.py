@@ -1,8 +1,8 @@
 """Batches of texts of equal length, and the device that computes them.
 
-Without padding no text affects another: on a CPU a result is bitwise independent of the rest of its
-batch. Each batch is computed by one thread, and batches run in parallel on the cores, so results
-do not depend on the number of cores either.
+There is no padding, so no text affects another: on a CPU, a result is bitwise independent of the
+rest of its batch. Each batch is computed by one thread, and batches run in parallel on the cores,
+so results do not depend on the number of cores either.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 
 from plumbline.builders.core.errors import UserError
 
-# torch then allocates large pages: outputs of 170 MB per batch cause fewer page faults
+# torch then allocates large pages, so that outputs of 170 MB cause fewer page faults
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 if TYPE_CHECKING:
@@ -25,16 +25,15 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-BLOCK = 4096  # texts tokenised and sorted by length together: bounds memory
-TOKENS = 1024  # per batch on a CPU; larger batches are not faster
-TOKENS_GPU = 16_384  # initial tokens per batch on a GPU
-ROWS = 512  # maximum texts per batch on a CPU
-FULL = 0.7  # share of a GPU's memory up to which batches grow
+BLOCK = 4096  # texts that are tokenised and sorted by length together, which limits memory
+TOKENS = 1024  # tokens per batch on a CPU; larger batches are not faster
+TOKENS_GPU = 32_768  # initial number of tokens per batch on a GPU
+ROWS = 512  # maximum number of texts per batch on a CPU
 AHEAD = 2  # batches queued on a GPU while another is read back
 
 
 def device() -> torch.device:
-    """Return the device in ``PLUMBLINE_DEVICE``, by default the GPU if available, else the CPU."""
+    """Return the device set by ``PLUMBLINE_DEVICE``; the default is the GPU if there is one."""
     named = os.environ.get("PLUMBLINE_DEVICE")
     return torch.device(named or ("cuda" if torch.cuda.is_available() else "cpu"))
 
@@ -48,7 +47,7 @@ def cores() -> int:
 
 
 def blocks(items: Iterable[T], size: int = 0) -> Iterator[list[T]]:
-    """Yield items in blocks of ``size`` (default :data:`BLOCK`), in their order."""
+    """Yield items in order, in blocks of ``size`` (default :data:`BLOCK`)."""
     source = iter(items)
     while block := list(islice(source, size or BLOCK)):
         yield block
@@ -67,29 +66,28 @@ class Batches:
     def run(
         self, shapes: Sequence[Hashable], costs: Sequence[int], launch: Callable[[list[int]], T]
     ) -> Iterator[tuple[list[int], T]]:
-        """Compute all rows without gradients, batched by shape; yield each batch.
+        """Compute all rows without gradients, in batches of equal shape, and yield each batch.
 
-        A single row that exceeds the device's memory is a UserError.
+        Raises UserError if a single row exceeds the memory of the device.
 
-        ``shapes``: one per row; only rows of equal shape share a batch.
-        ``costs``: one per row, in tokens.
-        ``launch``: computes rows. Called in several threads on a CPU; on a GPU it may return before
-        the work is done.
+        ``shapes``: the shape of each row; only rows of equal shape share a batch.
+        ``costs``: the cost of each row, in tokens.
+        ``launch``: computes rows. It is called in several threads on a CPU; on a GPU it may return
+        before the computation is complete.
         """
         launch = torch.inference_mode()(launch)
         batches = self._cut(shapes, costs)
         if self.where.type == "cpu":
+            parts = list(batches)
             with ThreadPoolExecutor(cores()) as pool:
-                running = ((rows, pool.submit(launch, rows)) for rows in batches)
-                for rows, future in _ahead(running, 2 * cores()):
-                    yield rows, future.result()
+                yield from zip(parts, pool.map(launch, parts), strict=True)
         else:
             yield from _ahead((part for rows in batches for part in self._fit(rows, launch)), AHEAD)
 
     def each(
         self, shapes: Sequence[Hashable], costs: Sequence[int], launch: Callable[[list[int]], Any]
     ) -> list[Any]:
-        """Compute all rows as :meth:`run` does; return the result of each, tensors as arrays."""
+        """Compute rows as :meth:`run` does; return the result of each, with tensors as arrays."""
         results: list[Any] = [None] * len(shapes)
         for rows, done in self.run(shapes, costs, launch):
             values = done.cpu().numpy() if isinstance(done, torch.Tensor) else done
@@ -98,7 +96,7 @@ class Batches:
         return results
 
     def _cut(self, shapes: Sequence[Hashable], costs: Sequence[int]) -> Iterator[list[int]]:
-        """Yield batches of row indices, the longest rows first, within the current budget."""
+        """Yield batches of row indices within the current budget of tokens, longest rows first."""
         groups: dict[Any, list[int]] = {}
         for row, shape in enumerate(shapes):
             groups.setdefault(shape, []).append(row)
@@ -112,7 +110,7 @@ class Batches:
     def _fit(
         self, rows: list[int], launch: Callable[[list[int]], T]
     ) -> Iterator[tuple[list[int], T]]:
-        """Launch rows on the GPU; halve the batch size when they exceed its memory."""
+        """Launch rows on the GPU; halve the batch size whenever the rows exceed its memory."""
         start, size = 0, len(rows)
         while start < len(rows):
             part = rows[start : start + size]
@@ -125,13 +123,8 @@ class Batches:
                         f"{self.where}; try dtype: bfloat16, or a larger device"
                     ) from error
                 size, self.tokens = len(part) // 2, max(1, self.tokens // 2)
-                if self.where.type == "cuda":
-                    torch.cuda.empty_cache()
+                torch.cuda.empty_cache()
                 continue
-            if self.where.type == "cuda":
-                memory = torch.cuda.get_device_properties(self.where).total_memory
-                if torch.cuda.max_memory_allocated(self.where) < FULL * memory:
-                    self.tokens = min(2 * self.tokens, 1 << 22)
             yield part, done
             start += len(part)
 
@@ -144,7 +137,7 @@ class Batches:
 
 
 def _ahead(running: Iterable[T], number: int) -> Iterator[T]:
-    """Yield started jobs in order, with at most ``number`` more pending."""
+    """Yield started jobs in order, while at most ``number`` further jobs are pending."""
     pending: deque[T] = deque()
     for job in running:
         pending.append(job)

@@ -1,9 +1,7 @@
 """Causal language models (GPT-2, Llama and similar): words, continuations and texts.
 
 ``fill`` and ``predict`` take the text before the final mask of a prompt as a prefix: a candidate's
-log-probability is that of its token as the next one. It equals the score of the word as a
-continuation, but needs one forward pass per prompt, not one per prompt and word. The space before
-the mask belongs to the token.
+log-probability is that of its token, including the space before the mask, as the next token.
 """
 
 from __future__ import annotations
@@ -24,10 +22,7 @@ from plumbline.probes.models.batching import blocks
 from plumbline.probes.models.forward import Candidates, Prompts, Reader
 from plumbline.probes.models.kernels import HeadOnly, close
 from plumbline.probes.models.sampling import Writer
-from plumbline.probes.models.scorer import (
-    MASK,
-    Score,
-)
+from plumbline.probes.models.scorer import MASK, Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -35,9 +30,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-TRIAL = 48  # tokens of the texts on which shared prefixes must agree with plain passes
-PAIRS = 1 << 16  # texts tokenised at once when checking every prompt with every word
-ACROSS = re.compile(r"[^\s▁ĠĊĉč][▁Ġ]")  # in a token: the end of a word and the following space
+TRIAL = 48  # length of the texts on which shared prefixes are compared with plain passes
+PAIRS = 1 << 16  # texts that are tokenised together when every prompt is checked with every word
+ACROSS = re.compile(r"[^\s▁ĠĊĉč][▁Ġ]")  # a token with the end of a word and the following space
 
 
 class Causal(Reader, Writer):
@@ -54,13 +49,13 @@ class Causal(Reader, Writer):
         self.shares = self._shares()
 
     def options(self, ids: torch.Tensor, language: str) -> dict[str, Any]:  # noqa: ARG002
-        """Return the inputs of a forward pass other than tokens."""
+        """Return the inputs of a forward pass, apart from the tokens."""
         return {"use_cache": False}
 
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
-        """Return the tokens of each word after the opening of a text, and the word's positions."""
+        """Return the tokens of each word with the opening tokens of a text, and its positions."""
         start: list[int] = []
-        with suppress(UserError):  # GPT-1 has no beginning-of-text token: the word comes first
+        with suppress(UserError):  # GPT-1 has no beginning-of-text token, so the word is first
             start = self._begin(empty=True)
         encoded = self.tokens.encode(words, language, special=False)
         return [([*start, *ids], [len(start) + n for n in range(len(ids))]) for ids in encoded]
@@ -68,11 +63,10 @@ class Causal(Reader, Writer):
     def prepare(
         self, prompts: list[str], language: str, candidates: Candidates | None = None
     ) -> Prompts:
-        """Return prompts for the token at the final mask of each.
+        """Return prompts for the token at the final mask of each prompt.
 
-        The space before the mask belongs to the token: a separate word includes it. A prompt that
-        does not end with its only mask, is too long for the model, or has no token boundary before
-        a word is a UserError.
+        Raises UserError if a prompt does not end with its only mask, is too long for the model, or
+        has no token boundary before a word.
         """
         for prompt in prompts:
             if not prompt.endswith(MASK) or prompt.count(MASK) != 1:
@@ -86,7 +80,7 @@ class Causal(Reader, Writer):
         ]
         texts, heads, encoded = self._encoded(prefixes)
         for text, ids in zip(texts, encoded, strict=True):
-            self.tokens.fits(text, len(ids) + 1, self.longest)  # one more for the word
+            self.tokens.fits(text, len(ids) + 1, self.longest)  # one token more for the word
         self._check_boundaries(texts, heads, candidates, gap)
 
         def score(rows: list[int]) -> torch.Tensor:
@@ -102,25 +96,25 @@ class Causal(Reader, Writer):
         return Prompts(texts, encoded, score, sums)
 
     def _behind_context(self, prefix: str) -> str:
-        """Return the context and a prefix, separated by a space as for other kinds."""
+        """Return the context and a prefix, separated by a space as for other kinds of models."""
         return self.context + prefix if prefix else self.context.removesuffix(" ")
 
     def _encoded(
         self, prefixes: Sequence[str]
     ) -> tuple[list[str], list[list[int]], list[list[int]]]:
-        """Return each prefix as model input: its text, its tokens, and all tokens."""
+        """Return the text of each prefix, its tokens, and the tokens of the model's input."""
         texts = [self._behind_context(prefix) for prefix in prefixes]
         heads = self.tokens.encode(texts, special=False)
         return texts, heads, [[*self._begin(empty=not ids), *ids] for ids in heads]
 
     def _begin(self, *, empty: bool) -> list[int]:
-        """Return the tokens before a text: those of the tokenizer, or BOS before an empty one."""
+        """Return the tokens before a text: those of the tokenizer, or BOS if the text is empty."""
         if self.opening or not empty:
             return self.opening
         start = self.tokens.tokenizer.bos_token_id
         if start is None:
             start = getattr(self.model.config, "bos_token_id", None)
-        if start is None or start >= len(self.tokens):  # GPT-2's default, for any vocabulary
+        if start is None or start >= len(self.tokens):  # GPT-2's default id may not exist
             raise UserError(
                 f"models.{self.name}: has no beginning-of-text token; give a prefix that is not "
                 "empty"
@@ -130,16 +124,17 @@ class Causal(Reader, Writer):
     def _check_boundaries(
         self, prefixes: Sequence[str], heads: list[list[int]], candidates: Candidates, gap: str
     ) -> None:
-        """Refuse prompts after which a word is not tokenised as the scored token.
+        """Raise UserError if, after a prompt, a word is not tokenised as the scored tokens.
 
         All pairs of prompt and word are checked if no space separates them or the vocabulary has
-        tokens across spaces; otherwise each prompt and each word is checked once.
+        tokens that contain a space between words; otherwise each prompt and each word is checked
+        once.
         """
         words, n = list(candidates), len(prefixes)
         if not words:
             return
         tried: Iterable[tuple[int, str]] = product(range(n), words)
-        if gap and not crosses(self.tokens.tokenizer.get_vocab()):
+        if gap and not any(map(ACROSS.search, self.tokens.tokenizer.get_vocab())):
             tried = ((i % n, words[i % len(words)]) for i in range(max(n, len(words))))
         for pairs in blocks(tried, PAIRS):
             texts = [f"{prefixes[i]}{gap}{word}" for i, word in pairs]
@@ -153,13 +148,14 @@ class Causal(Reader, Writer):
                     )
 
     def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
-        """Score each continuation after its prefix, in the order given.
+        """Score each continuation after its prefix, in order.
 
         The complete string is tokenised, and the log-probabilities of the tokens after those of the
-        prefix are summed. Texts share the computation of common prefixes. After an empty prefix the
-        continuation follows the beginning-of-text token, even if the tokenizer does not add it to
-        other texts (GPT-2); a missing token is a UserError, as is a prefix whose tokens are not the
-        first tokens of the text, a text that is too long or empty, or an output that is not finite.
+        prefix are summed. A common prefix of several texts is computed once. After an empty prefix
+        the continuation follows the beginning-of-text token, even if the tokenizer does not add it
+        to other texts (GPT-2). Raises UserError if the model has no such token, if the tokens of a
+        prefix are not the first tokens of the text, if a text is too long or empty, or if an output
+        is not finite.
         """
         for block in blocks(pairs):
             yield from self._score([(self._behind_context(prefix), text) for prefix, text in block])
@@ -178,7 +174,7 @@ class Causal(Reader, Writer):
                 raise UserError(
                     f"models.{self.name}: no token to score in {tail!r} after {prefix!r}"
                 )
-        read = [ids[:-1] for ids in sequences]  # nothing is predicted after the last token
+        read = [ids[:-1] for ids in sequences]  # the last token predicts nothing
         if self.shares:
             parts = kernels.parts(read, batching.TOKENS)
             shapes, costs = [0] * len(parts), [batching.TOKENS] * len(parts)
@@ -197,10 +193,11 @@ class Causal(Reader, Writer):
         return self.scores(texts, sums[:, 0], scored, sums[:, 1])
 
     def _sums(self, texts: list[list[int]], starts: list[int]) -> torch.Tensor:
-        """Return sums over the tokens of each text from its start, (texts, 2).
+        """Return sums over the scored tokens of each text, (texts, 2).
 
         They are the sum of log-probabilities, and the number of tokens that are not the most
-        probable. Texts are sorted neighbours, or of equal length if they share nothing.
+        probable. Texts are sorted by their tokens, or of equal length if prefixes are not shared.
+        ``starts``: position of the first scored token of each text.
         """
         read = [ids[:-1] for ids in texts]
         scored = [(n, p) for n, ids in enumerate(texts) for p in range(starts[n], len(ids))]
@@ -226,22 +223,22 @@ class Causal(Reader, Writer):
     def opened(
         self, prompts: list[str], room: int, _language: str
     ) -> tuple[list[str], list[list[int]]]:
-        """Return each prompt as model input, text and tokens, with room for more tokens."""
+        """Return the text and tokens of each model input, which must have room for more tokens."""
         texts, _, begun = self._encoded(prompts)
         for text, ids in zip(texts, begun, strict=True):
             self.tokens.fits(text, len(ids) + room, self.longest)
         return texts, begun
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
-        """Return the first new token's logits, (texts, vocabulary), and the decoding state."""
+        """Return the logits of the first new token, (texts, vocabulary), and the decoding state."""
         out = self.model(input_ids=ids, use_cache=True, logits_to_keep=1)
         cache = getattr(out, "past_key_values", None)
-        # GPT-1 has no cache, Mamba a different one: the text is recomputed for each token
+        # GPT-1 has no cache, and Mamba another one: texts are recomputed for each token
         state = {"input_ids": ids} if cache is None else {"past_key_values": cache}
         return out.logits[:, -1], state
 
     def step(self, last: torch.Tensor, state: dict[str, Any]) -> torch.Tensor:
-        """Return the logits after the tokens ``last`` (texts,), (texts, vocabulary)."""
+        """Return the logits (texts, vocabulary) that follow the tokens ``last``, (texts,)."""
         ids = last.unsqueeze(1)
         if "input_ids" in state:
             state["input_ids"] = torch.cat([state["input_ids"], ids], dim=1)
@@ -260,10 +257,10 @@ class Causal(Reader, Writer):
 
     @torch.inference_mode()
     def _shares(self) -> bool:
-        """Return True if texts can share the computation of prefixes; prepare the model for it.
+        """Return True if texts can share the computation of prefixes; prepare the model for this.
 
         Every layer must attend to all tokens, unlike sliding windows and recurrent layers, and the
-        attention must be replaceable. Both are checked on random texts.
+        attention must be replaceable. Both conditions are checked on random texts.
         """
         out = self.body(input_ids=self.batches.move([[0]]), use_cache=True)
         layers = getattr(getattr(out, "past_key_values", None), "layers", [])
@@ -288,18 +285,10 @@ class Causal(Reader, Writer):
         return False
 
 
-def crosses(pieces: Iterable[str]) -> bool:
-    """Return True if a token in a vocabulary can contain the end of a word and the next character.
-
-    Without them, the tokens before a space do not depend on the word after it.
-    """
-    return any(ACROSS.search(piece) for piece in pieces)
-
-
 def _body(model: Any) -> str:
-    """Return the path of the submodule whose last states are the input of the head."""
+    """Return the path of the submodule whose last hidden states are the input of the head."""
     path = str(model.base_model_prefix)
     if not hasattr(model, path):
-        path = "model"  # Llama 4's prefix names another model
-    # the head of OPT and BART reads the inner decoder
+        path = "model"  # the prefix of Llama 4 names another model
+    # in OPT and BART, the head reads the inner decoder
     return f"{path}.decoder" if hasattr(model.get_submodule(path), "decoder") else path

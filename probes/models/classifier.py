@@ -1,4 +1,4 @@
-"""Text classifiers: probabilities of labels, and natural language inference."""
+"""Text classifiers: probabilities of labels and natural language inference (NLI)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-SIDES = ("entail", "contradict")  # prefixes of the labels, case-insensitive: entailment, ENTAILMENT
+SIDES = ("entail", "contradict")  # case-insensitive prefixes of the labels, such as ENTAILMENT
 
 
 class Classifier(Adapter):
@@ -36,21 +36,21 @@ class Classifier(Adapter):
         self, where: Path, name: str, revision: str, *, context: str = "", **options: Any
     ) -> None:
         if context:
-            raise UserError(f"models.{name}.context: a classifier has none; remove the line")
+            raise UserError(f"models.{name}.context: unsupported for classifiers; remove the line")
         super().__init__(where, name, revision, **options)
         self.mask_token = str(self.tokens.tokenizer.mask_token or "")
         config = self.model.config
         if config.problem_type == "regression" or config.num_labels < 2:
-            raise UserError(f"models.{name}: predicts a score, not labels; not supported")
+            raise UserError(f"models.{name}: unsupported, since it predicts a score and no labels")
         self.several = config.problem_type == "multi_label_classification"
         self.labels = tuple(str(config.id2label[i]) for i in range(config.num_labels))
         self.head = HeadOnly(self.model.get_submodule(self.model.base_model_prefix))
-        self.narrow = self.head.shorten(self.model, 0)  # True if the head reads only one token
+        self.narrow = self.head.shorten(self.model)  # True if the head reads one token only
 
     def load(self, where: Path, *, pickles: bool) -> Any:
         """Return the model from a folder."""
         model = super().load(where, pickles=pickles)
-        if model.config.pad_token_id is None:  # decoders read the last token before
+        if model.config.pad_token_id is None:  # decoders read the last token before the
             model.config.pad_token_id = -1  # padding, which batches do not have
         return model
 
@@ -58,8 +58,8 @@ class Classifier(Adapter):
         """Yield the probability of every label for each text, in the order of the texts.
 
         Probabilities are a softmax over the labels, or a sigmoid of each for multi-label models
-        (``problem_type``); they and their logarithms are rounded to six decimals. A text that is
-        too long for the model, or an output that is not finite, is a UserError.
+        (``problem_type``); they and their logarithms are rounded to six decimals. Raises UserError
+        if a text is too long for the model or an output is not finite.
         """
         read = torch.nn.functional.logsigmoid if self.several else partial(torch.log_softmax, dim=1)
         for block in blocks(texts):
@@ -71,7 +71,7 @@ class Classifier(Adapter):
                 yield Classes(text, self.labels, tuple(p), tuple(log), len(ids))
 
     def lengths(self, words: Sequence[str], language: str = "") -> list[int]:
-        """Return the number of tokens of each word after another word."""
+        """Return the number of tokens of each word when it follows another word."""
         texts = [HEAD, *(f"{HEAD} {word}" for word in words)]
         head, *behind = map(len, self.tokens.encode(texts, language, special=False))
         return [length - head for length in behind]
@@ -81,7 +81,7 @@ class Classifier(Adapter):
     ) -> NDArray[np.float64]:
         """Apply ``read`` to the logits (texts, labels).
 
-        Texts of equal length share a batch with a minimum number of rows, so that none is padded
+        Texts of equal length share a batch with a minimum number of rows, so that no text is padded
         and no output depends on other texts.
         """
 
@@ -103,16 +103,17 @@ class Classifier(Adapter):
 
 
 class Entailment(Classifier):
-    """A classifier of text pairs, with its name in params.yaml."""
+    """A classifier of text pairs that is listed in params.yaml."""
 
     def __init__(self, name: str) -> None:
         """Load the model.
 
-        Raises UserError if it is not pinned, is not a classifier, or has no label entailment.
+        Raises UserError if the model is not pinned, is not a classifier, or has no label for
+        entailment.
         """
         where, params, facts = pinned(name)
         if params.kind != "classifier":
-            raise UserError(f"models.{name}: of kind {params.kind}; stances need a classifier")
+            raise UserError(f"models.{name}: is of kind {params.kind}; stances need a classifier")
         revision = str(facts["revision"])
         super().__init__(where, name, revision, dtype=params.dtype, pickles=params.pickles)
         labels = [label.casefold() for label in self.labels]
@@ -127,8 +128,8 @@ class Entailment(Classifier):
     def logits(self, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
         """Return the logit of each label for each pair of premise and hypothesis.
 
-        Pairs are not truncated: one that is too long for the model is a UserError, as is an output
-        that is not finite.
+        Pairs are not truncated. Raises UserError if a pair is too long for the model or an output
+        is not finite.
         """
         if not pairs:
             return []

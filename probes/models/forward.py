@@ -1,4 +1,4 @@
-"""Base classes of adapters: loading, log-probabilities, ranked candidates, hidden states."""
+"""Base classes of adapters: loading, log-probabilities, ranked candidates and hidden states."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import Batches, blocks, device
-from plumbline.probes.models.kernels import FEWEST, PAIR, pack, pad_activations
+from plumbline.probes.models.kernels import FEWEST, PAIR, fuse_activations, pack
 from plumbline.probes.models.scorer import DECIMALS, Filled, Predicted, Represented, Score
 from plumbline.probes.models.tokenizer import Tokens, longest
 
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
 disable_progress_bar()  # type: ignore[no-untyped-call]
 BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # or size mismatch
 WORDS = 1024  # words per block of hidden states
-Candidates = dict[str, tuple[int, ...]]  # words, and the tokens of each
-Scores = Callable[[list[int]], torch.Tensor]  # log-probabilities (rows, vocabulary) of some texts
+TIE = 1e-12  # decrease of a score per index; in total below 1e-6 for a million tokens
+Candidates = dict[str, tuple[int, ...]]  # the tokens of each word
+Scores = Callable[[list[int]], torch.Tensor]  # returns log-probabilities (rows, vocabulary)
 
 
 def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) -> Any:
-    """Load weights onto the device, without remote code, and from pickles only on request.
+    """Load weights onto the device, without remote code and from pickles only on request.
 
     Raises UserError if ``auto`` cannot load them.
     """
@@ -49,14 +50,14 @@ def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) 
     try:
         model, info = load()
         if any(key.startswith("lm_predictions.") for key in info["unexpected_keys"]):
-            model, info = load(legacy=False)  # DeBERTa's own head; no config requests it
+            model, info = load(legacy=False)  # DeBERTa's original head, which no config names
     except BROKEN as error:
         reason = " ".join(str(error).split())[:300]
         raise UserError(
             f"models.{name}: could not be loaded from {where} ({reason}); check id, revision and "
             "kind in params.yaml (safetensors are needed unless pickles is true; no remote code)"
         ) from error
-    if missing := sorted(info["missing_keys"]):  # transformers initialises them at random
+    if missing := sorted(info["missing_keys"]):  # transformers initialises them randomly
         raise UserError(
             f"models.{name}: {where} has no weights for {missing[0]} ({len(missing)} missing in "
             f"{type(model).__name__}); its head differs; check its kind"
@@ -67,27 +68,22 @@ def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) 
 def leading(scores: torch.Tensor, top_k: int) -> torch.Tensor:
     """Return the indices (rows, top_k) of the highest scores; ties in order of index.
 
-    ``torch.topk`` does not define the order of ties, and a stable sort of the full vocabulary is
-    slower than a small model.
+    ``scores``: multiples of 1e-6 in double precision, (rows, vocabulary). ``torch.topk`` does not
+    define the order of ties, so each score is lowered by a smaller amount that increases with its
+    index.
     """
-    width = scores.shape[1]
-    if 4 * top_k >= width or not top_k:
-        return torch.sort(-scores, dim=1, stable=True).indices[:, :top_k]
-    last = torch.topk(scores, top_k, dim=1).values[:, -1:]
-    count = int((scores >= last).sum(1).max())  # including ties with the last score
-    chosen = torch.topk(scores, count, dim=1).indices.sort(dim=1).values
-    order = torch.sort(-scores.gather(1, chosen), dim=1, stable=True).indices[:, :top_k]
-    return chosen.gather(1, order)
+    indices = torch.arange(scores.shape[1], dtype=scores.dtype, device=scores.device)
+    return torch.topk(scores - TIE * indices, top_k, dim=1).indices
 
 
 class Adapter:
     """One model, its tokenizer and its batches.
 
-    On a CPU no result depends on the batch: activations and products are the same for every number
-    of rows from ``fewest``.
+    On a CPU, results do not depend on the batch: activations and products are the same for any
+    number of rows from ``fewest`` on.
     """
 
-    auto: Any  # transformers class that loads it
+    auto: Any  # transformers class that loads the model
     mask_token = ""
 
     def __init__(
@@ -101,8 +97,7 @@ class Adapter:
         pickles: bool = False,
     ) -> None:
         self.tokens = tokens = Tokens(where, name)
-        self.vocabulary, self.pieces = tokens.vocabulary, tokens.pieces
-        self.spelled = tokens.spelled
+        self.spelled, self.pieces = tokens.spelled, tokens.pieces
         self.name, self.revision, self.dtype = name, revision, dtype
         self.context = f"{context} " if context else ""
         self.model: Any = self.load(where, pickles=pickles)
@@ -111,7 +106,7 @@ class Adapter:
         self.batches = Batches(name, self.model.device)
         self.fewest = FEWEST
         if self.model.device.type == "cpu":
-            pad_activations(self.model)
+            fuse_activations(self.model)
             self.fewest = pack(self.model)
 
     def load(self, where: Path, *, pickles: bool) -> Any:
@@ -130,22 +125,23 @@ class Adapter:
         }
 
     def encode(self, texts: Sequence[str], language: str = "") -> list[list[int]]:
-        """Return the tokens of each text; a UserError if one is too long for the model."""
+        """Return the tokens of each text; raise UserError if a text is too long for the model."""
         encoded = self.tokens.encode(texts, language)
         for text, ids in zip(texts, encoded, strict=True):
             self.tokens.fits(text, len(ids), self.longest)
         return encoded
 
     def enough(self, texts: torch.Tensor, length: int = 1) -> torch.Tensor:
-        """Repeat texts of ``length`` rows each up to the minimum number of rows of a product.
+        """Repeat texts of ``length`` rows each until a product has its minimum number of rows.
 
-        At least two are returned: attention to a single text has another layout and result.
+        At least two texts are returned, since attention to a single text has another layout and
+        result.
         """
         rows = torch.arange(max(len(texts), PAIR, -(-self.fewest // length))) % len(texts)
         return texts[rows.to(texts.device)]
 
     def finite(self, values: torch.Tensor, name: str = "answers") -> torch.Tensor:
-        """Return the values of a batch; NaN or infinity is a UserError."""
+        """Return the values of a batch; raise UserError if one is NaN or infinite."""
         if not torch.isfinite(values.sum()):
             way = "try dtype: float32" if self.dtype == "bfloat16" else "check its weights"
             raise UserError(
@@ -155,14 +151,15 @@ class Adapter:
         return values
 
     def nats(self, logits: torch.Tensor) -> torch.Tensor:
-        """Return log-probabilities in nats, of the shape of ``logits``, in at least float32."""
+        """Return log-probabilities in nats, in the shape of ``logits`` and at least float32."""
         wide = logits if logits.dtype == torch.float64 else logits.float()
         return self.finite(torch.log_softmax(wide, dim=-1))
 
     def chosen(self, logits: torch.Tensor, true: torch.Tensor) -> torch.Tensor:
-        """Return two numbers for each of the tokens ``true`` (...), double precision, (..., 2).
+        """Return two numbers for each token in ``true`` (...), in double precision, (..., 2).
 
-        They are its log-probability in nats, and 1 if another token is more probable, else 0.
+        They are the log-probability of the token in nats, and 1 if another token is more probable,
+        else 0.
         """
         scores = self.nats(logits)
         values = scores.gather(-1, true.unsqueeze(-1)).squeeze(-1)
@@ -175,7 +172,7 @@ class Adapter:
         tokens: Sequence[Sequence[int]],
         missed: Iterable[float],
     ) -> list[Score]:
-        """Return the score of each text: the sum over its ``tokens``, rounded.
+        """Return the score of each text: the rounded sum over its ``tokens``.
 
         ``missed``: number of tokens that are not the most probable at their position.
         """
@@ -187,13 +184,13 @@ class Adapter:
     def sizes(
         self, encoded: Sequence[Sequence[int]]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the number of tokens and of unknown tokens of each text."""
+        """Return the number of tokens and the number of unknown tokens of each text."""
         unknown = [self.tokens.unknown(ids) for ids in encoded]
         return np.array([len(ids) for ids in encoded], np.int32), np.array(unknown, np.int32)
 
 
 class Prompts(NamedTuple):
-    """Prompts as model input, and the log-probabilities at their masks."""
+    """Prompts as model input, and functions for log-probabilities at their masks."""
 
     texts: list[str]
     encoded: list[list[int]]  # their tokens
@@ -204,7 +201,7 @@ class Prompts(NamedTuple):
 class Filler(Adapter):
     """A model that predicts words at a mask."""
 
-    prepare: Callable[..., Prompts]  # maps prompts, language, and words (None: all tokens)
+    prepare: Callable[..., Prompts]  # arguments: prompts, language, words (None: all tokens)
 
     def fill(
         self,
@@ -219,8 +216,9 @@ class Filler(Adapter):
         """Rank candidate words at the one mask of each prompt, in the order of the prompts.
 
         With ``multi``, words of several tokens (``pieces`` above 1) are ranked too, by the sum over
-        tokens, each conditional on the previous ones. ``prepare`` of each kind of model documents
-        masks, ``options`` and errors; a log-probability that is not finite is a UserError.
+        their tokens, each conditional on the previous ones. Masks, ``options`` and errors are
+        documented in the method ``prepare`` of each kind of model. Raises UserError if a
+        log-probability is not finite.
         """
         spelled = self.tokens.candidates(words, language)
         candidates = {word: tail for word, tail in spelled.items() if multi or len(tail) == 1}
@@ -250,9 +248,9 @@ class Filler(Adapter):
     def _ranked(
         self, encoded: Sequence[Sequence[int]], top_k: int, width: int, score: Scores
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the indices of the highest scores, and these scores, rounded: (texts, top_k).
+        """Return the indices of the highest scores and the rounded scores, each (texts, top_k).
 
-        ``width``: number of leading columns to rank.
+        ``width``: number of leading columns that are ranked.
         """
         top_k = min(top_k, width)
 
@@ -273,7 +271,7 @@ class Reader(Filler):
 
     head: HeadOnly  # hook on `body`
     body: Any  # submodule whose last states the head reads
-    options: Callable[[torch.Tensor, str], dict[str, Any]]  # inputs of a forward pass except tokens
+    options: Callable[[torch.Tensor, str], dict[str, Any]]  # further inputs of a forward pass
 
     def look(self, ids: torch.Tensor, positions: torch.Tensor, language: str = "") -> torch.Tensor:
         """Return logits at one position of each text, (texts, length) to (texts, vocabulary)."""
@@ -285,9 +283,10 @@ class Reader(Filler):
         return logits.reshape(len(ids), -1)
 
     def states(self, ids: torch.Tensor, language: str = "") -> torch.Tensor:
-        """Return the last hidden states, the input of the head, (texts, length, width).
+        """Return the last hidden states, which the head reads, (texts, length, width).
 
-        For masked BART and mBART they are the encoder's: the decoder's represent the next token.
+        For masked BART and mBART these are the states of the encoder, since those of the decoder
+        represent the next token.
         """
         again = self.enough(ids, ids.shape[1])
         out = self.body(input_ids=again, **self.options(again, language))
@@ -299,9 +298,9 @@ class Reader(Filler):
     ) -> Iterator[Predicted]:
         """Rank all tokens at the last mask of each prompt, in the order of the prompts.
 
-        Errors are those of ``prepare``; a log-probability that is not finite is a UserError.
+        Raises UserError as ``prepare`` does, or if a log-probability is not finite.
         """
-        size = len(self.tokens)  # a head may be wider: its last columns have no token
+        size = len(self.tokens)  # the last columns of a head may have no token
         for block in blocks(prompts):
             texts, encoded, score, _ = self.prepare(block, language)
             best, values = self._ranked(encoded, top_k, size, score)
@@ -309,13 +308,13 @@ class Reader(Filler):
             yield Predicted(texts, lengths, best, values, unknown)
 
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
-        """Return the tokens of each word as a text, and the positions that belong to the word."""
+        """Return the tokens of each word encoded as a text, and the positions of its own tokens."""
         return [(ids, self.tokens.counted(ids)) for ids in self.tokens.encode(words, language)]
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
         """Yield the mean last hidden state of the tokens of each word, in the order of the words.
 
-        A word without tokens or with too many, or a state that is not finite, is a UserError.
+        Raises UserError if a word has no tokens or too many, or if a state is not finite.
         """
         for block in blocks(words, WORDS):
             yield self._represent(block, language)

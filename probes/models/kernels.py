@@ -1,30 +1,26 @@
-"""Faster and more reproducible forward passes of transformers models, each checked before use.
+"""Faster and more reproducible forward passes of transformers models.
 
-*Packed layers.* torch passes float32 products to MKL, whose algorithm depends on the number of
-rows: last digits differ below 16 rows on processors with AVX-512, and for almost any number of rows
-on Intel's with AVX2. oneDNN's result for a row is independent of other rows, except for a single
-row. On AMD processors with AVX-512 it is also faster: ``fill`` by a factor of 2.1 with the shape of
-BERT base and 2.5 with that of XLM-R base (medians of 7 interleaved pairs, one thread, float32). The
-operators are private to torch: they are checked on a small product first, and not used if they are
-missing or give another result (bfloat16 without AVX-512).
+*Packed layers.* torch passes float32 products to MKL, and the last digits of MKL's results depend
+on the number of rows. The result of oneDNN for a row is independent of the other rows (except for
+products of a single row), and it is faster: ``fill`` is 2.1 times as fast with the shape of BERT
+base (one thread, AVX-512). The operators are private to torch.
 
 *The head and the last layer at the requested positions only.* The vocabulary is much wider than the
-hidden states, and only the inputs of the head are needed from the last layer: after its attention,
-which reads all tokens, other positions are skipped.
+hidden states, so the head is computed only at these positions. In the last layer, only the
+attention needs all tokens; after it, other positions are skipped.
 
-*Texts with common prefixes: every prefix is computed once.* The texts of a batch form a tree: a
-token is a child node of the previous one, and texts branch where they differ. All nodes are one row
-of input. Tokenwise operations of a model (products, norms, positions) are unchanged; attention is
-computed here, in spans of fixed positions: for example tokens 16 to 31 of a text over all previous
-ones, padded after the end of the text. The result for a text is thus bitwise independent of the
-other texts that share its prefix.
+*Texts with common prefixes: every prefix is computed once.* The texts of a batch form a tree: each
+token is a child node of the previous one, and texts branch where they differ. All nodes together
+are one row of input. Tokenwise operations of the model (products, norms, positions) are unchanged.
+Attention is computed here, in spans of fixed positions: for example, tokens 16 to 31 of a text
+attend to all tokens up to them, with padding after the end of the text. The result for a text is
+thus bitwise independent of the other texts that share its prefix.
 """
 
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import contextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,23 +33,20 @@ from transformers.pytorch_utils import Conv1D
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-FEWEST = 16  # minimum rows of a plain torch product
-PAIR = 2  # minimum rows of a packed product
-CLOSE = {torch.float32: 1e-3, torch.bfloat16: 0.25}  # tolerance in the check of products
-# GPT-2's layer has a transposed weight; Falcon's is a plain layer with another name
+FEWEST = 16  # minimum number of rows of a plain torch product
+PAIR = 2  # minimum number of rows of a packed product
+# the weight of GPT-2's layer is transposed; Falcon's layer only has another name
 LAYERS = ("Linear", "Conv1D", "FalconLinear")
 FAULTS = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)
-LANES = 64  # maximum numbers per torch instruction: two AVX-512 vectors (bfloat16)
-# torch's elementwise activations; all activations of transformers are elementwise
-SINGLE = {nn.ELU, nn.GELU, nn.Hardswish, nn.Mish, nn.Sigmoid, nn.SiLU, nn.Softplus, nn.Tanh}
-# the approximate GELU in eight steps (GPT-2, ALBERT), a single operation in torch
+# the approximate GELU of GPT-2 and ALBERT in eight steps, which is one operation in torch
 SPELT_OUT = (activations.FastGELUActivation, activations.NewGELUActivation)
-# paths of the encoder layers and, within a layer, of the first tokenwise module after attention,
-# with its residual input: BERT and similar; DistilBERT
-LAST = (("encoder.layer", "attention.output"), ("transformer.layer", "sa_layer_norm"))
-TRIAL = (16, 5)  # texts and tokens on which the shortened layer must agree with the full one
+# by type of model, the encoder layers and, within a layer, the first tokenwise module after
+# attention, with its residual input
+BERT = ("encoder.layer", "attention.output")
+LAST = dict.fromkeys(("bert", "camembert", "electra", "roberta", "xlm-roberta"), BERT)
+LAST["distilbert"] = ("transformer.layer", "sa_layer_norm")
 NAME = "plumbline"  # name of the attention registered in transformers
-SPAN = 16  # tokens of the first spans; later spans grow with the preceding tokens
+SPAN = 16  # length of the first spans in tokens; later spans are longer
 _reading = threading.local()  # batches run in several threads
 
 
@@ -61,12 +54,12 @@ class Packed(nn.Module):
     """A linear layer whose weights are laid out for oneDNN."""
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
-        """Pack a weight (out, in)."""
+        """Pack a weight of shape (out, in)."""
         super().__init__()
         ops: Any = torch.ops.mkldnn
         self.packed = ops._reorder_linear_weight(weight.detach().contiguous())  # noqa: SLF001
         self.bias = bias
-        self.weight = weight.new_empty(0)  # T5 reads its dtype; not usable in a product
+        self.weight = weight.new_empty(0)  # T5 reads its dtype; it is not used in products
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """Apply the layer to ``states`` (..., in); the result has shape (..., out)."""
@@ -77,27 +70,20 @@ class Packed(nn.Module):
         return product
 
 
-@cache
 def works(dtype: torch.dtype) -> bool:
-    """Return True if the private operators exist and agree with the public one."""
-    if dtype not in CLOSE:
+    """Return True if torch has the operators and the processor supports the dtype."""
+    ops: Any = torch.ops.mkldnn
+    if not hasattr(ops, "_linear_pointwise"):
         return False
-    draw = torch.Generator().manual_seed(0)
-    sizes = (48, 32), (48,), (5, 32)
-    weight, bias, states = (torch.randn(size, generator=draw).to(dtype) for size in sizes)
-    try:
-        with torch.inference_mode():
-            difference = Packed(weight, bias)(states) - nn.functional.linear(states, weight, bias)
-            return bool(difference.abs().max() < CLOSE[dtype])
-    except FAULTS:
-        return False
+    supported = dtype == torch.bfloat16 and ops._is_mkldnn_bf16_supported()  # noqa: SLF001
+    return dtype == torch.float32 or bool(supported)
 
 
 def pack(model: Any) -> int:
-    """Pack the linear layers of a model on a CPU; return the minimum rows of its products.
+    """Pack a model's linear layers on a CPU; return the minimum number of rows of products.
 
-    Layers that a forward pass does not call are unchanged: Mamba and the first DeBERTa read the
-    weights of such layers directly.
+    Layers that a forward pass does not call remain unchanged, because Mamba and the first DeBERTa
+    read their weights directly.
     """
     if not works(model.dtype):
         return FEWEST
@@ -108,14 +94,14 @@ def pack(model: Any) -> int:
         for name, child in parent._modules.items()  # noqa: SLF001 includes layers with two names
         if id(child) in called
     ]
-    for parent, name in places:  # one by one, which frees the plain weights
+    for parent, name in places:  # one by one, to free the plain weights
         layer = getattr(parent, name)
         weight = layer.weight.t() if isinstance(layer, Conv1D) else layer.weight
         setattr(parent, name, Packed(weight, layer.bias))
         del layer, weight
     others = (part for part in model.modules() if not isinstance(part, nn.Embedding))
     weights = (weight for part in others for weight in part.parameters(recurse=False))
-    # plain products remain; the original head of DeBERTa multiplies by the embeddings
+    # some products remain plain, as in DeBERTa's original head, which uses the embeddings
     plain = hasattr(model, "lm_predictions") or any(weight.dim() > 1 for weight in weights)
     return FEWEST if plain else PAIR
 
@@ -139,47 +125,24 @@ def _called_layers(model: Any) -> set[int]:
     return called
 
 
-class Padded(nn.Module):
-    """An activation over complete SIMD vectors.
-
-    torch computes the remainder after the last complete vector differently: SiLU, the approximate
-    GELU and the sigmoid differ in the last digit, and if the width of a layer is not a multiple of
-    a vector, the text with the remainder depends on the batch.
-    """
-
-    def __init__(self, inner: nn.Module) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, states: torch.Tensor) -> torch.Tensor:
-        """Return the activation of each number."""
-        flat = states.reshape(-1)
-        missing = -len(flat) % LANES
-        padded = nn.functional.pad(flat, (0, missing)) if missing else flat
-        activated: torch.Tensor = self.inner(padded)
-        return activated[: len(flat)].view(states.shape)
-
-
-def pad_activations(model: Any) -> None:
-    """Pad the inputs of all activations of a model to complete vectors."""
+def fuse_activations(model: Any) -> None:
+    """Replace the approximate GELU in eight steps by a single operation of torch."""
     for parent in list(model.modules()):
         for name, child in list(parent._modules.items()):  # noqa: SLF001 includes two names
             if isinstance(child, SPELT_OUT):
-                setattr(parent, name, Padded(nn.GELU(approximate="tanh")))
-            elif type(child).__module__ == activations.__name__ or type(child) in SINGLE:
-                setattr(parent, name, Padded(child))
+                setattr(parent, name, nn.GELU(approximate="tanh"))
 
 
 def close(difference: torch.Tensor, logits: torch.Tensor) -> bool:
-    """Return True if logits agree up to a small share of their standard deviation over rows."""
+    """Return True if a difference is small compared with the logits' deviation over rows."""
     share = 1e-3 if logits.dtype in (torch.float32, torch.float64) else 0.2
     return bool(difference < share * logits.float().std(0).mean())
 
 
 class HeadOnly:
-    """Passes only the requested last states of a model's body to its head.
+    """Passes only the requested last hidden states of a model's body to its head.
 
-    The head is the model's code in any architecture, with an input of shape (positions, 1, width)
+    The head is computed by the model's own code, for an input of shape (positions, 1, width)
     instead of (texts, tokens, width).
     """
 
@@ -190,7 +153,7 @@ class HeadOnly:
 
     @contextmanager
     def at(self, rows: torch.Tensor, positions: torch.Tensor) -> Iterator[None]:
-        """Select the hidden states at the given rows and positions, arrays of shape (n,)."""
+        """Select the hidden states at some rows and positions, each of shape (n,)."""
         self._request.where = (rows, positions)
         try:
             yield
@@ -207,49 +170,28 @@ class HeadOnly:
 
     def _in_last_layer(self, _: nn.Module, states: tuple[torch.Tensor, ...]) -> Any:
         selected = self._take(states)
-        self._request.where = None  # the body's output is selected already
+        self._request.where = None  # the output of the body is already selected
         return selected
 
-    @torch.inference_mode()
-    def shorten(self, model: Any, position: int) -> bool:
-        """Shorten the last layer if its type is supported; return True on success.
+    def shorten(self, model: Any) -> bool:
+        """Shorten the last layer if the type of model is supported; return True on success.
 
-        The layer is unchanged if, on random tokens, the logits at ``position`` differ from those of
-        the full model.
+        The heads of classifiers of these types read only the first token.
         """
-        part = self._last_part()
-        if part is None:
+        if model.config.model_type not in LAST:
             return False
-        size = model.config.vocab_size
-        draw = torch.Generator().manual_seed(0)  # upper half of the ids, since padding has a low id
-        ids = torch.randint(size // 2, size, TRIAL, generator=draw).to(model.device)
-        plain = model(input_ids=ids).logits
-        plain = plain[:, position] if plain.dim() == 3 else plain
-        hook = part.register_forward_pre_hook(self._in_last_layer)
-        rows = torch.arange(TRIAL[0], device=ids.device)
-        with suppress(*FAULTS), self.at(rows, torch.full_like(rows, position)):
-            short = model(input_ids=ids).logits.view_as(plain)
-            if close((short.float() - plain.float()).abs().max(), plain):
-                return True
-        hook.remove()
-        return False
-
-    def _last_part(self) -> nn.Module | None:
-        """Return the module of the last layer after which computations are token-wise."""
-        for layers, part in LAST:
-            with suppress(AttributeError):
-                inner: Any = self.body.get_submodule(layers)
-                submodule: nn.Module = inner[-1].get_submodule(part)
-                return submodule
-        return None
+        layers, name = LAST[model.config.model_type]
+        last: Any = self.body.get_submodule(layers)
+        last[-1].get_submodule(name).register_forward_pre_hook(self._in_last_layer)
+        return True
 
 
 class Span(NamedTuple):
     """Attention of nodes at equal positions in their texts."""
 
     queries: torch.Tensor  # nodes, (texts, positions in the span)
-    keys: torch.Tensor  # nodes, (texts, positions up to its end)
-    seen: torch.Tensor  # attention mask (positions in the span, positions up to its end)
+    keys: torch.Tensor  # nodes, (texts, positions up to the span's end)
+    seen: torch.Tensor  # attention mask (positions in the span, positions up to the end)
 
 
 class Tree(NamedTuple):
@@ -263,9 +205,9 @@ class Tree(NamedTuple):
 
 
 def parts(texts: Sequence[Sequence[int]], most: int) -> list[list[int]]:
-    """Split texts into batches of at most ``most`` nodes, unless a single text has more.
+    """Split texts into batches of at most ``most`` nodes (more if a single text is longer).
 
-    Returns indices of the texts, sorted by their tokens.
+    Returns indices of the texts, which are sorted by their tokens.
     """
     batches: list[list[int]] = []
     nodes, before = 0, None
@@ -280,7 +222,7 @@ def parts(texts: Sequence[Sequence[int]], most: int) -> list[list[int]]:
 
 
 def grow(texts: Sequence[Sequence[int]], move: Callable[[Any], torch.Tensor]) -> Tree:
-    """Make a tree of non-empty texts; common prefixes are shared if the texts are sorted.
+    """Make a tree of non-empty texts, which share common prefixes if they are sorted.
 
     ``move`` converts numbers to a tensor.
     """
@@ -318,7 +260,7 @@ def grow(texts: Sequence[Sequence[int]], move: Callable[[Any], torch.Tensor]) ->
 
 @contextmanager
 def reading(tree: Tree | None) -> Iterator[None]:
-    """Make prepared models read the nodes of a tree in place of a text."""
+    """Make prepared models read the nodes of a tree instead of texts."""
     _reading.tree = tree
     try:
         yield
@@ -327,7 +269,7 @@ def reading(tree: Tree | None) -> Iterator[None]:
 
 
 def prepare(model: Any) -> bool:
-    """Install this module's attention in a model; return False if it is not replaceable."""
+    """Install this module's attention in a model; return False if that is not possible."""
     if model.config._attn_implementation != "sdpa":  # noqa: SLF001 no public getter
         return False
     AttentionInterface.register(NAME, _attention)
@@ -368,10 +310,10 @@ def _pick(states: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:
 
 
 def _spans(length: int) -> Iterator[tuple[int, int]]:
-    """Yield start and end of the spans of a text: 0-16, 16-32, ..., 64-96, ..."""
+    """Yield the start and end of each span of a text: 0-16, 16-32, ..., 64-96, ..."""
     first = 0
     while first < length:
-        # at most half of the preceding tokens: long texts have few spans and little padding
+        # at most half of the preceding tokens, so that long texts have few spans and little padding
         last = first + max(SPAN, 1 << first.bit_length() >> 2)
         yield first, last
         first = last

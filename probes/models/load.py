@@ -1,7 +1,7 @@
-"""Load models: check their small files, pin the hashes of all files, and select the adapter.
+"""Load models: check their configs, pin the hashes of their files, and select the adapter.
 
-``config.json`` and the file names determine the kind of a model and its missing files, before any
-weight is read.
+The kind of a model and its missing files are determined from ``config.json`` and the file names,
+before any weight is read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from plumbline.probes.models.params import (
     Model,
     model,
     pointer,
-    weights_folder,
 )
 
 if TYPE_CHECKING:
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
     from plumbline.probes.models.scorer import Scorer
 
 WANTED = ("*.json", "*.txt", "*.model", "*.codes", "*.jinja", "*.safetensors")
-PICKLES = ("*.bin",)  # only if the params allow them
-ADAPTERS = {  # classes by kind, each in the module of that name
+PICKLES = ("*.bin",)  # used only if the params allow it
+ADAPTERS = {  # class of each kind, in the module of that name
     "masked": "Masked",
     "causal": "Causal",
     "seq2seq": "Seq2Seq",
@@ -43,13 +42,14 @@ ADAPTERS = {  # classes by kind, each in the module of that name
 
 
 def pin(name: str) -> Path:
-    """Write ``data/models/NAME/model.json``: id, revision and the sha256 of a model's files.
+    """Write ``data/models/NAME/model.json``: id, revision and sha256 of each file of a model.
 
-    Raises UserError for invalid params, an unreachable Hub, or an unknown id or revision.
+    Raises UserError if the params are invalid, the Hub is unreachable, or the id or revision is
+    unknown.
     """
     params = model(name)
-    if weights_folder(name).parent != MODELS:
-        raise UserError(f"{weights_folder(name)}: a control model, which is pinned already")
+    if pointer(name).name == MANIFEST:
+        raise UserError(f"{pointer(name).parent}: this is a control model, which is already pinned")
     partial = parquet.fresh(MODELS / name)
     if params.endpoint:
         from plumbline.probes.models.remote import identify
@@ -66,16 +66,17 @@ def pin(name: str) -> Path:
 
 
 def load(name: str, *, exact: bool = False) -> Scorer:
-    """Load a model; ``exact``: in double precision instead of the dtype in its params.
+    """Load a model; ``exact``: load it in double precision instead of the dtype in its params.
 
-    Raises UserError if it is not pinned, its files differ from the pins, or it cannot be loaded.
+    Raises UserError if the model is not pinned, if its files differ from the pinned ones, or if it
+    cannot be loaded.
     """
     params = model(name)
     if params.endpoint:
         from plumbline.probes.models.remote import Remote
 
         if params.context:
-            raise UserError(f"models.{name}.context: not for remote models; remove the line")
+            raise UserError(f"models.{name}.context: unsupported for remote models; remove it")
         return Remote(name, params.endpoint, _facts(name)["revision"])
     where, params, facts = pinned(name)
     dtype = "float64" if exact else params.dtype
@@ -85,14 +86,14 @@ def load(name: str, *, exact: bool = False) -> Scorer:
 
 
 def adapter(kind: str) -> Any:
-    """Return the class for a kind of model; only the module of that class is imported."""
+    """Return the class for a kind of model, importing only the module of that class."""
     return getattr(import_module(f"plumbline.probes.models.{kind}"), ADAPTERS[kind])
 
 
 def pinned(name: str) -> tuple[Path, Model, dict[str, Any]]:
-    """Return the folder of a model's files, its params, and its pinned facts.
+    """Return the folder of a model's files, its params, and its facts as pinned.
 
-    Raises UserError if it is not pinned, or a file differs from the pinned one.
+    Raises UserError if the model is not pinned, or if a file differs from the pinned one.
     """
     params, facts = model(name), _facts(name)
     where = download(name, params)
@@ -116,17 +117,13 @@ def _facts(name: str) -> dict[str, Any]:
 
 
 def revision(files: dict[str, Any]) -> str:
-    """Return a hash of 40 digits, like a commit, from the sha256 of files."""
+    """Return a hash of 40 digits, like that of a commit, of the sha256 of files."""
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:40]
 
 
-def _patterns(params: Model) -> tuple[str, ...]:
-    """Return the patterns of the files that a model needs."""
-    return WANTED + PICKLES if params.pickles else WANTED
-
-
 def _files(folder: Path, params: Model) -> list[Path]:
-    return sorted({path for pattern in _patterns(params) for path in folder.glob(pattern)})
+    patterns = WANTED + PICKLES * params.pickles
+    return sorted({path for pattern in patterns for path in folder.glob(pattern)})
 
 
 def changed(folder: Path, files: dict[str, str]) -> Path | None:
@@ -150,10 +147,9 @@ def download(name: str, params: Model) -> Path:
 
     try:
         with admitted(params.id, f"models.{name}: "):
-            where = snapshot_download(
-                params.id, revision=params.revision, allow_patterns=list(_patterns(params))
-            )
-    except (OSError, ValueError) as error:  # all errors of the Hub are subclasses
+            patterns = [*WANTED, *PICKLES * params.pickles]
+            where = snapshot_download(params.id, revision=params.revision, allow_patterns=patterns)
+    except (OSError, ValueError) as error:  # all errors of the Hub are subclasses of these
         reason = " ".join(str(error).split())[:200]
         raise UserError(
             f"models.{name}: {params.id} at {params.revision} could not be downloaded ({reason}); "
@@ -165,12 +161,12 @@ def download(name: str, params: Model) -> Path:
 CONFIG, ADAPTER = "config.json", "adapter_config.json"
 TOKENIZERS = {"tokenizer.json", "tokenizer.model", "vocab.txt", "vocab.json", "spiece.model"}
 TOKENIZERS |= {"sentencepiece.bpe.model", "source.spm", "bpe.codes"}
-# Canine, Perceiver and ByT5 read characters or bytes, and have no vocabulary to save
+# Canine, Perceiver and ByT5 read characters or bytes and save no vocabulary
 UNWRITTEN = ("byt5", "canine", "perceiver")
-KINDS = {  # by class in a config; the first matching pattern
+KINDS = {  # by class in a config; the first matching pattern applies
     r"(XLNet|XLM|Flaubert)(LMHeadModel|WithLMHeadModel)": "masked",
-    r"(Bart|MBart|Mvp)ForConditionalGeneration": "masked",  # the decoder reads one mask
-    r"(Bart|MBart)Model": "masked",  # as published: the head uses the embeddings
+    r"(Bart|MBart|Mvp)ForConditionalGeneration": "masked",  # its decoder reads one mask
+    r"(Bart|MBart)Model": "masked",  # published so; the head uses the embeddings
     r"\w*ForMaskedLM": "masked",
     r"(Bert|Albert|MegatronBert|MobileBert|BigBird|Ernie|FNet|Nezha)ForPreTraining": "masked",
     r"\w*ForSequenceClassification": "classifier",
@@ -195,11 +191,11 @@ def kind_of(config: dict[str, Any]) -> str | None:
 
 
 def problem(files: Collection[str], config: dict[str, Any] | None, kind: str = "") -> str:
-    """Return the problem with a model as the end of a sentence, or "".
+    """Return the problem with a model as the end of a sentence, or "" if there is none.
 
     ``files``: names of its files.
-    ``config``: its ``config.json``, if it was read.
-    ``kind``: the kind in the params, if any.
+    ``config``: the content of its ``config.json``, if it was read.
+    ``kind``: its kind in the params, if given there.
     """
     if ADAPTER in files:
         return f"it is an adapter ({ADAPTER}); merge it into its base model, and name that folder"
@@ -224,25 +220,21 @@ def problem(files: Collection[str], config: dict[str, Any] | None, kind: str = "
 
 @contextmanager
 def admitted(name: str, where: str = "") -> Iterator[None]:
-    """Raise a UserError if the Hub refuses a model: gated, private, or with an invalid token.
+    """Raise UserError if the Hub refuses a model: gated, private, or the token is invalid.
 
     ``name``: its id on the Hub.
-    ``where``: beginning of the message, such as ``models.NAME: ``.
+    ``where``: prefix of the message, such as ``models.NAME: ``.
     """
     from huggingface_hub import constants, get_token
-    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, RevisionNotFoundError
 
+    absent = (EntryNotFoundError, RevisionNotFoundError)
     if wrong := wrong_hub(get_token()):
         raise UserError(f"{where}{wrong}")
     try:
         yield
-    except (OSError, ValueError, RuntimeError) as error:
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, HfHubHTTPError):
-            cause = cause.__cause__
-        if cause is None or cause.response.status_code not in (401, 403, 404):
-            raise
-        if cause.response.headers.get("X-Error-Code") in ("RevisionNotFound", "EntryNotFound"):
+    except HfHubHTTPError as error:
+        if isinstance(error, absent) or error.response.status_code not in (401, 403, 404):
             raise
         raise UserError(
             f"{where}{name} is gated, private or not on the Hub: request access on "
@@ -253,7 +245,7 @@ def admitted(name: str, where: str = "") -> Iterator[None]:
 def look(folder: Path, name: str, kind: str = "") -> str:
     """Return the kind of the model in a folder.
 
-    Raises UserError if the folder does not exist, or no probe supports the model.
+    Raises UserError if the folder does not exist or no probe supports the model.
     """
     if not folder.is_dir():
         raise UserError(f"{name}: the folder does not exist")

@@ -1,8 +1,8 @@
 """Models with a mask: encoders (BERT and similar), XLNet, and BART's decoder at the mask.
 
-``fill`` and ``predict`` read log-probabilities at the mask; ``pseudo_logprobs`` scores sentences;
-``represent`` returns hidden states of words. Every result equals that of a plain forward pass of
-the model's class; the head at unused positions, padding, and attention masks without effect are
+``fill`` and ``predict`` read log-probabilities at the mask, ``pseudo_logprobs`` scores sentences,
+and ``represent`` returns hidden states of words. Every result equals that of a plain forward pass
+of the model's class; padding, ineffective attention masks and the head at unused positions are
 omitted.
 """
 
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# the decoder predicts a single mask at its position, and attends only to previous tokens
+# their decoder predicts a single mask at its position and attends only to previous tokens
 DECODERS = ("bart", "mbart", "mvp")
-Copy = tuple[tuple[int, ...], tuple[int, ...], str]  # text, its masked positions, language
+Copy = tuple[tuple[int, ...], tuple[int, ...], str]  # tokens of a text, masked positions, language
 
 
 class _Auto:
-    """The transformers class of a model with a mask."""
+    """Selects the transformers class of a model with a mask."""
 
     @staticmethod
     def from_pretrained(where: Path, **options: Any) -> Any:
@@ -53,11 +53,11 @@ class Masked(Reader):
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
         super().__init__(where, name, revision, **options)
         self.mask_token = str(self.tokens.tokenizer.mask_token)
-        self.scored: dict[Copy, complex] = {}  # masked copies of the last sentences
+        self.scored: dict[Copy, complex] = {}  # scores of masked copies of the last sentences
         self.body = self.model.get_submodule(self.model.base_model_prefix)
         if self.kind != "xlnet":
             self.head = HeadOnly(self.body)
-            self.narrow = self.head.shorten(self.model, 1)
+            self.narrow = self.head.shorten(self.model)
 
     def load(self, where: Path, *, pickles: bool) -> Any:
         """Return the model from a folder."""
@@ -78,9 +78,9 @@ class Masked(Reader):
     ) -> torch.Tensor:
         """Return logits at one position of each text, (texts, length) to (texts, vocabulary).
 
-        Only XLNet uses the ``hidden`` positions of each text: its permutation mask hides a token
-        from all others, and the target mapping selects the position predicted by the query stream
-        (Yang et al. 2019, section 2.3).
+        Only XLNet uses the ``hidden`` positions of each text: its permutation mask hides these
+        tokens from all others, and its target mapping selects the position that the query stream
+        predicts (Yang et al. 2019, section 2.3).
         """
         ids, positions = self.batches.move(ids), self.batches.move(positions)
         if self.kind != "xlnet":
@@ -100,11 +100,11 @@ class Masked(Reader):
     def all(
         self, ids: torch.Tensor, language: str = "", *, attention: bool = False
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return logits, (texts, length, vocabulary), and attention received, (texts, length).
+        """Return logits (texts, length, vocabulary) and the attention received (texts, length).
 
         The attention is averaged over layers, heads and query tokens.
         """
-        if attention:  # every text is a separate batch
+        if attention:  # each text is a separate batch
             out = self.model(input_ids=ids, output_attentions=True, **self.options(ids, language))
             received = torch.stack([layer.mean(dim=(1, 2)) for layer in out.attentions])
             return out.logits, received.mean(0)
@@ -113,7 +113,7 @@ class Masked(Reader):
         return out.logits[: len(ids)], None
 
     def options(self, ids: torch.Tensor, language: str) -> dict[str, Any]:
-        """Return additional inputs of an architecture: for XLM the language of every token."""
+        """Return further inputs of an architecture, such as the language of every token for XLM."""
         config, tokenizer = self.model.config, self.tokens.tokenizer
         if self.kind == "xlnet":
             return {"token_type_ids": torch.where(ids == tokenizer.cls_token_id, 2, 0)}
@@ -135,10 +135,10 @@ class Masked(Reader):
     ) -> Prompts:
         """Return prompts for words at their only mask, or for tokens at the last mask.
 
-        A word of several tokens is scored by the sum over tokens, each given the previous tokens
-        with the following ones masked (within-word left-to-right); or ``together``, with all tokens
-        of the word masked. A prompt that is too long for the model, or has no mask, or several if
-        there are candidates, is a UserError.
+        A word of several tokens is scored by the sum over its tokens, each given the previous
+        tokens of the word while the following ones are masked (within-word left-to-right). With
+        ``together``, all tokens of the word are masked. Raises UserError if a prompt is too long
+        for the model or has no mask, or has several masks although there are candidates.
         """
         written = [(self.context + prompt).replace(MASK, self.mask_token) for prompt in prompts]
         encoded = self.encode(written, language)
@@ -193,18 +193,18 @@ class Masked(Reader):
     ) -> Iterator[Score]:
         """Score complete sentences, or the text after their ``prefixes``, in order.
 
-        A prefix is visible; its tokens are neither masked nor counted. Spaces at its end belong to
-        the sentence. A prefix must have the same tokens alone and in its text.
+        The tokens of a prefix are visible, but neither masked nor counted. Spaces at its end belong
+        to the sentence. A prefix must have the same tokens alone as in its text.
 
-        ``original``: the sum of the tokens' log-probabilities, each token masked alone
-        (Salazar et al. 2020, eq. 1). ``within_word_l2r``: the same with the following tokens of
-        the same word masked too (Kauf & Ivanova 2023, section 3). ``aul``: the log-probability of
-        every token in the unmasked sentence; ``aula``: weighted by the attention that the token
-        receives, averaged over layers, heads and tokens (Kaneko & Bollegala 2022, eqs. 3 and 4,
-        whose mean over tokens is this sum divided by ``tokens``).
+        ``original``: the sum of the tokens' log-probabilities, with each token masked alone
+        (Salazar et al. 2020, eq. 1). ``within_word_l2r``: the same, with the following tokens of
+        the same word masked too (Kauf & Ivanova 2023, section 3). ``aul``: the sum of the tokens'
+        log-probabilities in the unmasked sentence. ``aula``: the same, weighted by the attention
+        that each token receives, averaged over layers, heads and tokens (Kaneko & Bollegala 2022,
+        eqs. 3 and 4; their mean over tokens is this sum divided by ``tokens``).
 
-        A sentence that is too long or empty, a method that is unknown or not supported by the
-        model, or an output that is not finite is a UserError.
+        Raises UserError if a sentence is too long or empty, if the method is unknown or not
+        supported by the model, or if an output is not finite.
         """
         if method not in METHODS:
             raise UserError(f"{method!r}: no such method; available: {', '.join(METHODS)}")
@@ -215,7 +215,7 @@ class Masked(Reader):
             )
         before = repeat("") if prefixes is None else prefixes
         for block in blocks(zip(before, sentences, strict=prefixes is not None)):
-            with self._eager() if method == "aula" else nullcontext():  # not while yielding
+            with self._eager() if method == "aula" else nullcontext():  # but not while yielding
                 scores = self._score(block, method, language)
             yield from scores
 
@@ -263,8 +263,8 @@ class Masked(Reader):
     ) -> NDArray[np.float64]:
         """Return sums of :meth:`chosen` over masked copies of each text, (texts, 2).
 
-        ``hidden``: the masked positions of each copy of a text, the scored one first. Copies that
-        two methods share are scored once.
+        ``hidden``: the masked positions of each copy of a text; the first one is scored. A copy
+        that two methods share is scored once.
         """
         copies = [
             (tuple(ids), positions, language)
@@ -281,12 +281,12 @@ class Masked(Reader):
             where = [(n, q) for n, positions in enumerate(masked) for q in positions]
             ids[tuple(torch.tensor(where).t())] = self.mask_id
             chosen = self.chosen(self.at(ids, places, language, masked), self.batches.move(true))
-            return torch.view_as_complex(chosen)  # one complex number: small arrays are slow
+            return torch.view_as_complex(chosen)  # one complex number, since small arrays are slow
 
         lengths = [len(ids) for ids, *_ in new]
         scores = self.batches.each(lengths, lengths, launch)
         results = self.scored | dict(zip(new, scores, strict=True))
-        self.scored = {copy: results[copy] for copy in copies}  # retain only the current block
+        self.scored = {copy: results[copy] for copy in copies}  # only the current block is retained
         starts = np.cumsum([0, *(len(masked) for masked in hidden[:-1])])
         values = np.array([results[copy] for copy in copies])
         return np.stack([np.add.reduceat(part, starts) for part in (values.real, values.imag)], 1)
@@ -308,14 +308,14 @@ class Masked(Reader):
             return (chosen * weights).sum(1)
 
         lengths = [len(ids) for ids in encoded]
-        # eager attention differs in its last digits with the position of a text in its batch
+        # the last digits of eager attention depend on a text's position in its batch
         alone = weighted and self.batches.where.type == "cpu"
         shapes = range(len(encoded)) if alone else lengths
         return np.array(self.batches.each(shapes, lengths, launch))
 
 
 def _one_dtype(xlnet: Any, dtype: torch.dtype) -> None:
-    """Cast all of XLNet to its dtype: transformers leaves attention and positions in float32."""
+    """Cast all of XLNet to a dtype; transformers leaves attention and positions in float32."""
     xlnet.to(dtype)
     plain = xlnet.transformer.relative_positional_encoding
 

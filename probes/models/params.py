@@ -1,7 +1,8 @@
-"""Params of models: origin and settings.
+"""Params of models: their origin and settings.
 
 Models are listed under `models` in params.yaml. A world (a control model trained on artificial
-text) is an input like a snapshot: a folder in ``data/samples/worlds``, listed in the manifest.
+text) is an input, like a snapshot: a folder in ``data/samples/worlds`` with a manifest that lists
+its files.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ POINTER = "model.json"
 WORLDS = DATA / "samples/worlds"
 MANIFEST = "manifest.json"
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-VERBS: dict[str, frozenset[str]] = {  # methods of each kind of model
+VERBS: dict[str, frozenset[str]] = {  # the methods that each kind of model supports
     "masked": frozenset({"fill", "predict", "pseudo_logprobs", "represent"}),
     "causal": frozenset({"fill", "predict", "logprobs", "generate", "represent"}),
     "seq2seq": frozenset({"fill", "logprobs", "generate"}),
@@ -35,7 +36,7 @@ VERBS: dict[str, frozenset[str]] = {  # methods of each kind of model
 
 
 def verbs(verb: str | tuple[str, ...]) -> frozenset[str]:
-    """Return the methods that a probe can use, as a set; a model needs one of them."""
+    """Return the methods that a probe can use, as a set; a model must support one of them."""
     return frozenset({verb} if isinstance(verb, str) else verb)
 
 
@@ -56,7 +57,7 @@ class Endpoint(Params):
         description="name of the environment variable with the key; never the key itself",
     )
     token_budget: int = Field(
-        1_000_000, ge=1, description="tokens of prompts and responses after which a run stops"
+        1_000_000, ge=1, description="number of prompt and response tokens after which a run stops"
     )
     concurrency: int = Field(4, ge=1, le=64, description="number of concurrent requests")
 
@@ -78,7 +79,7 @@ class Model(Params):
         "float32", description="arithmetic of the model"
     )
     context: str = Field(
-        "", description="text put before prompts (XLNet expects long inputs); part of outputs"
+        "", description="text before prompts (XLNet expects long inputs); part of the outputs"
     )
     pickles: bool = Field(
         False,
@@ -86,20 +87,20 @@ class Model(Params):
         "executed, but safetensors are safer",
     )
     languages: list[str] | None = Field(
-        None, description="languages of the prompts, by default all languages of the probe"
+        None, description="languages of the prompts; null: all languages of the probe"
     )
     family: str | None = Field(
-        None, description="architecture, such as BERT: a factor in the analysis `anova`"
+        None, description="architecture, such as BERT; a factor in the analysis `anova`"
     )
     size: str | None = Field(
-        None, description="size within its family, such as base: a factor in the analysis `anova`"
+        None, description="size within the family, such as base; a factor in the analysis `anova`"
     )
     control: Literal["positive", "negative"] | None = Field(
-        None, description="control models: biases are planted (positive) or absent (negative)"
+        None, description="for control models: biases are known (positive) or absent (negative)"
     )
 
     def among(self, languages: Sequence[str]) -> list[str]:
-        """Return the languages of a probe in which the model is prompted."""
+        """Return those languages of a probe in which the model is prompted."""
         return [code for code in languages if self.languages is None or code in self.languages]
 
     @model_validator(mode="after")
@@ -123,18 +124,13 @@ def _local(name: str) -> bool:
 
 
 def pointer(name: str, data: Path = DATA) -> Path:
-    """Return the path of the file with a model's id, revision and file hashes."""
+    """Return the path of the file with the id, revision and file hashes of a model."""
     world = data / WORLDS.relative_to(DATA) / name / MANIFEST
     return world if world.is_file() else data / MODELS.relative_to(DATA) / name / POINTER
 
 
-def weights_folder(name: str) -> Path:
-    """Return the folder of a world, or of the pointer file of another model."""
-    return pointer(name).parent
-
-
 def worlds() -> dict[str, Model]:
-    """Return the existing worlds, by name."""
+    """Return the existing worlds (control models), by name."""
     manifests = {path.parent.name: path for path in sorted(WORLDS.glob(f"*/{MANIFEST}"))}
     return {name: _world(path) for name, path in manifests.items() if NAME.fullmatch(name)}
 
@@ -145,7 +141,7 @@ def _world(manifest: Path) -> Model:
 
 
 def model(name: str, data: Path = DATA) -> Model:
-    """Return one model's params; an unknown name or an invalid entry is a UserError."""
+    """Return a model's params; raise UserError if its name is unknown or its entry invalid."""
     entries = read().get("models") or {}
     file = pointer(name, data)
     if NAME.fullmatch(name) and file.name == MANIFEST:

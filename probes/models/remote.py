@@ -1,9 +1,9 @@
 """Models behind an OpenAI-compatible server: generation and, where supported, log-probabilities.
 
-The ``openai`` client handles retries. An incomplete response raises an error that names model and
-row (counted from 0). Scores are read from the echo of a prompt, as in vLLM's completions: each
-token as text, with its log-probability. The concatenated tokens must equal the text. The key is
-read from the environment for each run, and no error message contains it.
+The ``openai`` client handles retries. An incomplete response raises an error that names the model
+and the row (counted from 0). Scores are read from the echo of a prompt, as in vLLM's completions,
+which lists each token as text with its log-probability; the concatenated tokens must equal the
+text. The key is read from the environment for each run, and no error message contains it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import accumulate, islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from plumbline.builders.core.errors import UserError, in_the_open, keep, mask
+from plumbline.builders.core.errors import UserError, in_the_open, keep, mask, optional_library
 from plumbline.probes.models.scorer import DECIMALS, SAMPLING, Sampling, Score, Text
 
 if TYPE_CHECKING:
@@ -31,15 +31,19 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 TIMEOUT_S = 120.0  # seconds to wait for a response
-RETRIES = 5  # after a failed first request
-LONGEST_MESSAGE = 200  # characters of a server's message quoted in an error
-BLOCK = 16  # requests of each thread before their responses are yielded
-AROUND = 64  # tokens that a chat template may add to a prompt
+RETRIES = 5  # further requests after one fails
+LONGEST_MESSAGE = 200  # maximum length of a server's message in an error
+BLOCK = 16  # requests per thread before responses are yielded
+AROUND = 64  # number of tokens that a chat template may add to a prompt
 IDENTITY = ("id", "owned_by", "parent", "max_model_len", "meta")
-READING = Sampling(tokens=1, temperature=0.0)  # one unused token: some servers treat 0 as no limit
-LEAST = -9999.0  # minus infinity in responses of servers
-ROUNDING = 1e-6  # tolerance above the logarithm of 1
-OLLAMA = "fp_ollama"  # the system_fingerprint of its responses
+READING = Sampling(tokens=1, temperature=0.0)  # one unused token; some servers treat 0 as no limit
+LEAST = -9999.0  # stands for minus infinity in responses of servers
+ROUNDING = 1e-6  # tolerance of log-probabilities above 0
+OLLAMA = "fp_ollama"  # system_fingerprint of Ollama's responses
+NO_SCORES = (
+    "the server returns no log-probabilities of input; serve the model with vLLM, or score its "
+    "weights here, kind: causal"
+)
 
 
 class Refused(UserError):  # noqa: N818
@@ -57,14 +61,14 @@ class Remote:
         self.name, self.endpoint, self.revision = name, endpoint, revision
         self.spent = 0  # tokens
         self._lock = Lock()
-        self._limit = "max_tokens"  # name of the token limit in the server's API
+        self._limit = "max_tokens"  # name of the limit of tokens in the server's API
 
     @cached_property
     def _client(self) -> OpenAI:
         return connect(self.endpoint)
 
     def facts(self) -> dict[str, str | int]:
-        """Return the facts about the model; a vocabulary of 0 is unknown."""
+        """Return the facts about the model; 0 is a vocabulary of unknown size."""
         return {
             "model": self.name,
             "revision": self.revision,
@@ -77,11 +81,12 @@ class Remote:
     def generate(
         self, prompts: Iterable[str], seeds: Iterable[int], sampling: Sampling = SAMPLING
     ) -> Iterator[Text]:
-        """Continue each prompt, or answer it as the first message of a chat, in order.
+        """Continue each prompt, or respond to it as the first message of a chat, in order.
 
-        ``tokens`` is the server's count, 0 if it does not count. ``top_k`` is sent only if set;
-        some servers default to the one in the model's configuration. A server that refuses, fails
-        for too long or omits a text, or an exhausted budget, is a UserError.
+        ``tokens`` is the number reported by the server, or 0 if none is reported. ``top_k`` is sent
+        only if it is set; some servers default to the value in the model's configuration. Raises
+        UserError if the server refuses a request, fails repeatedly or omits a text, or if the token
+        budget is used up.
         """
         chat = self.endpoint.api == "chat"
 
@@ -90,37 +95,31 @@ class Remote:
             body: dict[str, Any] = {"prompt": prompt, "seed": seed}
             if chat:
                 body = {"messages": [{"role": "user", "content": prompt}], "seed": seed}
-            try:
-                response = self._complete(row, prompt, body, sampling)
-            except Refused as refused:
-                if "max_completion_tokens" not in refused.reason:
-                    raise
-                self._limit = "max_completion_tokens"  # OpenAI's newer models accept no other
-                response = self._complete(row, prompt, body, sampling)
+            response = self._complete(row, prompt, body, sampling)
             if response.get("system_fingerprint") == OLLAMA and (not chat or sampling.top_k > 0):
                 raise UserError(
                     f"{row}: Ollama ignores top_k, and adds its chat template to completions; "
                     "set top_k: 0 and endpoint.api: chat"
                 )
-            choice = _choice(row, response)
+            choice = response["choices"][0]
             reason = choice.get("finish_reason")
             text = (choice.get("message") or {}).get("content") if chat else choice.get("text")
             if text is None and chat and reason == "length":
-                text = ""  # all tokens were hidden reasoning
+                text = ""  # all tokens were used for hidden reasoning
             if not isinstance(text, str) or reason not in ("stop", "length"):
                 raise UserError(f"{row}: no text in the response, which ended with {reason!r}")
             tokens = (response.get("usage") or {}).get("completion_tokens") or 0
             return Text(prompt, seed, text, tokens, reason == "stop")
 
-        return self._map(write, zip(prompts, seeds, strict=True), lambda item: item[0])
+        return self._map(write, zip(prompts, seeds, strict=True))
 
     def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
         """Score each continuation after its prefix, in order.
 
-        ``text`` of a score is prefix and continuation, ``tokens`` counts the continuation's;
-        ``unknown`` is 0, since no server reports it. A server without log-probabilities of input
-        text, a prefix that ends within a token, or a value that is missing or not finite is a
-        UserError, as in :meth:`generate`.
+        The ``text`` of a score is prefix and continuation; ``tokens`` is the number of tokens of
+        the continuation; ``unknown`` is 0, since servers do not report it. Raises UserError as in
+        :meth:`generate`, and if the server returns no log-probabilities of input text, if a prefix
+        ends within a token, or if a value is missing or not finite.
         """
         if self.endpoint.api == "chat":
             raise UserError(f"models.{self.name}: scores need endpoint.api: completions")
@@ -132,20 +131,20 @@ class Remote:
                 response = self._complete(row, prefix + text, body, READING)
             except Refused as refused:
                 if "echo" in refused.reason or "logprob" in refused.reason:
-                    raise _no_scores(row) from None
+                    raise UserError(f"{row}: {NO_SCORES}") from None
                 raise
-            values = continuation(row, _choice(row, response), prefix, text)
+            values = continuation(row, response["choices"][0], prefix, text)
             return Score(prefix + text, round(math.fsum(values), DECIMALS) + 0.0, len(values))
 
-        return self._map(score, pairs, "".join)
+        return self._map(score, pairs)
 
     def _complete(
         self, row: str, prompt: str, body: dict[str, Any], sampling: Sampling
     ) -> dict[str, Any]:
-        """Return the response to one prompt, and count its tokens within the budget."""
+        """Return the response to one prompt, and subtract its tokens from the budget."""
         limit = self.endpoint.token_budget
         if self.spent >= limit:
-            raise UserError(f"endpoint.token_budget: {self.spent} of {limit} tokens are used")
+            raise UserError(f"endpoint.token_budget: {self.spent} of {limit} tokens have been used")
         body = {
             "model": self.endpoint.model,
             **body,
@@ -154,27 +153,31 @@ class Remote:
             "top_p": sampling.top_p,
         }
         if sampling.top_k > 0:
-            body["top_k"] = sampling.top_k  # an extension, refused by some servers
+            body["top_k"] = sampling.top_k  # an extension that some servers refuse
         path = "/chat/completions" if "messages" in body else "/completions"
-        response = request(self._client, row, path, body)
+        try:
+            response = request(self._client, row, path, body)
+        except Refused as refused:
+            if "max_completion_tokens" not in refused.reason:
+                raise
+            self._limit = "max_completion_tokens"  # OpenAI's newer models accept only this name
+            body[self._limit] = body.pop("max_tokens", sampling.tokens)
+            response = request(self._client, row, path, body)
+        if not response.get("choices"):
+            raise UserError(f"{row}: the response has no choices; use an OpenAI-compatible server")
         # Common tokenizers never produce more tokens than a text has bytes.
         most = len(prompt.encode()) + AROUND + sampling.tokens
         with self._lock:
             self.spent += (response.get("usage") or {}).get("total_tokens") or most
         return response
 
-    def _map(
-        self,
-        send: Callable[[str, Item], Result],
-        items: Iterable[Item],
-        words: Callable[[Item], str],
-    ) -> Iterator[Result]:
-        """Send several requests at once, and yield the results in the order of the items."""
+    def _map(self, send: Callable[[str, Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Send several requests concurrently, and yield the results in the order of the items."""
         number = self.endpoint.concurrency
 
         def send_row(numbered: tuple[int, Item]) -> Result:
             i, item = numbered
-            return send(f"models.{self.name}: row {i} ({words(item)[:60]!r})", item)
+            return send(f"models.{self.name}: row {i} {str(item)[:60]}", item)
 
         rows = enumerate(items)
         with ThreadPoolExecutor(number) as pool:
@@ -183,24 +186,22 @@ class Remote:
 
 
 def connect(endpoint: Endpoint) -> OpenAI:
-    """Return a client for an endpoint, without the account settings of the environment.
+    """Return a client for an endpoint that ignores account settings in the environment.
 
     Raises
     ------
     UserError
-        If the key is missing in the environment, or would be sent unencrypted.
+        If the key is missing in the environment or would be sent unencrypted.
     """
-    try:
+    with optional_library():
         import openai
-    except ModuleNotFoundError as error:
-        raise UserError("remote models need: pip install 'plumbline[remote]'") from error
     key = ""
     if endpoint.key is not None:
         if in_the_open(endpoint.url):
             raise UserError(f"{endpoint.url}: would send the key in {endpoint.key} unencrypted")
         key = os.environ.get(endpoint.key, "").strip()
         if not (key and key.isascii() and key.isprintable()):
-            raise UserError(f"{endpoint.key}: put the server's key into this environment variable")
+            raise UserError(f"{endpoint.key}: set this environment variable to the server's key")
         keep(key)
     headers: Any = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
     return openai.OpenAI(
@@ -209,7 +210,7 @@ def connect(endpoint: Endpoint) -> OpenAI:
         timeout=TIMEOUT_S,
         max_retries=RETRIES,
         default_headers=headers,
-        # Over http a proxy would see the request.
+        # Over http, a proxy could read the request.
         http_client=openai.DefaultHttpxClient(
             follow_redirects=False, trust_env=endpoint.url.startswith("https:")
         ),
@@ -219,12 +220,12 @@ def connect(endpoint: Endpoint) -> OpenAI:
 def request(
     client: OpenAI, name: str, path: str, body: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return the JSON object at a path of a server, or its response to a body.
+    """Return the JSON object at a path of a server, or the response to a request body.
 
     Raises
     ------
     UserError
-        If the server refuses, fails or returns no JSON object; ``name`` begins the message.
+        If the server refuses or fails, or returns no JSON object. The message begins with ``name``.
     """
     import openai
 
@@ -244,11 +245,11 @@ def request(
         failure = UserError(f"{name}: no response ({type(error.__cause__ or error).__name__})")
     except ValueError:
         failure = UserError(f"{name}: the response is not JSON; check endpoint.url")
-    raise failure  # outside the handler: the client's errors contain the key
+    raise failure  # raised outside the handler, because the client's errors contain the key
 
 
 def _message(body: Any) -> str:
-    """Return the message in the body of an error, on one line and without the key."""
+    """Return the message in the body of an error on one line, with the key masked."""
     for name in ("error", "message", "detail"):
         body = body[name] if isinstance(body, dict) and body.get(name) else body
     words = " ".join((body if isinstance(body, str) else json.dumps(body)).split())
@@ -256,10 +257,10 @@ def _message(body: Any) -> str:
 
 
 def identify(endpoint: Endpoint) -> dict[str, Any]:
-    """Return the server's description of the model, without times.
+    """Return the server's description of the model, without timestamps.
 
-    Without a list of models (HTTP 404 or 405) only the name is returned. A list without this model
-    is a UserError.
+    If the server does not list its models (HTTP 404 or 405), only the name is returned. Raises
+    UserError if the list lacks the model.
     """
     try:
         listed = request(connect(endpoint), f"{endpoint.url}/models", "/models").get("data")
@@ -276,52 +277,37 @@ def identify(endpoint: Endpoint) -> dict[str, Any]:
     return {key: model[key] for key in IDENTITY if key in model}
 
 
-def _choice(row: str, response: dict[str, Any]) -> dict[str, Any]:
-    """Return the only choice of a response."""
-    choices: Any = response.get("choices")
-    if not choices:
-        raise UserError(f"{row}: the response has no choices; use an OpenAI-compatible server")
-    choice: dict[str, Any] = choices[0]
-    return choice
-
-
-def _no_scores(row: str) -> UserError:
-    return UserError(
-        f"{row}: the server returns no log-probabilities of input; serve the model with vLLM, "
-        "or score its weights here, kind: causal"
-    )
-
-
 def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> list[float]:
     """Return the log-probabilities, in nats, of exactly the tokens of a text after its prefix.
 
-    ``choice`` belongs to a completion requested with ``echo`` and ``logprobs``; ``row`` names the
-    request. Raises UserError if the prompt or its log-probabilities are missing, the tokens do not
-    add up to the text, the prefix ends within a token, or a value is missing or impossible.
+    ``choice`` is from a completion that was requested with ``echo`` and ``logprobs``; ``row`` is
+    the prefix of messages. Raises UserError if the prompt or its log-probabilities are missing, if
+    the tokens do not add up to the text, if the prefix ends within a token, or if a value is
+    missing or impossible.
     """
     prompt, logprobs = prefix + text, choice.get("logprobs")
     if not isinstance(logprobs, dict) or not str(choice.get("text")).startswith(prompt):
-        raise _no_scores(row)
+        raise UserError(f"{row}: {NO_SCORES}")
     tokens, values = (list(logprobs.get(name) or ()) for name in ("tokens", "token_logprobs"))
     starts = token_starts(tokens, prompt)
     if len(tokens) != len(values) or starts is None:
         raise UserError(f"{row}: the server's tokens do not add up to the text")
     first = [token for start, token in zip(starts, tokens, strict=True) if start == len(prefix)]
-    # if a character has several tokens, only the last has text
+    # if a character has several tokens, only the last of them has text
     if not text or not first or (len(first) > 1 and first[-1].isascii()):
-        raise UserError(f"{row}: no token begins at the end of the prefix ({prefix!r})")
+        raise UserError(f"{row}: the prefix ends within a token ({prefix!r})")
     scored = [value for start, value in zip(starts, values, strict=True) if start >= len(prefix)]
     scored = scored[: sum(len(prefix) <= start < len(prompt) for start in starts)]
     for value in scored:
         if not isinstance(value, float | int) or not LEAST < value <= ROUNDING:
-            raise UserError(f"{row}: {value!r} is no log-probability of a token")
+            raise UserError(f"{row}: {value!r} is not a log-probability of a token")
     return [float(value) for value in scored]
 
 
 def token_starts(tokens: list[Any], text: str) -> list[int] | None:
     """Return the character offset of each token in a text, or None if they do not add up to it.
 
-    Tokens before the text have offset -1. SentencePiece may add a space before the text.
+    Tokens before the text have the offset -1. SentencePiece may add a space before the text.
     """
     if not all(isinstance(token, str) for token in tokens):
         return None

@@ -1,7 +1,7 @@
 """Generation token by token, with separate random numbers for each text.
 
-The numbers, one per token, are derived from the seed and the prompt, and used in inverse
-transform sampling, so a text does not depend on the batch or the order of prompts.
+The numbers, one per token, are derived from the seed and the prompt and used for inverse transform
+sampling, so a text does not depend on the batch or the order of prompts.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Writer(Adapter):
     """A model that generates token by token."""
 
     continues: bool  # True if the output continues the prompt
-    # maps prompts, number of new tokens and language to model inputs: text and tokens
+    # maps prompts, number of new tokens and language to the text and tokens of model inputs
     opened: Callable[[list[str], int, str], tuple[list[str], list[list[int]]]]
-    # maps tokens (texts, length) to next-token logits (texts, vocabulary), and the state
+    # maps tokens (texts, length) to next-token logits (texts, vocabulary) and the state
     begin: Callable[[torch.Tensor], tuple[torch.Tensor, dict[str, Any]]]
     # maps the last tokens (texts,) and the state to next-token logits (texts, vocabulary)
     step: Callable[[torch.Tensor, dict[str, Any]], torch.Tensor]
@@ -48,12 +48,12 @@ class Writer(Adapter):
         *,
         language: str = "",
     ) -> Iterator[Text]:
-        """Continue or answer each prompt, in order, from the model's unmodified probabilities.
+        """Continue or answer each prompt, in order, with the model's unmodified probabilities.
 
         The opening token that a config forces on a decoder is included, but not counted; other
-        generation settings (beams, penalties, forbidden or closing tokens) are ignored. A prompt
-        without room for the requested tokens, an output that is not finite, or a missing language
-        is a UserError.
+        generation settings (beams, penalties, forbidden or closing tokens) are ignored. Raises
+        UserError if a prompt leaves no room for the requested tokens, an output is not finite, or
+        the language is missing.
         """
         for block in blocks(zip(prompts, seeds, strict=True)):
             texts, encoded = self.opened([prompt for prompt, _ in block], sampling.tokens, language)
@@ -72,11 +72,16 @@ class Writer(Adapter):
         written: list[list[int]] = self.batches.each(lengths, costs, launch)
         for prompt, ids, seed, new in zip(prompts, encoded, seeds, written, strict=True):
             finished = bool(new) and new[-1] in self.ends
-            text = self._decoded(ids if self.continues else [], new)
+            begun = ids if self.continues else []
+            before, joined, alone = self.tokens.tokenizer.batch_decode(
+                [begun, [*begun, *new], new], skip_special_tokens=True
+            )
+            # the new text includes the spaces between the prompt and it
+            text = joined[len(before) :] if joined.startswith(before) else alone
             yield Text(prompt, seed, text, len(new), finished)
 
     def _write(self, ids: torch.Tensor, luck: np.ndarray, sampling: Sampling) -> list[list[int]]:
-        """Generate texts for prompts of equal length; finished texts leave the batch."""
+        """Generate texts for prompts of equal length; finished texts are removed from the batch."""
         texts: list[list[int]] = [[] for _ in ids]
         alive = list(range(len(ids)))
         logits, state = self.begin(self.enough(ids))
@@ -96,18 +101,11 @@ class Writer(Adapter):
             logits = self.step(self.enough(chosen), state)
         return texts
 
-    def _decoded(self, ids: list[int], new: list[int]) -> str:
-        """Return the new text with the spaces between it and the prompt."""
-        before, joined, alone = self.tokens.tokenizer.batch_decode(
-            [ids, [*ids, *new], new], skip_special_tokens=True
-        )
-        return str(joined[len(before) :] if joined.startswith(before) else alone)
-
 
 def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """Choose tokens, (rows,), by log-probabilities, (rows, vocabulary), and ``luck``, (rows,).
+    """Choose tokens (rows,), given log-probabilities (rows, vocabulary) and ``luck`` (rows,).
 
-    The numbers of ``luck`` are uniform in [0, 1).
+    ``luck``: random numbers, uniform in [0, 1).
     """
     if sampling.temperature == 0:
         return logits.argmax(dim=1)
@@ -118,7 +116,7 @@ def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.
         ordered[:, sampling.top_k :] = 0
     before = ordered.cumsum(1) - ordered
     cut = before >= sampling.top_p * ordered.sum(1, keepdim=True)
-    cut[:, 0] = False  # the most probable token always remains
+    cut[:, 0] = False  # the most probable token is always retained
     up_to = torch.where(cut, 0, ordered).cumsum(1)
     target = (luck * up_to[:, -1]).unsqueeze(1)
     index = torch.searchsorted(up_to, target, right=True).clamp(max=logits.shape[1] - 1)

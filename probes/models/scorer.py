@@ -1,8 +1,8 @@
-"""The interface of every language model: seven methods and the types of their results.
+"""The interface of all language models: seven methods and the types of their results.
 
-A model has only the methods that its kind supports: an encoder fills masks and returns
-pseudo-log-likelihoods, a causal model fills the end of a prompt, scores continuations and
-generates, a classifier classifies.
+A model has only the methods that its kind supports. For example, an encoder fills masks and returns
+pseudo-log-likelihoods; a causal model fills the end of a prompt, scores continuations and
+generates.
 """
 
 from __future__ import annotations
@@ -10,63 +10,56 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
 MASK = "<mask>"  # placeholder in prompts for the model's mask token
-DECIMALS = 6  # decimals of log-probabilities; ranked after rounding, ties in candidate order
+DECIMALS = 6  # decimals of log-probabilities, which are rounded before ranking
 
-BEST = 20  # top words compared as sets
+BEST = 20  # number of top words that are compared
 
-# definitions of pseudo-log-likelihood
+# definitions of the pseudo-log-likelihood
 Method = Literal["original", "within_word_l2r", "aul", "aula"]
 METHODS: tuple[Method, ...] = ("original", "within_word_l2r", "aul", "aula")
-
-
-class Vocabulary(NamedTuple):
-    """The words that are a single word-initial token of a model."""
-
-    ids: Mapping[str, int]  # words in the given order, and their tokens
-    missing: tuple[str, ...]  # other words
 
 
 class Filled(NamedTuple):
     """The best candidates for a block of n prompts, as columns."""
 
     prompts: Sequence[str]  # exact model inputs
-    candidates: Sequence[str]  # words in the vocabulary
-    pieces: NDArray[np.int32]  # number of tokens of each, (candidates,)
+    candidates: Sequence[str]  # the ranked words
+    pieces: NDArray[np.int32]  # number of tokens of each candidate, (candidates,)
     best: NDArray[np.int32]  # (n, k) indices in ``candidates``, best first
     logprobs_nats: NDArray[np.float64]  # (n, k) normalised over the model's full vocabulary
-    lengths: NDArray[np.int32]  # (n,) tokens of the prompt, including special ones and the mask
+    lengths: NDArray[np.int32]  # (n,) number of tokens of each prompt with special ones and mask
     unknown: NDArray[np.int32]  # (n,) number of unknown tokens
 
     def by_prompt(self) -> Iterator[tuple[dict[str, tuple[float, int]], int]]:
-        """Yield each word's log-probability and tokens, best first, and the unknown tokens."""
+        """Yield, per prompt, the log-probability and tokens of each word, and unknown tokens."""
         for best, nats, unknown in zip(self.best, self.logprobs_nats, self.unknown, strict=True):
             places = zip(best.tolist(), nats.tolist(), strict=True)
             yield {self.candidates[j]: (x, int(self.pieces[j])) for j, x in places}, int(unknown)
 
 
 class Predicted(NamedTuple):
-    """The best tokens of the whole vocabulary for a block of n prompts, as columns."""
+    """The best tokens in the full vocabulary for a block of n prompts, as columns."""
 
     prompts: Sequence[str]  # exact model inputs
     length: NDArray[np.int32]  # (n,) number of tokens of each prompt
-    ids: NDArray[np.int32]  # (n, k) tokens, best first; ties by lower id
+    ids: NDArray[np.int32]  # (n, k) ids of tokens, best first; ties by lower id
     logprobs_nats: NDArray[np.float64]  # (n, k) normalised over the model's full vocabulary
-    unknown: NDArray[np.int32]  # (n,) number of unknown tokens of the prompt
+    unknown: NDArray[np.int32]  # (n,) number of unknown tokens of each prompt
 
 
 class Pieces(NamedTuple):
     """The tokens of a vocabulary, in the order of their ids."""
 
-    tokens: Sequence[str]  # as in the vocabulary
+    tokens: Sequence[str]  # as written in the vocabulary
     words: Sequence[str]  # decoded, without surrounding spaces
-    starts: NDArray[np.bool_]  # True if the token is the word after another word
-    bare: NDArray[np.int32]  # id of the literal `words` in the vocabulary, or -1
+    starts: NDArray[np.bool_]  # True if the token represents the word after another word
+    bare: NDArray[np.int32]  # id of the token that equals the word literally, or -1
     unknown: int  # id of the unknown token, or -1
 
 
@@ -77,7 +70,7 @@ class Score(NamedTuple):
     logprob_nats: float  # sum over the counted tokens
     tokens: int  # number of counted tokens
     unknown: int = 0  # number of unknown tokens among them
-    greedy: bool | None = None  # True if each token is the most probable; None if unknown
+    greedy: bool | None = None  # True if each token is the most probable one; None if unknown
 
 
 class Text(NamedTuple):
@@ -86,7 +79,7 @@ class Text(NamedTuple):
     prompt: str  # exact model input
     seed: int
     text: str  # without the prompt and without special tokens
-    tokens: int  # generated tokens, including the closing one
+    tokens: int  # number of generated tokens, including the closing one
     finished: bool  # True if the model ended the text before the limit
 
 
@@ -96,7 +89,7 @@ class Classes(NamedTuple):
     text: str
     labels: tuple[str, ...]  # in the order of the model's config
     probabilities: tuple[float, ...]
-    logprobs_nats: tuple[float, ...] = ()  # their logarithms before rounding
+    logprobs_nats: tuple[float, ...] = ()  # logarithms of the unrounded probabilities
     tokens: int = 0  # number of tokens, including special ones
 
 
@@ -110,12 +103,12 @@ class Represented(NamedTuple):
 
 
 class Sampling(NamedTuple):
-    """Settings of sampling; ``temperature`` 0 is greedy."""
+    """Settings of sampling; a ``temperature`` of 0 is greedy."""
 
     tokens: int = 64  # maximum number of generated tokens
     temperature: float = 1.0
-    top_k: int = 0  # sample from the best k tokens; 0 for all
-    top_p: float = 1.0  # sample from the best tokens with this total probability
+    top_k: int = 0  # tokens are sampled from the best k; 0 for all
+    top_p: float = 1.0  # tokens are sampled from the best with this total probability
 
 
 SAMPLING = Sampling()
@@ -132,10 +125,10 @@ class Scorer(Protocol):
 
 @runtime_checkable
 class Fills(Scorer, Protocol):
-    """Models with a mask, or that read a final mask as the next word."""
+    """Models that have a mask, or that read a final mask as the next word."""
 
-    def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Return the words that are a single word-initial token, and the others."""
+    def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
+        """Return the number of tokens of each word that the tokenizer can encode."""
 
     def fill(
         self,
@@ -149,19 +142,16 @@ class Fills(Scorer, Protocol):
     ) -> Iterator[Filled]:
         """Rank candidate words at the one mask of each prompt, in the order of the prompts.
 
-        ``options``: specific to a kind of model, such as ``together`` for masked models.
+        ``options``: options of a kind of model, such as ``together`` for masked models.
         """
 
 
 @runtime_checkable
-class Predicts(Scorer, Protocol):
-    """Models that rank their whole vocabulary."""
+class Predicts(Fills, Protocol):
+    """Models that rank all tokens of their vocabulary."""
 
     def pieces(self, language: str = "") -> Pieces:
         """Return the tokens of the vocabulary."""
-
-    def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
-        """Return the number of tokens of each word that the tokenizer can encode."""
 
     def predict(
         self, prompts: Iterable[str], top_k: int, *, language: str = ""
@@ -179,7 +169,7 @@ class ScoresContinuations(Scorer, Protocol):
 
 @runtime_checkable
 class ScoresSentences(Scorer, Protocol):
-    """Models that see both sides of a token."""
+    """Models that read the text on both sides of a token."""
 
     def pseudo_logprobs(
         self,
@@ -189,7 +179,7 @@ class ScoresSentences(Scorer, Protocol):
         language: str = "",
         prefixes: Iterable[str] | None = None,
     ) -> Iterator[Score]:
-        """Score sentences, or the text after a prefix, each token given its context."""
+        """Score sentences, or the texts after a prefix; each token is scored given its context."""
 
 
 @runtime_checkable
@@ -228,9 +218,9 @@ def agreement(
 
     Returns
     -------
-    The largest difference of a candidate's log-probability in nats over all prompts, and the mean
-    share of the 20 best words that are among the 20 best in double precision; (0.0, 1.0) without
-    prompts or words.
+    The largest difference between a candidate's log-probabilities in nats over all prompts, and the
+    mean share of the 20 best words that are also among the 20 best in double precision; (0.0, 1.0)
+    if there are no prompts or words.
     """
     largest, shares = 0.0, []
     blocks = (m.fill(prompts, words, len(words), language=language) for m in (scorer, double))

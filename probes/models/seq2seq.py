@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-GAP = "<extra_id_0>"  # T5's first sentinel: marks a gap in the input and begins its text
+GAP = "<extra_id_0>"  # T5's first sentinel, which marks a gap in the input and begins its text
 
 
 class Seq2Seq(Filler, Writer):
@@ -40,16 +40,16 @@ class Seq2Seq(Filler, Writer):
     ) -> Prompts:
         """Return prompts for words in the single gap of each prompt.
 
-        The mask becomes the first sentinel; the decoder predicts the word after that sentinel
-        (Raffel et al. 2020, section 3.1.4). Words of several pieces are scored from left to right.
-        The gap may contain more than the word. A model without sentinels, or a prompt that is too
-        long or does not have exactly one mask, is a UserError.
+        The mask is replaced by the first sentinel, and the decoder predicts the word after that
+        sentinel (Raffel et al. 2020, section 3.1.4). Words of several tokens are scored from left
+        to right. The predicted text may continue after the word. Raises UserError if the model has
+        no sentinels, or if a prompt is too long or does not have exactly one mask.
         """
         gap = self.gap
         if gap is None:
             raise UserError(
-                f"models.{self.name}: has no {GAP}, so it cannot fill a mask as T5 does; a model "
-                "with a mask token is kind: masked"
+                f"models.{self.name}: has no {GAP}, so it cannot fill a mask as T5 does; for a "
+                "model with a mask token, set kind: masked"
             )
         written, encoded = self._inputs(prompts, language)
         for text, ids in zip(written, encoded, strict=True):
@@ -71,11 +71,11 @@ class Seq2Seq(Filler, Writer):
         return Prompts(written, encoded, score, sums)
 
     def logprobs(self, pairs: Iterable[tuple[str, str]], *, language: str = "") -> Iterator[Score]:
-        """Score each continuation by the decoder, with its prefix as the encoder's input.
+        """Score each continuation with the decoder; the encoder reads its prefix.
 
-        A mask in the prefix becomes T5's first sentinel. The closing token and the opening token
-        forced by a config (BART, mBART) are not counted. A text that is too long or empty, a
-        result that is not finite, or a missing language is a UserError.
+        A mask in the prefix is replaced by T5's first sentinel. The closing token, and an opening
+        token that the config forces (BART, mBART), are not counted. Raises UserError if a text is
+        too long or empty, a result is not finite, or the language is missing.
         """
         for block in blocks(pairs):
             prefixes, encoded = self._inputs([prefix for prefix, _ in block], language)
@@ -96,7 +96,8 @@ class Seq2Seq(Filler, Writer):
     ) -> NDArray[np.float64]:
         """Return sums of :meth:`chosen` over tokens, (rows, 2).
 
-        A row consists of the index of its input, the preceding tokens, and the scored tokens.
+        A row consists of the index of its input, the tokens before the scored ones, and the scored
+        tokens.
         """
 
         def launch(chosen: list[int]) -> torch.Tensor:
@@ -116,21 +117,21 @@ class Seq2Seq(Filler, Writer):
     def opened(
         self, prompts: list[str], room: int, language: str
     ) -> tuple[list[str], list[list[int]]]:
-        """Return the encoder's input for each prompt; the decoder must have room for the tokens."""
+        """Return the encoder's input for each prompt; the decoder must have room for new tokens."""
         texts, encoded = self._inputs(prompts, language)
         for text in texts:
             self.tokens.fits(text, len(self.opening) - 1 + room, self.longest)
         return texts, encoded
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
-        """Return the first new token's logits, (texts, vocabulary), and the decoding state."""
+        """Return the logits of the first new token, (texts, vocabulary), and the decoding state."""
         state = {"encoder_outputs": self.model.get_encoder()(input_ids=ids)}
         start = self.batches.move([self.opening] * len(ids))
         out = self.model(decoder_input_ids=start, use_cache=True, **state)
         return out.logits[:, -1], {**state, "past_key_values": out.past_key_values}
 
     def step(self, last: torch.Tensor, state: dict[str, Any]) -> torch.Tensor:
-        """Return the logits after the tokens ``last`` (texts,), (texts, vocabulary)."""
+        """Return the logits (texts, vocabulary) that follow the tokens ``last``, (texts,)."""
         out = self.model(decoder_input_ids=last.unsqueeze(1), use_cache=True, **state)
         logits: torch.Tensor = out.logits[:, -1]
         return logits
@@ -148,7 +149,7 @@ class Seq2Seq(Filler, Writer):
         return texts, self.encode(texts, language)
 
     def _opening(self) -> list[int]:
-        """Return the decoder's first tokens: its start token, and one forced by the config."""
+        """Return the decoder's first tokens: its start token, and any that the config forces."""
         config, writing = self.model.config, self.model.generation_config
         start = getattr(config, "decoder_start_token_id", None)
         if start is None:

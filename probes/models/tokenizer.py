@@ -1,9 +1,9 @@
-"""Tokenizers: bulk encoding without truncation; candidates, masks and limits.
+"""Tokenizers: encoding without truncation, candidate words, masks and length limits.
 
 A candidate is the token of a word that follows another word: with the leading space in byte-level
-and SentencePiece vocabularies, without ``##`` in WordPiece, without ``@@`` or with ``</w>`` in
-older BPE. The first sub-token of a longer word, or a token without its marker, is a different word
-to the model and not a candidate.
+and SentencePiece vocabularies, without ``##`` in WordPiece, and without ``@@`` or with ``</w>`` in
+older BPE. The first sub-token of a longer word, or a token without its marker, represents another
+word to the model and is not a candidate.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models.scorer import Pieces, Vocabulary
+from plumbline.probes.models.scorer import Pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 HEAD = "a"  # the word before a candidate
-UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # without spaces: tokens have no marker
+UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # written without spaces, so tokens have no marker
 SENTENCEPIECE, BYTE_LEVEL = "▁", "Ġ"  # space markers of these vocabularies
 
 
@@ -44,16 +44,16 @@ class Tokens:
         files = {*self.tokenizer.vocab_files_names.values()}  # empty for byte models
         others = ("tokenizer.json", "tokenizer.model")
         if files and not any(Path(where, file).is_file() for file in (*files, *others)):
-            raise UserError(  # transformers 5 would create a tokenizer of special tokens only
+            raise UserError(  # otherwise transformers 5 creates a tokenizer without words
                 f"models.{name}: {where} has no {' or '.join(sorted(files))} of a tokenizer; save "
                 "it there with tokenizer.save_pretrained"
             )
         if isinstance(self.tokenizer, BertweetTokenizer):
-            self.tokenizer.normalization = True  # user names and links as in training
+            self.tokenizer.normalization = True  # normalise user names and links as in training
             if any(len(pair) != 2 for pair in self.tokenizer.bpe_ranks):
-                raise UserError(  # transformers 5.23 omits them, and reads one letter of each pair
-                    f"models.{name}: {where}/bpe.codes lacks the counts of merges, so that "
-                    "words are split into letters; put the file of the original model there"
+                raise UserError(  # such files, written by transformers 5.23, are misread
+                    f"models.{name}: {where}/bpe.codes lacks merge counts, so words "
+                    "would be split into letters; replace it by that of the original model"
                 )
         self.name = name
         self.moses = isinstance(self.tokenizer, XLMTokenizer)
@@ -83,7 +83,7 @@ class Tokens:
     def encode(
         self, texts: Sequence[str], language: str = "", *, special: bool = True
     ) -> list[list[int]]:
-        """Return the ids of each text, with or without the model's special tokens.
+        """Return the token ids of each text, with or without the model's special tokens.
 
         Raises UserError if the model was not trained on the language.
         """
@@ -95,26 +95,26 @@ class Tokens:
             add_special_tokens=special,
             return_attention_mask=False,
             return_token_type_ids=False,
-            verbose=False,  # long inputs raise our own error
+            verbose=False,  # no warning, since `fits` raises an error
         )["input_ids"]
         return ids
 
     def _set_language(self, language: str) -> None:
-        """Set the language of the next texts, if the tokenizer supports it."""
+        """Set the language of the next texts if the tokenizer supports languages."""
         if self.moses:
             languages = self.tokenizer.lang2id
             if language and languages and language not in languages:
                 raise self.foreign(language, languages)
-            # transformers 5 drops `lang=`, so every text would be read as English
+            # transformers 5 ignores `lang=` and would read every text as English
             split = partial(type(self.tokenizer)._tokenize, self.tokenizer)  # noqa: SLF001
             self.tokenizer._tokenize = partial(split, lang=language or "en")  # noqa: SLF001
         elif language and hasattr(self.tokenizer, "src_lang"):
             self.tokenizer.src_lang = self.code(language)
 
     def require_language(self, language: str) -> None:
-        """Raise a UserError without a language: the previous one would be used silently."""
+        """Raise UserError if a required language is missing; the previous one would be used."""
         if not language and hasattr(self.tokenizer, "src_lang"):
-            raise UserError(f"models.{self.name}: needs the language of its texts")
+            raise UserError(f"models.{self.name}: the language of the texts is missing")
 
     def foreign(self, language: str, languages: Iterable[str]) -> UserError:
         """Return the error for an unsupported language."""
@@ -126,7 +126,7 @@ class Tokens:
     def code(self, language: str) -> str:
         """Return the tokenizer's code of a language: ``en_XX`` for ``en``.
 
-        Raises UserError if the model has no code, or several codes, with that prefix.
+        Raises UserError if the model has no code or several codes with that prefix.
         """
         tokens = [token for token in self.tokenizer.get_added_vocab() if "_" in token]
         codes = [token for token in tokens if token.split("_")[0] == language]
@@ -135,13 +135,13 @@ class Tokens:
         return str(codes[0])
 
     def counted(self, ids: Sequence[int]) -> list[int]:
-        """Return the positions of a text's tokens, without the model's special tokens."""
+        """Return the positions of the tokens of a text, without the model's special tokens."""
         special = self.tokenizer.get_special_tokens_mask(list(ids), already_has_special_tokens=True)
-        unknown = self.unknown_id  # it represents part of the text
+        unknown = self.unknown_id  # it represents a part of the text
         return [i for i, no in enumerate(special) if not no or ids[i] == unknown]
 
     def words(self, text: str, ids: Sequence[int], language: str = "") -> list[int | None]:
-        """Return the word index of each token; None for special tokens."""
+        """Return the index of each token's word; None for special tokens."""
         if self.tokenizer.is_fast:
             encoded = self.tokenizer(text)
             assert encoded["input_ids"] == list(ids)
@@ -161,8 +161,8 @@ class Tokens:
     def candidates(self, words: Sequence[str], language: str = "") -> dict[str, tuple[int, ...]]:
         """Return the tokens (one or several) of each word that the tokenizer can encode.
 
-        Words are left out if the tokenizer changes them (as an uncased one does capitals), if they
-        contain an unknown symbol, or if an earlier word has the same pieces.
+        Words are omitted if the tokenizer changes them (as an uncased one changes capitals), if
+        they contain an unknown symbol, or if an earlier word has the same tokens.
         """
         key = (tuple(words), language)
         if key in self._known:
@@ -182,9 +182,9 @@ class Tokens:
         return self._known[key]
 
     def gap(self, language: str = "") -> str:
-        """Return the separator of two words: a space, or nothing in languages without spaces.
+        """Return the separator of two words: a space, or "" in languages without spaces.
 
-        If tokens have no space marker, the space has no effect.
+        A space is also returned if tokens have no space marker, since it then has no effect.
         """
         if language not in UNSPACED:
             return " "
@@ -195,24 +195,12 @@ class Tokens:
         """Return the number of tokens of each word that the tokenizer can encode."""
         return {word: len(tail) for word, tail in self.candidates(words, language).items()}
 
-    def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Return the words that are a single word-initial token, and the others."""
-        pieces = self.candidates(words, language)
-        ids = {word: tail[0] for word, tail in pieces.items() if len(tail) == 1}
-        first, missing = set(ids), []
-        for word in words:
-            if word in first:
-                first.remove(word)
-            else:
-                missing.append(word)
-        return Vocabulary(ids, tuple(missing))
-
     def pieces(self, language: str = "") -> Pieces:
         """Return the tokens of the vocabulary, in the order of their ids."""
         if language not in self._pieces:
             ids = range(len(self))
             words = [text.strip() for text in self.tokenizer.batch_decode([[i] for i in ids])]
-            # the token is the word's only if the word has this token after another word
+            # the token represents the word only if the word has this token after another word
             alone = self.candidates(list(dict.fromkeys(filter(None, words))), language)
             first = {word: tail[0] for word, tail in alone.items() if len(tail) == 1}
             vocabulary = self.tokenizer.get_vocab()
@@ -226,14 +214,14 @@ class Tokens:
         return self._pieces[language]
 
     def fits(self, text: str, length: int, longest: int) -> None:
-        """Raise a UserError if a text is too long for the model.
+        """Raise UserError if a text is too long for the model.
 
-        ``length``: number of its tokens, including tokens to be generated.
+        ``length``: number of tokens of the text, including tokens to be generated.
         """
         if length > longest:
             raise UserError(
                 f"models.{self.name}: the prompt {text!r} has {length} tokens, the model takes "
-                f"{longest}; remove the row, it is never truncated"
+                f"{longest}; remove the row, since texts are never truncated"
             )
 
     def opening(self) -> list[int]:
@@ -243,13 +231,13 @@ class Tokens:
         return encoded[: next(starts, 0)]
 
     def unknown(self, ids: Sequence[int]) -> int:
-        """Return the number of unknown tokens."""
+        """Return the number of unknown tokens among some ids."""
         return 0 if self.unknown_id is None else list(ids).count(self.unknown_id)
 
     def after(self, prefix: str, text: str, ids: Sequence[int], head: Sequence[int]) -> int:
         """Return the number of tokens of a text (``ids``) that belong to its prefix (``head``).
 
-        Raises UserError if the tokens of the prefix are not the first tokens of the text: without a
+        Raises UserError if the tokens of the prefix are not the first tokens of the text. Without a
         token boundary after the prefix, the score would belong to another text.
         """
         if list(ids[: len(head)]) != list(head):
@@ -261,7 +249,7 @@ class Tokens:
 
 
 def _closed(text: str) -> str:
-    """Return a text without spaces, which some decoders add at hyphens and Chinese characters."""
+    """Return a text without spaces; some decoders add them at hyphens and Chinese characters."""
     return "".join(text.split())
 
 
@@ -272,8 +260,8 @@ def longest(tokenizer: Any, model: Any) -> int:
         for path, part in model.named_modules()
         if path.endswith("position_embeddings")
     )
-    # in RoBERTa and similar models the first positions belong to padding
+    # in RoBERTa and similar models, the first positions are those of padding
     offset = max((index + 1 for index in padding if index is not None), default=0)
     positions = getattr(model.config, "max_position_embeddings", None) or 0
-    limit = positions - offset if positions > 0 else 1 << 30  # -1 in XLNet, which has no limit
+    limit = positions - offset if positions > 0 else 1 << 30  # XLNet has -1: no limit
     return int(min(tokenizer.model_max_length, limit))

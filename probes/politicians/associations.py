@@ -256,9 +256,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
     words = candidates_of(folders["words"], language)
     places = {pos: candidates.place for pos, candidates in words.items()}
     frames = params.frames_in(task.model, language, places)
-    numbers = {
-        pos: len(scorer.vocabulary(list(w.lemmas), language).ids) for pos, w in words.items()
-    }
+    numbers = {pos: covered_words(scorer, w, language) for pos, w in words.items()}
     if not any(numbers.values()):
         number = sum(len(candidates.lemmas) for candidates in words.values())
         where = f"models.{scorer.name}"
@@ -344,6 +342,11 @@ def _columns(
     }
 
 
+def covered_words(scorer: Fills, words: Candidates, language: str) -> int:
+    """Return the number of candidates that are one token of a model."""
+    return list(scorer.spelled(list(words.lemmas), language).values()).count(1)
+
+
 def coverage(
     language: str,
     people: dict[str, list[str]],
@@ -362,7 +365,7 @@ def coverage(
             "language": language,
             "pos": pos,
             "words": len(forms),
-            "covered": len(scorer.vocabulary(forms, language).ids),
+            "covered": covered_words(scorer, words, language),
             "list_length": lengths[pos],
             "precision_nats": precision,
             "precision_overlap": overlap,

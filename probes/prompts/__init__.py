@@ -2,12 +2,12 @@
 
 from pydantic import AfterValidator
 
-BARE = "bare"  # the frame of a name alone: Stańczak et al. (2023), section 3
+BARE = "bare"  # the frame that contains only the name: Stańczak et al. (2023), section 3
 TIMES = ("", "once", "twice")
 
 
 def gaps(*once: str, **times: int) -> AfterValidator:
-    """Return a validator for templates, given the number of occurrences of each gap."""
+    """Return a validator for templates, which must contain each gap that number of times."""
     counts = dict.fromkeys(once, 1) | times
     requirements = ", ".join(f"{gap} {TIMES[n]}" if n else f"no {gap}" for gap, n in counts.items())
 

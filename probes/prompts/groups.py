@@ -1,6 +1,7 @@
-"""Prompts about social groups: templates with groups, and the same with the group masked.
+"""Prompts about social groups: templates with the group, and with the group masked.
 
-They are separate from the probe ``completions``, as control models are trained on the same prompts.
+They are separate from the probe ``completions``, because control models are trained on the same
+prompts.
 """
 
 from __future__ import annotations
@@ -20,41 +21,41 @@ from plumbline.probes.prompts import gaps
 if TYPE_CHECKING:
     from pathlib import Path
 
-DATASETS = ("social_groups", "stereotypes")  # inputs of the prompts
+DATASETS = ("social_groups", "stereotypes")  # datasets from which prompts are made
 GROUP = "{group}"
 Kind = Literal["people", "country"]
 OF: dict[int, Kind] = {KINDS.index("people"): "people", KINDS.index("country"): "country"}
 
 
 class Frames(Section):
-    """The templates of a language."""
+    """The templates (frames) of a language."""
 
     templates: dict[Kind, list[Annotated[str, gaps(GROUP, **{MASK: 0})]]] = Field(
         description=f"for people and a country: texts with {GROUP}, up to the word to predict"
     )
-    ending: str = Field("?", description="text after that word, for models with a mask")
+    ending: str = Field("?", description="text after the predicted word, for models with a mask")
     released: Annotated[str, gaps(**{MASK: 2})] = Field(
         description=f"template of the released code's prior, with {MASK} for group and word"
     )
     neutral: dict[Kind, str] = Field(
-        description="neutral group of the prior, for models that read from left to right"
+        description="neutral group in the prior of models that read from left to right"
     )
 
 
 class Asking(Section):
-    """The groups in prompts, and the construction of prompts."""
+    """The selection of groups, and the construction of prompts."""
 
     spelling: Literal["original", "usual"] = Field(
-        "original", description="spelling of groups: the paper's, or the usual one"
+        "original", description="spelling of groups: as in the paper (original), or usual"
     )
     groups: Literal["suggested", "all"] = Field(
-        "all", description="groups with suggestions in `stereotypes`, or all"
+        "all", description="groups that have suggestions in the dataset `stereotypes`, or all"
     )
     frames: dict[str, Frames] = Field(min_length=1, description="by language")
 
     @property
     def languages(self) -> list[str]:
-        """Return the languages with frames (templates)."""
+        """Return the languages that have templates."""
         return list(self.frames)
 
 
@@ -62,26 +63,26 @@ class Query(NamedTuple):
     """One group in one template."""
 
     category: str
-    group: str  # as the paper spells it
+    group: str  # in the paper's spelling
     kind: Kind
-    template: str  # as the params have it
-    written: str = ""  # the group as spelled in the prompt; default: as in the paper
-    rewritten: bool = False  # with the key term of an attribute that only this group has
+    template: str  # as written in the params
+    written: str = ""  # spelling of the group in the prompt; default: that of the paper
+    rewritten: bool = False  # extended by the key term of an attribute of this group only
 
     @property
     def text(self) -> str:
-        """Return the template with the group."""
+        """Return the template with the group filled in."""
         return self.template.replace(GROUP, self.written or self.group)
 
 
 def queries(asking: Asking, folders: dict[str, Path], language: str) -> list[Query]:
-    """Return every group in every template of its kind; a ``UserError`` without any."""
+    """Return every group in every template of its kind; raise UserError if there is none."""
     groups = pl.read_parquet(folders["social_groups"] / f"{language}.parquet")
     rows = suggestions(folders["stereotypes"], language, "category", "group").unique()
     suggested = {(category, group.lower()) for category, group in rows.iter_rows()}
     templates, result = asking.frames[language].templates, list[Query]()
     for row in groups.sort("category", "group").iter_rows(named=True):
-        # waves and the published suggestions use either spelling
+        # suggestions use one spelling or the other
         keys = {(row["category"], row[column].lower()) for column in ("group", "name")}
         if asking.groups == "all" or keys & suggested:
             written = row["group" if asking.spelling == "original" else "name"]
@@ -118,14 +119,14 @@ def prompted(asking: Asking, folders: dict[str, Path], language: str) -> list[Qu
 
 
 def suggestions(folder: Path, language: str, *columns: str) -> pl.DataFrame:
-    """Return columns of the dataset ``stereotypes`` in a language, from all configs."""
+    """Return columns of all configs of the dataset ``stereotypes`` in a language."""
     files = [folder / f"{config}.parquet" for config in parquet.configs(folder)]
     rows = pl.concat(pl.read_parquet(file, columns=["language", *columns]) for file in files)
     return rows.filter(language=language).select(columns)
 
 
 def prompt(text: str, ending: str) -> str:
-    """Return a prompt, capitalised, with a mask for the word to predict."""
+    """Return a capitalised prompt with a mask for the word to predict."""
     return f"{text[:1].upper()}{text[1:]} {MASK}{ending}"
 
 

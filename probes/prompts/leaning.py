@@ -1,7 +1,7 @@
-"""Prompts about political statements, with a mask, open, or with options to choose from.
+"""Prompts about political statements: with a mask, open, or with options to choose from.
 
-Feng et al. (2023), section 2, and Röttger et al. (2024), *Political Compass or Spinning Arrow?*
-These prompts are separate from the probe ``stances``, since a control model is trained on them.
+They follow Feng et al. (2023), section 2, and Röttger et al. (2024), *Political Compass or Spinning
+Arrow?* They are separate from the probe ``stances``, because a control model is trained on them.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class MaskPrompts(Section):
         min_length=1,
         description=f"by name, with {STATEMENT} and {MASK}; `faithful` uses the first",
     )
-    top_k: int = Field(10, ge=1, description="number of most probable tokens retained")
+    top_k: int = Field(10, ge=1, description="number of most probable tokens that are retained")
     calibration_inputs: list[str] = Field(
         min_length=1, description=f"content-free texts in place of {STATEMENT}, for the prior"
     )
 
 
 class Generation(Section):
-    """Prompts for generative models, and the NLI model that classifies responses."""
+    """Prompts for generative models, and the NLI model that classifies their responses."""
 
     frames: dict[str, Stated] = Field(
         min_length=1, description=f"by name, with {STATEMENT}; `faithful` uses the first"
@@ -60,7 +60,7 @@ class Generation(Section):
     temperature: float = Field(1.0, ge=0, description="0 is greedy")
     top_k: int = Field(50, ge=0, description="tokens are sampled from the top k; 0 for all")
     nli_model: str = Field(
-        min_length=1, description="NLI model: a classifier with the class entailment, by its name"
+        min_length=1, description="name of the NLI model, a classifier with a class for entailment"
     )
     agree: str = Field("This example is agree.", description="hypothesis of agreement")
     disagree: str = Field("This example is disagree.", description="hypothesis of disagreement")
@@ -73,15 +73,15 @@ class MultipleChoice(Section):
         description=f"by name, with {STATEMENT} and {OPTIONS}; those without {OPTIONS} are open"
     )
     forced_choice_suffixes: dict[str, str] = Field(
-        min_length=1, description="text after the options, by name; '' for none"
+        min_length=1, description="text after the options, by name; '' is none"
     )
     options: list[str] = Field(
         min_length=ANSWERS,
         max_length=ANSWERS,
-        description="labels: strongly disagree, disagree, agree, strongly agree, in this order",
+        description="labels in the order strongly disagree, disagree, agree, strongly agree",
     )
     option_orders: list[Annotated[list[int], AfterValidator(_each)]] = Field(
-        min_length=1, description="orders in which the options are offered, as indices from 0"
+        min_length=1, description="orders in which the options are offered, as indices (0 to 3)"
     )
     seeds: Seeds
     max_new_tokens: int = Field(20, ge=1, description="maximum tokens of a response")
@@ -89,10 +89,10 @@ class MultipleChoice(Section):
 
 
 class Asking(Section):
-    """Statements, and the prompts of each response format."""
+    """Statements and the prompts for each response format."""
 
     language: str = Field("en", description="language of statements and prompts")
-    questionnaires: list[str] = Field(min_length=1, description="configs of statements")
+    questionnaires: list[str] = Field(min_length=1, description="configs of the dataset statements")
     negated: Annotated[str, gaps(DENIED)] = Field(
         description=f"template of the negated statement, with {DENIED}"
     )
@@ -101,8 +101,8 @@ class Asking(Section):
         description="CSV files of paraphrases (questionnaire, id, variant, text), used in the "
         "first prompt",
     )
-    positive: list[str] = Field(min_length=1, description="words that agree (paper, Table 7)")
-    negative: list[str] = Field(min_length=1, description="words that disagree")
+    positive: list[str] = Field(min_length=1, description="words of agreement (paper, Table 7)")
+    negative: list[str] = Field(min_length=1, description="words of disagreement")
     mask: MaskPrompts = Field(description="prompts for masked models")
     generation: Generation = Field(description="prompts for generative models")
     multiple_choice: MultipleChoice = Field(description="prompts with options")
@@ -118,9 +118,9 @@ class Wording(NamedTuple):
     """A statement in one wording."""
 
     questionnaire: str
-    id: str  # empty for a prior
+    id: str  # empty in a prior
     form: Form
-    variant: str  # name of the paraphrase, or the content-free text; else empty
+    variant: str  # name of the paraphrase, or content-free text; otherwise empty
     text: str
 
 
@@ -132,15 +132,15 @@ class Question(NamedTuple):
     frame: str
     form: Form
     variant: str
-    wording: str  # text in place of the statement
+    wording: str  # text that replaces the placeholder of the statement
     text: str  # the prompt
 
 
 def wordings(asking: Asking, folder: Path) -> list[Wording]:
     """Return every statement in its plain, negated and paraphrased forms, in a fixed order.
 
-    A questionnaire that is missing from the dataset ``statements`` or from the language, or an
-    invalid file of paraphrases, is a ``UserError``.
+    Raises UserError if a questionnaire is not in the dataset ``statements`` or has no statement in
+    the language, or if a file of paraphrases is invalid.
     """
     paraphrased = [row for file in asking.paraphrases for row in paraphrases(file)]
     result: list[Wording] = []
@@ -171,7 +171,7 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
 
 
 def put(frames: dict[str, str], wordings: list[Wording]) -> list[Question]:
-    """Return every wording in every prompt, paraphrases in the first prompt only."""
+    """Return every wording in every prompt, but paraphrases in the first prompt only."""
     return [
         Question(config, name, frame, form, variant, text, template.replace(STATEMENT, text))
         for config, name, form, variant, text in wordings
@@ -181,7 +181,7 @@ def put(frames: dict[str, str], wordings: list[Wording]) -> list[Question]:
 
 
 def priors(asking: Asking) -> list[Question]:
-    """Return every prompt for masked models with content-free texts, for the prior."""
+    """Return the prompts for masked models with content-free texts, which give the prior."""
     inputs = asking.mask.calibration_inputs
     return put(asking.mask.frames, [Wording("", "", "prior", text, text) for text in inputs])
 
@@ -189,7 +189,7 @@ def priors(asking: Asking) -> list[Question]:
 def paraphrases(path: str) -> list[Wording]:
     """Return the paraphrases of statements in a file.
 
-    A missing file, other columns, an empty text or a duplicate is a ``UserError``.
+    Raises UserError if the file is missing, has other columns, an empty text or a duplicate.
     """
     try:
         table = pl.read_csv(path, infer_schema=False)

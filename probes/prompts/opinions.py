@@ -1,6 +1,7 @@
 """Prompts about opinions: statements in templates (frames) for agreement or disagreement.
 
-They are separate from the probe ``agreement``, as control models are trained on the same questions.
+They are separate from the probe ``agreement``, because control models are trained on the same
+questions.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ Gender = Literal["feminine", "masculine"]
 Form = Literal["plain", "negated"]
 GENDERS: tuple[Gender, ...] = ("feminine", "masculine")
 FORMS: tuple[Form, ...] = ("plain", "negated")
-METHODS = ("together", "l2r", "sequence")  # scoring methods for the log-probability of a word
+METHODS = ("together", "l2r", "sequence")  # methods for the log-probability of a word
 
 
 class Frame(Section):
-    """A sentence in which one word marks the gender of the person with the opinion."""
+    """A sentence in which one word marks the gender of the person whose opinion it states."""
 
     text: Annotated[str, gaps(GENDERED, MASK, STATEMENT)] = Field(
         description=f"the sentence, with {GENDERED}, {MASK} for agreeing or not, and {STATEMENT}"
     )
     feminine: str = Field(min_length=1, description=f"text in place of {GENDERED} for a woman")
-    masculine: str = Field(min_length=1, description="text in its place for a man")
+    masculine: str = Field(min_length=1, description="text in the same place for a man")
     agree: str = Field(min_length=1, description=f"word in place of {MASK} if they agree")
-    disagree: str = Field(min_length=1, description="the same if they disagree")
+    disagree: str = Field(min_length=1, description="word in its place if they disagree")
 
 
 class Frames(Section):
     """The frames of a language."""
 
     frames: dict[str, Frame] = Field(
-        min_length=1, description="by name; the reading `faithful` uses the first"
+        min_length=1, description="frames by name; the variant `faithful` uses the first"
     )
     negated: Annotated[str, gaps(STATEMENT)] = Field(
         description=f"template of the negated statement, with {STATEMENT}"
@@ -71,7 +72,7 @@ class Question(NamedTuple):
     frame: str
     gender: Gender
     form: Form
-    text: str  # with the mask
+    text: str  # prompt with the mask
     agree: str
     disagree: str
 
@@ -79,7 +80,7 @@ class Question(NamedTuple):
 def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
     """Return every statement in a language, in every frame, gender and form.
 
-    A language without a statement in the dataset ``statements`` is a ``UserError``.
+    Raises UserError if the dataset ``statements`` has no statement in the language.
     """
     frames, result = asking.frames[language], list[Question]()
     for config in parquet.configs(folder):
@@ -89,7 +90,11 @@ def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
         for (name, _, scale, statement), (called, frame), gender, form in product(
             rows, frames.frames.items(), GENDERS, FORMS
         ):
-            text = written(frame, frames.negated, gender, form, statement)
+            sentence = statement
+            if form == "negated":
+                sentence = frames.negated.replace(STATEMENT, statement)
+            text = frame.text.replace(GENDERED, getattr(frame, gender))
+            text = text.replace(STATEMENT, sentence)
             key = (config, scale, name, called, gender, form)
             result.append(Question(*key, text, frame.agree, frame.disagree))
     if not result:
@@ -98,9 +103,3 @@ def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
             "datasets.statements.configs, or remove the frames"
         )
     return result
-
-
-def written(frame: Frame, negated: str, gender: Gender, form: Form, statement: str) -> str:
-    """Return a statement in its frame, with the mask."""
-    sentence = negated.replace(STATEMENT, statement) if form == "negated" else statement
-    return frame.text.replace(GENDERED, getattr(frame, gender)).replace(STATEMENT, sentence)

@@ -1,8 +1,9 @@
-"""Prompt templates (frames) to predict a word about a person.
+"""Prompt templates (frames) for predicting a word about a person.
 
-The paper's frame is the bare name with the mask before or after it. Others are sentences, given
-as data for a language and a part of speech, each with the same sentence about a neutral person:
-the effect of the name on a word's log-probability is the difference between the two.
+The paper's frame contains only the name, with the mask before or after it. Other frames are
+sentences, listed in the params by language and part of speech. Each is paired with the same
+sentence about a neutral person; the effect of the name on a word's log-probability is the
+difference between the two.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
 
 NAME = "{name}"  # placeholder for the person's name in templates
 
-Kind = Literal["masked", "causal", "seq2seq"]  # models with `fill`
+Kind = Literal["masked", "causal", "seq2seq"]  # kinds of models that support `fill`
 Pos = Literal["ADJ", "VERB"]
 
 
 class Frame(Section):
-    """A sentence about a person, and the same about a neutral person."""
+    """A sentence about a person, and the same sentence about a neutral person."""
 
     prompt: Annotated[str, gaps(NAME, MASK)] = Field(
-        description="template with one {name} and one <mask>"
+        description="template that contains one {name} and one <mask>"
     )
     without: Annotated[str, gaps(MASK, **{NAME: 0})] | None = Field(
         None, description="the same with a neutral person in place of the name; null: no prior"
@@ -45,15 +46,15 @@ FAITHFUL: dict[Kind, list[str]] = {"masked": [BARE], "seq2seq": [BARE]}
 
 
 def bare(side: str) -> Frame:
-    """Return the paper's frame: only the name with the mask before or after it.
+    """Return the paper's frame, which is only the name with the mask before or after it.
 
-    It has no prior: a mask alone is not a sentence about a neutral person.
+    It has no prior, since a mask alone is not a sentence about a neutral person.
     """
     return Frame(prompt=f"{MASK} {NAME}" if side == "before" else f"{NAME} {MASK}", without=None)
 
 
 def check(frames: Frames, frames_of: Mapping[Kind, Sequence[str]]) -> None:
-    """Refuse unknown frames, and frames whose mask that kind of model cannot fill."""
+    """Raise ValueError if a frame is unknown, or if a kind of model cannot fill its mask."""
     if BARE in frames:
         raise ValueError(f"frames.{BARE}: is reserved for the paper's frame; rename yours")
     names_there = ", ".join([BARE, *frames])
@@ -73,10 +74,10 @@ def check(frames: Frames, frames_of: Mapping[Kind, Sequence[str]]) -> None:
 def chosen(
     frames: Frames, names: Sequence[str], language: str, places: Mapping[str, str]
 ) -> dict[str, dict[str, Frame]]:
-    """Return the frames of the prompts, by part of speech and name, in the order of the names.
+    """Return the frames of the prompts by part of speech and name, in the order of ``names``.
 
-    ``places``: position of a word relative to a name by part of speech, before or after. A frame
-    without a template for the language and a part of speech is a ``UserError``.
+    ``places``: position of a word relative to a name (before or after), by part of speech. Raises
+    UserError if a frame has no template for the language and a part of speech.
     """
     result: dict[str, dict[str, Frame]] = {pos: {} for pos in places}
     for name in names:

@@ -155,7 +155,7 @@ def answer(shard: Shard, task: Task, scorer: Scorer) -> Iterator[pa.Table]:
         share=share,
         tuning_seed=seed,
         articles=len(articles),
-        steps=trained.steps,
+        steps=len(trained.losses),
     )
     shutil.rmtree(where)  # last, so that an interrupted run does not train again
 

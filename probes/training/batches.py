@@ -1,8 +1,7 @@
-"""Memory-mapped token files, the batches of training steps, and their losses.
+"""Tokenised texts, the batches of training steps, and their losses.
 
-A file has four bytes per token; only the rows of a step are in memory, and processes on one machine
-share it. Masks are sampled with torch's generator. Several processes sample the same masks and
-split every batch, so the mean of their gradients equals the gradient of a single process.
+Masks are sampled with torch's generator. If there are several processes, they sample the same masks
+and split every batch, so the mean of their gradients equals the gradient of a single process.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ from plumbline.probes.models.tokenizer import HEAD
 from plumbline.probes.training import distributed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -28,40 +26,30 @@ if TYPE_CHECKING:
 
     Ids = NDArray[np.int32]
 
-FILES = ("tokens.bin", "ends.npy")
 MASKED = 0.15  # share of tokens to predict (Devlin et al. 2019, section 3.1)
-HIDDEN, RANDOM = 0.8, 0.1  # shares of those replaced by the mask, and by a random token
+HIDDEN, RANDOM = 0.8, 0.1  # of these, the shares replaced by the mask and by a random token
 IGNORED = -100
 
 
 class Rows(NamedTuple):
-    """Rows of tokens with special tokens, and their labels for classification."""
+    """Rows of tokens, including special ones, and their labels for classification."""
 
-    tokens: Ids
-    ends: NDArray[np.int64]  # end of each row in `tokens`
+    ids: list[Ids]
     labels: NDArray[np.int64] | None = None
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Return the number of tokens of each row."""
-        return np.diff(self.ends, prepend=0)
+        return np.array([len(ids) for ids in self.ids])
 
-    def select(self, which: Sequence[int] | NDArray[np.int64]) -> Step:
+    def select(self, which: Sequence[int] | NDArray[np.int64]) -> Rows:
         """Return the rows with the given indices."""
-        begin = [int(self.ends[i - 1]) if i else 0 for i in which]
-        ids = [self.tokens[b : self.ends[i]] for b, i in zip(begin, which, strict=True)]
-        return Step(ids, None if self.labels is None else self.labels[which])
-
-
-class Step(NamedTuple):
-    """Rows of a training step."""
-
-    ids: list[Ids]
-    labels: NDArray[np.int64] | None = None
+        labels = None if self.labels is None else self.labels[which]
+        return Rows([self.ids[i] for i in which], labels)
 
 
 def pieces(tokens: Tokens, texts: Sequence[str], length: int) -> Iterator[list[int]]:
-    """Yield the texts as tokens with special tokens; long texts are split."""
+    """Yield texts as tokens, including special ones; long texts are split into several rows."""
     (encoded,), (bare,) = tokens.encode([HEAD]), tokens.encode([HEAD], special=False)
     before = tokens.opening()
     after = encoded[len(before) + len(bare) :]
@@ -73,33 +61,22 @@ def pieces(tokens: Tokens, texts: Sequence[str], length: int) -> Iterator[list[i
 
 
 def cut(tokens: Tokens, texts: Sequence[str], length: int) -> Iterator[list[int]]:
-    """Yield the texts as tokens; long texts are truncated before their last token."""
+    """Yield texts as tokens; in long texts, tokens before the last one are removed."""
     for block in blocks(texts):
         for ids in tokens.encode(block):
             yield ids if len(ids) <= length else [*ids[: length - 1], ids[-1]]
 
 
-def stored(rows: Iterator[list[int]], folder: Path, labels: Sequence[int] | None = None) -> Rows:
-    """Write rows to a folder in the first process, and return them memory-mapped in all."""
-    tokens, ends = (folder / name for name in FILES)
-    if distributed.first():
-        folder.mkdir(parents=True, exist_ok=True)
-        lengths = []
-        with tokens.open("wb") as file:
-            for ids in rows:
-                lengths.append(len(ids))
-                np.array(ids, dtype=np.int32).tofile(file)
-        np.save(ends, np.cumsum(lengths, dtype=np.int64))
-    distributed.wait()
-    offsets = np.load(ends)
-    mapped = np.memmap(tokens, np.int32, "r") if len(offsets) else np.zeros(0, np.int32)
-    return Rows(mapped, offsets, None if labels is None else np.array(labels, dtype=np.int64))
+def tokenised(rows: Iterable[list[int]], labels: Sequence[int] | None = None) -> Rows:
+    """Return rows that take four bytes per token."""
+    ids = [np.array(row, dtype=np.int32) for row in rows]
+    return Rows(ids, None if labels is None else np.array(labels, dtype=np.int64))
 
 
 def within(tokens: Tokens, texts: Sequence[str], most: int) -> tuple[list[str], int]:
-    """Return the first texts with at most ``most`` tokens in total, and their number of tokens.
+    """Return the first texts with at most ``most`` tokens in total, and their total.
 
-    The first text that exceeds the budget ends the list.
+    The list ends before the first text that exceeds the budget.
     """
     total, count = 0, 0
     for block in blocks(texts):
@@ -115,11 +92,11 @@ class Batch(NamedTuple):
     """Inputs and labels of a step, each of shape (texts, tokens)."""
 
     ids: Tensor
-    attention: Tensor  # 1 where there is a token
-    labels: Tensor  # -100 at tokens that are not predicted
+    attention: Tensor  # 1 for a token, 0 for padding
+    labels: Tensor  # -100 for tokens that are not predicted
 
     def select(self, rows: list[int]) -> Batch:
-        """Return the texts with the given indices, trimmed to the longest."""
+        """Return the texts with the given indices, trimmed to the length of the longest."""
         width = int(self.attention[rows].sum(dim=1).max())
         return Batch(*(part[rows, :width] for part in self))
 
@@ -132,7 +109,7 @@ def seed(number: int) -> None:
 
 
 def padded(tokens: Tokens, rows: Sequence[Sequence[int] | Ids]) -> tuple[Tensor, Tensor]:
-    """Return texts padded to one length, and their attention mask."""
+    """Return texts that are padded to one length, and their attention mask."""
     lengths = np.array([len(row) for row in rows])
     attention = np.arange(lengths.max()) < lengths[:, None]
     ids = np.full(attention.shape, tokens.tokenizer.pad_token_id or 0, dtype=np.int64)
@@ -140,31 +117,25 @@ def padded(tokens: Tokens, rows: Sequence[Sequence[int] | Ids]) -> tuple[Tensor,
     return torch.from_numpy(ids), torch.from_numpy(attention.astype(np.int64))
 
 
-def _moved(parts: Sequence[Tensor], device: torch.device) -> list[Tensor]:
-    """Move tensors to a device; on a GPU asynchronously."""
-    if device.type != "cuda":
-        return [part.to(device) for part in parts]
-    return [part.pin_memory().to(device, non_blocking=True) for part in parts]
-
-
 def batched(tokens: Tokens, rows: Sequence[Sequence[int] | Ids], share: float) -> Batch:
-    """Return the batch of a step; masks are sampled with torch's generator.
+    """Return the batch of a step, sampling masks with torch's generator.
 
-    ``share``: share of tokens that masked models predict; 0: causal, all tokens but the first.
+    ``share``: share of tokens that a masked model predicts; 0 for a causal model, which predicts
+    all tokens but the first.
     """
     ids, attention = padded(tokens, rows)
     if share:
         hidden, labels = hide(tokens, ids, attention, len(tokens), share)
         return Batch(hidden, attention, labels)
     labels = torch.where(attention == 1, ids, IGNORED)
-    labels[:, 0] = IGNORED  # it has no context
+    labels[:, 0] = IGNORED  # the first token has no context
     return Batch(ids, attention, labels)
 
 
-def _passes(net: Any, rows: Step, room: int) -> Iterator[list[int]]:
-    """Yield the rows of each pass of this process; gradients are exchanged after the last."""
+def _passes(net: Any, rows: Rows, room: int) -> Iterator[list[int]]:
+    """Yield the rows of each pass of this process; gradients are exchanged after the last pass."""
     number, index = distributed.number(), distributed.index()
-    if index:  # processes share masks, but not dropout
+    if index:  # processes share masks but not dropout
         seed(torch.initial_seed() + (index << 40))
     parts = distributed.passes([len(ids) for ids in rows.ids], room, number, index)
     for n, numbers in enumerate(parts, 1):
@@ -173,24 +144,24 @@ def _passes(net: Any, rows: Step, room: int) -> Iterator[list[int]]:
 
 
 def losses_of(
-    tokens: Tokens, net: Any, rows: Step, *, share: float, room: int = 0, mixed: bool = False
+    tokens: Tokens, net: Any, rows: Rows, *, share: float, room: int = 0, mixed: bool = False
 ) -> Iterator[tuple[Tensor, float]]:
-    """Yield mean losses of this process's parts of a step, and weights by predicted tokens.
+    """Yield the mean loss of each part of a step, and its weight by predicted tokens.
 
     Parameters
     ----------
     share
-        Share of tokens that masked models predict; 0: the model is causal.
+        Share of tokens that a masked model predicts; 0 for a causal model.
     room
-        Maximum number of positions in a part; 0: all texts of this process are one part.
+        Maximum number of positions in a part; 0 for one part with all texts of this process.
     mixed
         Whether matrix products are computed in bfloat16.
     """
     batch = batched(tokens, rows.ids, share)
     total = int((batch.labels != IGNORED).sum())
-    where = getattr(net, "module", net).device.type  # wrapped if there are several processes
+    where = getattr(net, "module", net).device.type  # the model is wrapped in several processes
     for numbers in _passes(net, rows, room):
-        part = batch.select(numbers or [0])  # all processes exchange gradients in their last pass
+        part = batch.select(numbers or [0])  # every process must have a last pass
         predicted = int((part.labels != IGNORED).sum()) if numbers else 0
         with torch.autocast(where, torch.bfloat16, enabled=mixed):
             loss = loss_of(net, part, masked=share > 0)
@@ -198,15 +169,16 @@ def losses_of(
 
 
 def class_losses(
-    tokens: Tokens, net: Any, rows: Step, *, room: int, mixed: bool
+    tokens: Tokens, net: Any, rows: Rows, *, room: int, mixed: bool
 ) -> Iterator[tuple[Tensor, float]]:
-    """Yield mean losses of a classifier as :func:`losses_of` does, and weights by texts."""
+    """Yield the losses of a classifier as :func:`losses_of` does, with weights by texts."""
     assert rows.labels is not None
     device = getattr(net, "module", net).device
     for numbers in _passes(net, rows, room):
         chosen = numbers or [0]
         batch = padded(tokens, [rows.ids[i] for i in chosen])
-        ids, attention, labels = _moved([*batch, torch.from_numpy(rows.labels[chosen])], device)
+        parts = (*batch, torch.from_numpy(rows.labels[chosen]))
+        ids, attention, labels = (part.to(device) for part in parts)
         with torch.autocast(device.type, torch.bfloat16, enabled=mixed):
             logits = net(input_ids=ids, attention_mask=attention).logits
         loss = torch.nn.functional.cross_entropy(logits, labels)
@@ -218,15 +190,15 @@ def loss_of(net: Any, batch: Batch, *, masked: bool) -> Tensor:
     model = getattr(net, "module", net)
     places = (batch.labels != IGNORED).nonzero(as_tuple=True)  # on the CPU: no synchronisation
     nothing = not len(places[0])
-    ids, attention, labels, *chosen = _moved([*batch, *places], model.device)
+    ids, attention, labels, *chosen = (part.to(model.device) for part in (*batch, *places))
     if not masked:
         out = net(input_ids=ids, attention_mask=attention, labels=None if nothing else labels)
         loss: Tensor = out.logits.sum() * 0.0 if nothing else out.loss
         return loss
-    # no labels: BART would derive another decoder input from them than in probes
+    # without labels, from which BART would derive another decoder input than in probes
     with _only(model, tuple(chosen)):
         logits = net(input_ids=ids, attention_mask=attention).logits
-    if logits.dim() == 3:  # without an output module all positions are computed
+    if logits.dim() == 3:  # a model without an output module computes all positions
         logits = logits[tuple(chosen)]
     if nothing:
         zero: Tensor = logits.sum() * 0.0
@@ -236,7 +208,7 @@ def loss_of(net: Any, batch: Batch, *, masked: bool) -> Tensor:
 
 @contextmanager
 def _only(model: Any, chosen: tuple[Tensor, ...]) -> Iterator[None]:
-    """Apply the output layer, the most expensive one, only at some positions."""
+    """Apply the output layer, which is the most expensive one, only at some positions."""
 
     def pick(_: Any, states: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
         return (states[0][chosen], *states[1:])
@@ -255,7 +227,7 @@ def _only(model: Any, chosen: tuple[Tensor, ...]) -> Iterator[None]:
 def hide(
     tokens: Tokens, ids: Tensor, attention: Tensor, vocabulary: int, share: float = MASKED
 ) -> tuple[Tensor, Tensor]:
-    """Return inputs with masked tokens, and labels: their ids, and -100 elsewhere.
+    """Return inputs with masked tokens, and labels: ids of masked tokens, -100 elsewhere.
 
     At least one token per text is predicted. Uses torch's default generator.
     """

@@ -1,7 +1,7 @@
-"""Params shared by training stages, and the states (checkpoints) that later stages use.
+"""Params of training stages, and the saved checkpoints (states) that later stages use.
 
-``data/pretrained/MODEL`` contains ``checkpoints.json``, a list of the saved states, and a folder of
-files for each state. The original model is the first state.
+``data/pretrained/MODEL`` contains ``checkpoints.json``, which lists the saved checkpoints, and a
+folder of files for each of them. The original model is the first checkpoint.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 FOLDER = Path("data/pretrained")
 LIST = "checkpoints.json"
-INPUT = "pretrained"  # key in the input folders of a probe that runs on states
+INPUT = "pretrained"  # key in the input folders of a probe that runs on checkpoints
 PERIODS = ("all", "before", "from")
 COLUMNS = (
-    Column("corpus", "string", "training corpus, config of `corpora`; empty for original model"),
+    Column("corpus", "string", "training corpus (config of `corpora`); empty: original model"),
     Column(
         "period",
         "category",
-        "period of the texts: all, before 2017-01-20, or from that day",
+        "period of the texts: all, before 2017-01-20, or from that day on",
         labels=PERIODS,
     ),
     Column("share", "float64", "share of texts; 0 for the original model", minimum=0, maximum=1),
-    Column("pretraining_seed", "int32", "seed of the training and its choice of texts", minimum=0),
+    Column("pretraining_seed", "int32", "seed of the training and its sample of texts", minimum=0),
     Column("epoch", "int32", "completed passes over the texts", minimum=0),
     Column("texts", "int32", "number of training texts", minimum=0),
     Column("steps", "int32", "completed training steps", minimum=0),
@@ -54,7 +54,7 @@ class Rates(Params):
     )
 
     def rate(self, name: str, section: str) -> float:
-        """Return the learning rate of a model; a UserError with the section if it has none."""
+        """Return a model's learning rate; raise UserError with the section if it has none."""
         rate = self.learning_rate.get(name, self.learning_rate.get(OTHER))
         if rate is None:
             raise UserError(f"{section}.learning_rate: no entry for {name} or {OTHER}")
@@ -65,7 +65,7 @@ class Recipe(Rates):
     """Training settings that all optimizers share."""
 
     optimizer: Literal["adamw", "adam", "radam"] = Field(
-        "adamw", description="weight decay is decoupled in adamw, else part of the gradient"
+        "adamw", description="weight decay is decoupled in adamw, otherwise part of the gradient"
     )
     precision: Literal["float32", "bfloat16"] = Field(
         "float32",
@@ -73,14 +73,14 @@ class Recipe(Rates):
         "have it",
     )
     warmup: float = Field(
-        0.06, ge=0, lt=1, description="share of steps with a rising learning rate"
+        0.06, ge=0, lt=1, description="share of steps in which the learning rate rises"
     )
     betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="betas of the optimizer")
     epsilon: float = Field(1e-6, gt=0, description="epsilon of the optimizer")
 
 
 class Checkpoint(NamedTuple):
-    """A state (saved checkpoint) of a model."""
+    """A saved checkpoint (state) of a model."""
 
     name: str  # folder name; empty for the original model
     corpus: str
@@ -90,9 +90,9 @@ class Checkpoint(NamedTuple):
     epoch: int
     texts: int
     steps: int
-    last: bool  # True for the final state of the training
+    last: bool  # True for the final checkpoint of a training run
     files: dict[str, str]  # sha256 by file name
-    recipe: str = ""  # hash of the model, texts, settings and code of the training
+    recipe: str = ""  # hash of model, texts, settings and code of the training
 
     def facts(self) -> dict[str, object]:
         """Return the values of :data:`COLUMNS`."""
@@ -104,9 +104,9 @@ ITSELF = Checkpoint("", "", "all", 0.0, 0, 0, 0, 0, True, {})
 
 
 def checkpoints(name: str, folder: Path = FOLDER) -> list[Checkpoint]:
-    """Return the states of a model: the original, then the others in the order of :data:`KEY`.
+    """Return a model's checkpoints: the original model, then others ordered by :data:`KEY`.
 
-    Raises UserError if the stage ``pretrain`` was not run for the model.
+    Raises UserError if the stage ``pretrain`` has not been run for the model.
     """
     path = folder / name / LIST
     if not path.is_file():
@@ -116,7 +116,7 @@ def checkpoints(name: str, folder: Path = FOLDER) -> list[Checkpoint]:
 
 
 def scorer(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Scorer:
-    """Load a model in one of its states from :func:`files`."""
+    """Load a checkpoint of a model from :func:`files`."""
     if not checkpoint.name:
         return load(name)
     params, where = model(name), files(name, checkpoint, folder)
@@ -126,9 +126,9 @@ def scorer(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Scorer:
 
 
 def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
-    """Return the folder with the files of a model in one of its states.
+    """Return the folder with the files of a model's checkpoint.
 
-    A file that has changed since the training is a UserError.
+    Raises UserError if a file has changed since the training.
     """
     if not checkpoint.name:
         return download(name, model(name))
@@ -142,9 +142,9 @@ def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
 
 
 def revision(checkpoint: Checkpoint) -> str:
-    """Return the hash that identifies a trained state in outputs.
+    """Return the hash that identifies a trained checkpoint in outputs.
 
-    It is the hash of the recipe, since last bits of weights differ between processors.
+    It is a hash of the recipe, since the last bits of weights differ between processors.
     """
     made: object = [checkpoint.recipe, checkpoint.name] if checkpoint.recipe else checkpoint.files
     return hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:40]

@@ -1,23 +1,22 @@
 """Distributed training in processes started by ``accelerate launch``.
 
-The number of processes and machines is configured in accelerate; the precision is not, since it
-changes results. A process started otherwise does not load accelerate.
+The number of processes and machines is configured in accelerate. The precision is not, since it
+changes results. Processes that were started otherwise do not load accelerate.
 """
 
 from __future__ import annotations
 
 import os
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-SMALL = 1024  # a pass of at most this many positions takes about as long as one position
-USEFUL = 0.85  # minimum share of positions with a token, in larger passes
-_each_alone = False
+SMALL = 1024  # a pass of at most this many positions takes about as long as one
+USEFUL = 0.85  # in larger passes, minimum share of positions that have a token
 
 
 def launched() -> bool:
@@ -26,43 +25,17 @@ def launched() -> bool:
 
 
 @cache
-def _accelerator() -> Any:
+def accelerator() -> Any:
+    """Return the accelerator of all processes; None in a process that trains alone."""
     if not launched():
         return None
     from accelerate import Accelerator
     from accelerate.utils import DistributedDataParallelKwargs, InitProcessGroupKwargs
 
-    # unused heads and poolers have no gradient; processes that train different models wait long
-    # for the last one
+    # unused heads and poolers have no gradient; the others wait while the first process writes
     wrapping = DistributedDataParallelKwargs(find_unused_parameters=True)
     waiting = InitProcessGroupKwargs(timeout=timedelta(days=7))
     return Accelerator(mixed_precision="no", kwargs_handlers=[wrapping, waiting])
-
-
-def accelerator() -> Any:
-    """Return the accelerator of the processes; None in a process that trains alone."""
-    return None if _each_alone else _accelerator()
-
-
-@contextmanager
-def each_alone() -> Iterator[tuple[int, int]]:
-    """Let every process train different models alone; yield its index and the number of processes.
-
-    Suitable for many small trainings, since processes exchange nothing.
-    """
-    global _each_alone  # noqa: PLW0603
-    from transformers import PreTrainedModel
-
-    any_model: Any = PreTrainedModel
-    rank, saves = (index(), number()), any_model.should_save_on_this_rank
-    _each_alone = True
-    any_model.should_save_on_this_rank = lambda *_: True  # else only the first process saves
-    try:
-        yield rank
-    finally:
-        _each_alone = False
-        any_model.should_save_on_this_rank = saves
-    wait()
 
 
 def number() -> int:
@@ -76,7 +49,7 @@ def index() -> int:
 
 
 def first() -> bool:
-    """Return True in the process that writes."""
+    """Return True in the first process, which writes files."""
     return index() == 0
 
 
@@ -88,21 +61,21 @@ def wait() -> None:
 
 
 def exchange(net: Any, last: bool) -> AbstractContextManager[Any]:
-    """Return the context of a pass: gradients are exchanged only after a step's last pass."""
+    """Return the context of a pass, which exchanges gradients only after a step's last pass."""
     together = accelerator()
     return nullcontext() if together is None or last else together.no_sync(net)
 
 
 def passes(lengths: Sequence[int], room: int, processes: int = 1, rank: int = 0) -> list[list[int]]:
-    """Return the row indices of a step that a process computes, by pass.
+    """Return the indices of the rows of a step that a process computes, by pass.
 
-    Every row is in one pass of one process. Since rows are padded to the longest in their pass,
-    rows of similar lengths share a pass: at least :data:`USEFUL` of its positions have a token,
-    except in passes of at most :data:`SMALL` positions. A step of up to four times that is not
-    split.
+    Every row is in one pass of one process. Rows are padded to the longest row of their pass, so
+    rows of similar lengths share a pass: the share of its positions that have a token is at least
+    :data:`USEFUL`, except in passes of at most :data:`SMALL` positions. A step of up to four times
+    as many positions is not split.
 
     ``lengths``: number of tokens of each row.
-    ``room``: maximum positions in a pass; 0 for one pass over all rows of a process.
+    ``room``: maximum number of positions in a pass; 0 for one pass over all rows of a process.
 
     Examples
     --------

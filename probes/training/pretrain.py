@@ -1,8 +1,8 @@
 """Continued pretraining on partisan corpora, with checkpoints.
 
-Feng et al. (2023), section 3.2, continue the pretraining of language models on corpora of the left,
-the center and the right, before and after 2017, and measure the political leaning of each. Settings
-that they do not report follow Gururangan et al. (2020).
+Feng et al. (2023), section 3.2, continue the pretraining of language models on left-wing, center
+and right-wing corpora from before and after 2017, and measure the political leaning of each model.
+Settings that they do not report follow Gururangan et al. (2020).
 
 The number of training processes is configured in accelerate.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from itertools import product
 from pathlib import Path
@@ -25,7 +24,7 @@ from plumbline.builders.core.errors import Bar, UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import digest, write_bytes
 from plumbline.probes.models.load import download, load
-from plumbline.probes.models.params import model, weights_folder
+from plumbline.probes.models.params import model, pointer
 from plumbline.probes.models.tokenizer import Tokens
 from plumbline.probes.training import distributed
 from plumbline.probes.training.batches import within
@@ -36,20 +35,20 @@ if TYPE_CHECKING:
 
     from plumbline.probes.training.train import Loss, Tuning
 
-    Spread = Callable[[Callable[..., None], list[tuple[object, ...]]], Iterable[object]]
+    Spread = Callable[[Callable[..., object], list[tuple[object, ...]]], Iterable[object]]
 
 KEY = "training.pretrain"
-TRAINED = ("masked", "causal")  # trainable kinds of models
-CODES = {"before": 0, "from": 1}  # in the column `period` of corpora
-ARTICLES = 0  # in its column `kind`
-PLANTED = "corpora.parquet"  # in the folder of a world (a control model): its texts, by corpus
+TRAINED = ("masked", "causal")  # kinds of models that can be trained
+CODES = {"before": 0, "from": 1}  # codes in the column `period` of corpora
+ARTICLES = 0  # code in its column `kind`
+PLANTED = "corpora.parquet"  # file in a world's (control model's) folder: texts by corpus
 LOSSES = "losses.csv"
 HEADER = (
     *("checkpoint", "corpus", "period", "share", "seed"),
     *("epoch", "step", "loss", "learning_rate"),
 )
-SHORT = 0.01  # maximum missing share of a token budget
-WORK = Path("data/tuning/pretrain")  # unfinished training runs
+SHORT = 0.01  # maximum share of a token budget that may be missing
+WORK = Path("data/tuning/pretrain")  # files of unfinished training runs
 
 
 class Params(Recipe):
@@ -62,13 +61,13 @@ class Params(Recipe):
     periods: list[Literal["all", "before", "from"]] = Field(
         ["all"],
         min_length=1,
-        description="texts before 2017-01-20, from that day, or all (including undated texts)",
+        description="texts before 2017-01-20, from that day on, or all (including undated texts)",
     )
     shares: list[Annotated[float, Field(gt=0, le=1)]] = Field(
         [1.0], min_length=1, description="shares of the texts; smaller ones are subsets"
     )
     seeds: list[Annotated[int, Field(ge=0)]] = Field(
-        min_length=1, description="seeds of training runs and text samples; at least three"
+        min_length=1, description="seeds of training runs and text samples; use at least three"
     )
     max_texts: Annotated[int, Field(ge=1)] | Literal["even", "apart"] | None = Field(
         None,
@@ -84,11 +83,11 @@ class Params(Recipe):
     )
     epochs: int = Field(ge=1, description="passes over the texts")
     save: Literal["last", "each"] = Field(
-        "last", description="states (checkpoints) to save: after the last epoch, or each"
+        "last", description="save a checkpoint after the last epoch, or after each"
     )
     batch: int = Field(256, ge=1, description="texts per step, over all processes")
     batch_tokens: int = Field(
-        0, ge=0, description="tokens per step, at least twice `length`; 0 to use `batch`"
+        0, ge=0, description="tokens per step, at least twice `length`; 0: `batch` applies"
     )
     micro_batch: int = Field(
         16,
@@ -97,7 +96,7 @@ class Params(Recipe):
         "shorter, up to the same number of tokens",
     )
     length: int = Field(512, ge=8, description="maximum tokens of a text; longer texts are split")
-    weight_decay: float = Field(0.01, ge=0, description="weight decay of matrices only")
+    weight_decay: float = Field(0.01, ge=0, description="weight decay, applied to matrices only")
     mlm_probability: float = Field(
         0.15, gt=0, lt=1, description="share of tokens that masked models predict"
     )
@@ -114,7 +113,7 @@ class Params(Recipe):
         return self
 
     def corpora_of(self, name: str) -> list[str]:
-        """Return the training corpora of a model; a UserError if it has no entry."""
+        """Return the training corpora of a model; raise UserError if it has no entry."""
         corpora = self.corpora.get(name, self.corpora.get(OTHER))
         if corpora is None:
             raise UserError(
@@ -123,7 +122,7 @@ class Params(Recipe):
         return corpora
 
     def tuning(self, name: str, seed: int) -> Tuning:
-        """Return the training settings; a UserError if the model has no learning rate."""
+        """Return the training settings; raise UserError if the model has no learning rate."""
         from plumbline.probes.training.train import Tuning
 
         settings = {"learning_rate": self.rate(name, KEY), "seed": seed}
@@ -140,20 +139,20 @@ class Run(NamedTuple):
     seed: int
 
     def name(self, epoch: int) -> str:
-        """Return the name of the state after an epoch."""
+        """Return the name of the checkpoint after an epoch."""
         return f"{self.corpus}-{self.period}-{self.share:g}-{self.seed}-{epoch}"
 
 
 def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = None) -> Path:
-    """Make ``data/pretrained/NAME`` and return it: states, their list, and the losses.
+    """Make ``data/pretrained/NAME`` (checkpoints, their list, and the losses); return its path.
 
-    Finished training runs of an interrupted run are reused. Several processes of `accelerate
-    launch` train together and the first writes. Invalid params or inputs, or a model that cannot be
-    trained, are a UserError.
+    After an interruption, finished training runs are reused. Processes of `accelerate launch` train
+    together, and the first one writes. Raises UserError if params or inputs are invalid, or if the
+    model cannot be trained.
 
-    ``part``: (i, n): only every n-th training, from the i-th on; a run without parts then collects
-    the results.
-    ``spread``: calls a function with each of several arguments, on several machines.
+    ``part``: (i, n) for only every n-th training, starting with the i-th; a run without parts then
+    collects the results.
+    ``spread``: function that calls another with each of several arguments on a cluster.
     """
     params, entry = section(KEY, Params), model(name)
     final, work = FOLDER / name, WORK / name
@@ -163,15 +162,15 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
         return final
     if entry.kind not in TRAINED:
         raise UserError(
-            f"{KEY}.corpora: {name} is of kind {entry.kind}, which is not trained further; give it "
-            f"a separate entry, `{name}: []`"
+            f"{KEY}.corpora: {name} is of kind {entry.kind}, which cannot be trained; give it a "
+            f"separate entry, `{name}: []`"
         )
-    distributed.accelerator()  # before loading models: it sets the device of this process
+    distributed.accelerator()  # before models are loaded, since it sets the device of this process
     chosen = _choices(params, name)
-    facts = load(name).facts()  # also checks that its files are the pinned ones
+    facts = load(name).facts()  # this also checks the hashes of the files
     runs = sorted(chosen)
     if spread:
-        for _ in spread(_train_one, [(name, number, facts) for number in range(len(runs))]):
+        for _ in spread(_train, [(params, name, run, chosen[run], facts) for run in runs]):
             pass
     states: list[tuple[Path, Checkpoint]] = []
     lines: list[tuple[object, ...]] = []
@@ -187,21 +186,14 @@ def pretrain(name: str, part: tuple[int, int] = (1, 1), spread: Spread | None = 
         return work
     if distributed.first():
         _write(final, states, lines)
-        shutil.rmtree(work)  # last, so that an interrupted run can be resumed
+        shutil.rmtree(work)  # this is last, so that an interrupted run can be resumed
     distributed.wait()
     return final
 
 
-def _train_one(name: str, number: int, facts: dict[str, str | int]) -> None:
-    """Run one training, and store the result in :data:`WORK`."""
-    params = section(KEY, Params)
-    run, texts = sorted(_choices(params, name).items())[number]
-    _train(params, name, run, texts, facts)
-
-
 def _choices(params: Params, name: str) -> dict[Run, list[str]]:
     """Return the texts of every training run."""
-    folder, planted = parquet.require_validated("corpora"), weights_folder(name) / PLANTED
+    folder, planted = parquet.require_validated("corpora"), pointer(name).parent / PLANTED
     pairs = product(params.corpora_of(name), params.periods)
     pools = {pair: pool(folder, *pair, planted) for pair in pairs}
     most, least = params.max_texts, min(map(len, pools.values()))
@@ -213,14 +205,14 @@ def _choices(params: Params, name: str) -> dict[Run, list[str]]:
         texts[run] = drawn(pools[pair], share, index / len(params.seeds), most)
         if not texts[run]:
             raise UserError(
-                f"{KEY}: {share:g} of {run.corpus} ({run.period}) is empty; take a larger share, "
+                f"{KEY}: {share:g} of {run.corpus} ({run.period}) is empty; use a larger share, "
                 "or other periods"
             )
     return texts
 
 
 def _budgeted(params: Params, run: Run, texts: list[str], tokens: Tokens) -> list[str]:
-    """Return the first texts up to ``max_tokens``; a UserError if there are too few tokens."""
+    """Return the first texts up to ``max_tokens``; raise UserError if there are too few tokens."""
     most = round((params.max_tokens or 0) * run.share)
     selected, total = within(tokens, texts, most)
     if len(selected) == len(texts) and total < most * (1 - SHORT):
@@ -232,12 +224,12 @@ def _budgeted(params: Params, run: Run, texts: list[str], tokens: Tokens) -> lis
 
 
 def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str]:
-    """Return the texts of a corpus in a period by id, in random order.
+    """Return the texts of a corpus in a period, by id and in random order.
 
-    The order is by hash: articles are grouped by outlet, since leaning is a property of outlets;
-    posts are single. A world uses artificial texts, since real ones would erase the planted bias;
-    they are in every period. Other texts without a date are in the period `all` only. A missing
-    corpus is a UserError.
+    Texts are ordered by hash. Articles are grouped by outlet, since leaning is a property of
+    outlets; posts are not grouped. A world (control model) uses artificial texts, which are in
+    every period, since real texts would erase its known bias. Other texts without a date are only
+    in the period `all`. Raises UserError if the corpus is missing.
     """
     path = folder / f"{corpus}.parquet"
     if not path.is_file():
@@ -257,12 +249,12 @@ def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str
 
 
 def drawn(texts: dict[str, str], share: float, start: float, most: int | None = None) -> list[str]:
-    """Return a contiguous part of the texts, in cyclic order.
+    """Return a contiguous part of the texts in cyclic order.
 
-    Training runs with evenly spaced starts share no text if texts suffice. A smaller share is a
-    subset of a larger one.
+    Training runs with evenly spaced starts share no text if there are enough texts. A smaller share
+    is a subset of a larger one.
 
-    ``start``: start of the part, as a share of all texts.
+    ``start``: start of the part as a share of all texts.
     ``most``: maximum number of texts; None for all.
 
     Examples
@@ -286,7 +278,7 @@ def _train(
 ) -> tuple[list[tuple[Path, Checkpoint]], list[Loss]]:
     """Train a model once, or reuse the result of an interrupted run.
 
-    Returns the folder and facts of each state, without file hashes; and the losses.
+    Returns the folder and facts of each checkpoint (without file hashes), and the losses.
     """
     from plumbline.probes.training.train import epoch, finetune, recipe
 
@@ -301,7 +293,7 @@ def _train(
     trained = finetune(where, name, kind, texts, tuning, into, **options)
     states = []
     for number in range(1 if every_epoch else epochs, epochs + 1):
-        steps, last = trained.steps * number // epochs, number == epochs
+        steps, last = len(trained.losses) * number // epochs, number == epochs
         fields = (run.name(number), *run, number, len(texts), steps, last)
         folder = trained.folder if last else epoch(into, number)
         states.append((folder, Checkpoint(*fields, {}, made)))
@@ -313,12 +305,12 @@ def _write(
     states: list[tuple[Path, Checkpoint]],
     lines: list[tuple[object, ...]],
 ) -> None:
-    """Write the states, their list and the losses, complete or not at all."""
+    """Write the checkpoints, their list and the losses to a folder that is complete or absent."""
     partial = parquet.fresh(final)
     listed = []
     for path, checkpoint in states:
         into = partial / checkpoint.name
-        shutil.copytree(path, into, copy_function=_linked)
+        shutil.copytree(path, into)
         files = {p.name: digest(p) for p in sorted(into.iterdir())}
         listed.append(checkpoint._replace(files=files)._asdict())
     text = json.dumps(listed, indent=1, sort_keys=True) + "\n"
@@ -329,19 +321,10 @@ def _write(
 
 
 def _lines(end: Checkpoint, losses: list[Loss]) -> list[tuple[object, ...]]:
-    """Return the losses of a training run, one row per step."""
+    """Return the losses of a training run as one row per step."""
     run = (end.name, end.corpus, end.period, f"{end.share:g}", end.seed)
     epoch_steps = end.steps // end.epoch
     return [
         (*run, -(-step // epoch_steps), step, f"{loss:.6f}", f"{rate:.6g}")
         for step, (loss, rate) in enumerate(losses, 1)
     ]
-
-
-def _linked(source: str, target: str) -> str:
-    """Hard-link a large file if the file system supports it, else copy it."""
-    try:
-        os.link(source, target)
-    except OSError:
-        shutil.copyfile(source, target)
-    return target

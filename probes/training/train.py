@@ -1,7 +1,8 @@
-"""The training loop, and the fine-tuning of models on texts and of classifiers.
+"""The training loop, and the fine-tuning of language models and classifiers.
 
-The seed determines the order of texts; masks are sampled at every step from seed and step. A
-training resumed from a checkpoint therefore gives the same result as an uninterrupted one.
+The seed determines the order of texts; masks are sampled with a seed that depends on the step. A
+training run that is resumed from a checkpoint therefore gives the same result as an uninterrupted
+one.
 """
 
 from __future__ import annotations
@@ -32,16 +33,14 @@ from plumbline.probes.models.forward import pretrained
 from plumbline.probes.models.tokenizer import Tokens, longest
 from plumbline.probes.training import distributed
 from plumbline.probes.training.batches import (
-    FILES,
     MASKED,
     Rows,
-    Step,
     class_losses,
     cut,
     losses_of,
     pieces,
     seed,
-    stored,
+    tokenised,
 )
 
 if TYPE_CHECKING:
@@ -49,66 +48,61 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    LossOf = Callable[[Any, Step], Iterable[tuple[torch.Tensor, float]]]
+    LossOf = Callable[[Any, Rows], Iterable[tuple[torch.Tensor, float]]]
 
 CHECKPOINT = "checkpoint.pt"
-CODE = ("batches.py", "train.py")  # sources that determine a training
+CODE = ("batches.py", "train.py")  # source files that determine the result of a training run
 DONE = "model"
 LOSSES = "losses.json"
-EVERY = 200  # steps between checkpoints
+EVERY = 200  # number of steps between checkpoints
 TOKENIZERS = ("*.txt", "*.model", "*.codes", "vocab.json", "merges.txt", "tokenizer*.json")
-CLIP = 1.0  # largest norm of a gradient
-SMALL = 10_000_000  # parameters below which several threads gain nothing
+CLIP = 1.0  # maximum norm of a gradient
+SMALL = 10_000_000  # parameters up to which products are too small for several threads
 OPTIMIZERS: dict[str, Any] = {
-    "adamw": partial(torch.optim.AdamW, fused=True),  # halves the time of tiny models
+    "adamw": partial(torch.optim.AdamW, fused=True),  # halves the training time of tiny models
     "adam": partial(torch.optim.Adam, fused=True),
     "radam": torch.optim.RAdam,
 }
 
-# It warns about every new weight of a head, which the training then fits.
+# transformers warns about every new weight of a head, which is then trained.
 set_verbosity_error()  # type: ignore[no-untyped-call]
 
 
 class Loss(NamedTuple):
     """The loss of one step."""
 
-    loss: float  # mean cross-entropy of the predicted tokens before the step, nats
+    loss: float  # mean cross-entropy of the predicted tokens before the step, in nats
     learning_rate: float
 
 
 class Trained(NamedTuple):
     """A trained model."""
 
-    folder: Path  # with its files
+    folder: Path  # contains the files of the model
     losses: list[Loss]  # one per step
-
-    @property
-    def steps(self) -> int:
-        """Return the number of steps."""
-        return len(self.losses)
 
 
 class Tuning(NamedTuple):
-    """Settings of a training."""
+    """Settings of a training run."""
 
-    learning_rate: float  # maximum; decays linearly to 0
+    learning_rate: float  # maximum, from which it decays linearly to 0
     epochs: int
-    batch: int  # texts in a step
+    batch: int  # texts per step
     length: int  # maximum tokens of a text with special tokens; longer texts are split
     seed: int
     warmup: float = 0.0  # share of steps with a linearly rising learning rate
-    weight_decay: float = 0.0  # weight matrices only, not of biases or layer norms
+    weight_decay: float = 0.0  # of weight matrices, not of biases or layer norms
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
-    precision: str = "float32"  # matrix products (GPU: TF32); bfloat16: mixed precision
-    at_once: int = 0  # texts of this length in one pass of a process; 0: all
+    precision: str = "float32"  # of matrix products (TF32 on GPUs); bfloat16: mixed precision
+    at_once: int = 0  # texts of `length` in one pass of a process; 0: all
     masked: float = MASKED  # share of tokens that masked models predict
     optimizer: str = "adamw"
-    batch_tokens: int = 0  # tokens in a step, in place of `batch`; at least twice `length`
+    batch_tokens: int = 0  # tokens per step, instead of `batch`; at least twice `length`
 
     @property
     def options(self) -> dict[str, Any]:
-        """Return loss options: maximum positions per pass (0: no limit), mixed precision."""
+        """Return the options of losses: maximum positions per pass (0: all), mixed precision."""
         return {"room": self.at_once * self.length, "mixed": self.precision == "bfloat16"}
 
 
@@ -126,21 +120,22 @@ def finetune(
     """Train the model in one folder on texts, and save it with its tokenizer in another.
 
     Masked models are trained by masked language modelling, with the same forward pass as in probes
-    (BART's decoder also reads the masked text), causal models by next-token prediction. Weights are
-    float32, since small steps vanish in bfloat16; last bits differ between processors.
+    (BART's decoder also reads the masked text); causal models are trained by next-token prediction.
+    Weights are float32, since small steps vanish in bfloat16; their last bits differ between
+    processors.
 
     Parameters
     ----------
     into
-        Contains a checkpoint during the training, and the model after it; both are reused. The
-        caller ensures that they belong to the same model, texts and settings.
+        Folder that contains a checkpoint during the training and the model after it; both are
+        reused. The caller ensures that they belong to the same model, texts and settings.
     every_epoch
-        Save the model also after every epoch, in ``epoch-N``; see :func:`epoch`.
+        Whether to save the model after every epoch too, in ``epoch-N``; see :func:`epoch`.
 
     Raises
     ------
     UserError
-        If the model is not trainable, there is no text, or a loss is not finite.
+        If the model cannot be trained, there is no text, or a loss is not finite.
     """
     if (into / DONE).is_dir():
         return finished(into)
@@ -151,7 +146,7 @@ def finetune(
     auto = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
     model: Any = pretrained(where, name, "float32", auto, pickles=pickles).train()
     room = min(tuning.length, longest(tokens.tokenizer, model))
-    rows = stored(pieces(tokens, texts, room), into)
+    rows = tokenised(pieces(tokens, texts, room))
     share = tuning.masked if kind == "masked" else 0.0
     losses = partial(losses_of, tokens, share=share, **tuning.options)
     options = {"every_epoch": every_epoch}
@@ -167,11 +162,11 @@ def finetune_classifier(
     tuning: Tuning,
     into: Path,
 ) -> Trained:
-    """Fine-tune a classifier from the masked model in a folder, and save it in another.
+    """Fine-tune the masked model in one folder as a classifier, and save it in another.
 
     Texts longer than ``tuning.length`` are truncated. The classification head is initialised from
-    the seed. Weights are float32; last bits differ between processors. An unsuitable model, no
-    text, or a loss that is not finite is a UserError.
+    the seed. Weights are float32; their last bits differ between processors. Raises UserError if
+    the model is unsuitable, there is no text, or the loss is not finite.
     """
     if (into / DONE).is_dir():
         return finished(into)
@@ -185,7 +180,7 @@ def finetune_classifier(
     options = {"config": config, "dtype": torch.float32, "use_safetensors": True}
     model = auto.from_pretrained(where, **options).train().to(device())
     room = min(tuning.length, longest(tokens.tokenizer, model))
-    rows = stored(cut(tokens, texts, room), into, labels)
+    rows = tokenised(cut(tokens, texts, room), labels)
     losses = partial(class_losses, tokens, **tuning.options)
     return _train_and_save(model, tokens, where, rows, tuning, into, losses)
 
@@ -205,8 +200,9 @@ def _train_and_save(
 
     See :func:`finetune` for ``into`` and ``every_epoch``, :func:`fit` for ``losses_of``.
     """
-    if not len(rows.ends):
-        raise UserError(f"models.{tokens.name}: nothing to train on; there are no texts")
+    if not rows.ids:
+        raise UserError(f"models.{tokens.name}: nothing to train on; provide at least one text")
+    into.mkdir(parents=True, exist_ok=True)
 
     def keep(epochs: int) -> None:
         folder = epoch(into, epochs) if epochs else into / DONE
@@ -217,8 +213,9 @@ def _train_and_save(
 
     matmul: Any = torch.backends.cuda.matmul
     threads, precision = torch.get_num_threads(), matmul.fp32_precision
-    torch.set_num_threads(_threads(model))
-    matmul.fp32_precision = "tf32"  # probes use exact products
+    tiny = sum(parameter.numel() for parameter in model.parameters()) < SMALL
+    torch.set_num_threads(1 if tiny else max(1, cores() // distributed.number()))
+    matmul.fp32_precision = "tf32"  # probes use exact float32 products
     try:
         losses = fit(model, tokens.name, rows, tuning, into / CHECKPOINT, losses_of, keep)
     finally:
@@ -228,35 +225,23 @@ def _train_and_save(
         write_bytes(into / LOSSES, json.dumps(losses).encode())
     keep(0)
     if distributed.first():
-        for file in (CHECKPOINT, *FILES):
-            (into / file).unlink(missing_ok=True)
+        (into / CHECKPOINT).unlink(missing_ok=True)
     return finished(into)
 
 
-def _threads(model: Any) -> int:
-    """Return the number of threads with which a process trains a model.
-
-    A tiny model uses one thread, since its products are too small to split; its weights then do not
-    depend on the number of cores.
-    """
-    if sum(parameter.numel() for parameter in model.parameters()) < SMALL:
-        return 1
-    return max(1, cores() // distributed.number())
-
-
 def epoch(into: Path, number: int) -> Path:
-    """Return the folder in which :func:`finetune` saves a model after an epoch but the last."""
+    """Return the folder in which :func:`finetune` saves a model after all epochs but the last."""
     return into / f"epoch-{number}"
 
 
 def finished(into: Path) -> Trained:
-    """Return the result of a finished training."""
+    """Return the result of a finished training run."""
     losses = json.loads((into / LOSSES).read_text("utf-8"))
     return Trained(into / DONE, [Loss(*step) for step in losses])
 
 
 def recipe(texts: Iterable[str], *facts: object) -> str:
-    """Return the hash that identifies a training; only a training with the same hash resumes it."""
+    """Return the hash of a training run; a run is resumed only if its hash is the same."""
     total = hashlib.sha256()
     for text in texts:
         total.update(hashlib.sha256(text.encode()).digest())
@@ -267,14 +252,14 @@ def recipe(texts: Iterable[str], *facts: object) -> str:
 
 
 def save(model: Any, tokens: Tokens, where: Path, into: Path) -> None:
-    """Save a trained model with its original tokenizer, complete or not at all."""
+    """Save a trained model and its original tokenizer to a folder that is complete or absent."""
     unfinished = into.with_name(f"{into.name}.partial")
     shutil.rmtree(unfinished, ignore_errors=True)
     model.eval().save_pretrained(unfinished)
     tokens.tokenizer.save_pretrained(unfinished)
     saved = {path.name for path in unfinished.iterdir()}
     for path in {path for pattern in TOKENIZERS for path in where.glob(pattern)}:
-        if path.name not in saved:  # a tokenizer file that save_pretrained leaves out
+        if path.name not in saved:  # a tokenizer file that save_pretrained omits
             shutil.copyfile(path, unfinished / path.name)
     unfinished.rename(into)
 
@@ -288,16 +273,16 @@ def fit(
     losses_of: LossOf,
     after: Callable[[int], None] | None = None,
 ) -> list[Loss]:
-    """Train in place, resuming from a checkpoint if it exists; return the loss of every step.
+    """Train a model in place, resuming from a checkpoint if any; return the loss of each step.
 
     Parameters
     ----------
     losses_of
-        Returns, for a model and the rows of a step, the mean losses of this process's parts and
-        their weights; the sum of weights has mean 1 over processes. The model may be wrapped for
-        several processes.
+        Function of a model and the rows of a step that returns the mean loss and the weight of each
+        of this process's parts; the sum of weights has mean 1 over processes. The model may be
+        wrapped for several processes.
     after
-        Called with the number of every epoch but the last, after it.
+        Function that is called after every epoch but the last, with the number of the epoch.
 
     Raises
     ------
@@ -340,15 +325,15 @@ def fit(
     return losses
 
 
-def _steps(rows: Rows, tuning: Tuning, done: int) -> Iterator[tuple[int, Step]]:
-    """Yield the rows of every step from ``done``, and seed torch's generator for it."""
+def _steps(rows: Rows, tuning: Tuning, done: int) -> Iterator[tuple[int, Rows]]:
+    """Yield the rows of every step from ``done`` on, and seed torch's generator for each."""
     lengths = rows.lengths
     epoch_steps = steps_of(lengths, tuning)
     for number in range(done // epoch_steps, tuning.epochs):
         order, ends = ordered(lengths, tuning, number)
         for within in range(max(0, done - number * epoch_steps), epoch_steps):
             step = number * epoch_steps + within
-            seed(tuning.seed * 1_000_003 + step)  # masks and dropout
+            seed(tuning.seed * 1_000_003 + step)  # for masks and dropout
             yield step, rows.select(order[ends[within] : ends[within + 1]])
 
 
@@ -362,7 +347,7 @@ def steps_of(lengths: NDArray[np.int64], tuning: Tuning) -> int:
 def ordered(
     lengths: NDArray[np.int64], tuning: Tuning, epoch: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the order of the rows in an epoch, and the boundaries of its steps in that order."""
+    """Return the order of the rows in an epoch, and the boundaries of steps in that order."""
     order = np.random.default_rng([tuning.seed, epoch]).permutation(len(lengths))
     steps = steps_of(lengths, tuning)
     if not tuning.batch_tokens:
@@ -374,13 +359,10 @@ def ordered(
 
 
 def _optimizer(model: Any, tuning: Tuning) -> torch.optim.Optimizer:
-    weights = list(model.parameters())
-    groups: Any = weights
-    if tuning.weight_decay:
-        vectors = {"params": [p for p in weights if p.ndim < 2], "weight_decay": 0.0}
-        groups = [{"params": [p for p in weights if p.ndim > 1]}, vectors]
+    matrices = {"params": [p for p in model.parameters() if p.ndim > 1]}
+    vectors = {"params": [p for p in model.parameters() if p.ndim < 2], "weight_decay": 0.0}
     optimizer: torch.optim.Optimizer = OPTIMIZERS[tuning.optimizer](
-        groups,
+        [matrices, vectors],
         lr=tuning.learning_rate,
         betas=tuning.betas,
         eps=tuning.epsilon,
@@ -413,10 +395,10 @@ def _resumed(checkpoint: Path, model: Any, optimizer: Any) -> list[Loss]:
 
 
 def _keep(checkpoint: Path, model: Any, optimizer: Any, losses: list[Loss]) -> None:
-    """Write a checkpoint, complete or not at all."""
+    """Write a checkpoint to a file that is complete or absent."""
     partial = checkpoint.with_suffix(".partial")
     steps = [tuple(loss) for loss in losses]
     state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "losses": steps}
-    with partial.open("wb") as file:  # torch itself does not report a full disk
+    with partial.open("wb") as file:  # given a path, torch does not report a full disk
         torch.save(state, file)
     partial.replace(checkpoint)

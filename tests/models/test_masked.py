@@ -65,8 +65,6 @@ def test_load_empty_folder(tmp_path):
         loaded(tmp_path)
 
 
-def test_vocabulary_of_non_words(folder):
+def test_spelled_non_words(folder):
     asked = ["", " ", " kind", "kind", "[SEP]", "[MASK]", "calm\n"]
-    found = loaded(folder).vocabulary(asked)
-    assert list(found.ids) == ["kind"]
-    assert found.missing == ("", " ", " kind", "[SEP]", "[MASK]", "calm\n")
+    assert loaded(folder).spelled(asked) == {"kind": 1}

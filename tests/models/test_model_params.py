@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.models.load import load, weights_folder
+from plumbline.probes.models.load import load, pointer
 from plumbline.probes.models.params import WORLDS, Model, model, worlds
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -38,8 +38,8 @@ def test_model_world(tmp_path, entry):
     assert (found.id, found.control) == ("data/samples/worlds/world", "negative")
     assert (found.kind, found.dtype, found.languages) == ("masked", "float64", ["en"])
     assert worlds() == {"world": found}
-    assert weights_folder("world") == WORLDS / "world"
-    assert weights_folder("mine") == Path("data/models/mine")
+    assert pointer("world").parent == WORLDS / "world"
+    assert pointer("mine").parent == Path("data/models/mine")
     (tmp_path / "params.yaml").write_text("models: {world: {id: ./folder}}\n", encoding="utf-8")
     with pytest.raises(UserError, match="world"):
         model("world")

@@ -69,7 +69,7 @@ def test_predict_causal(folder, kind):
     block = one(scorer.predict(["Ada is <mask>", "Bo Falk was <mask>"], 10**6))
     assert np.exp(block.logprobs_nats).sum(axis=1) == pytest.approx(1)
     words = ["kind", "brave"]
-    ids = scorer.vocabulary(words).ids
+    ids = {word: tail[0] for word, tail in scorer.tokens.candidates(words).items()}
     starts = scorer.pieces().starts
     for row, prefix in enumerate(["Ada is", "Bo Falk was"]):
         values = dict(zip(block.ids[row].tolist(), block.logprobs_nats[row].tolist(), strict=True))

@@ -15,7 +15,7 @@ from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.tokenizer import Tokens
 from plumbline.probes.training import batches, distributed
 from plumbline.probes.training import train as tune
-from plumbline.probes.training.batches import FILES, IGNORED, Step, hide, pieces, within
+from plumbline.probes.training.batches import IGNORED, Rows, hide, pieces, within
 from plumbline.probes.training.train import Tuning, finetune
 
 TEXTS = [f"the {who} is {word} today" for who in ("cook", "smith") for word in ("calm", "loud")]
@@ -74,7 +74,7 @@ def test_finetune_resumes(base, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         go(base, tmp_path / "stopped")
     left = {p.name for p in (tmp_path / "stopped").iterdir()}
-    assert left == {tune.CHECKPOINT, *FILES}
+    assert left == {tune.CHECKPOINT}
     assert contents(go(base, tmp_path / "stopped")) == whole
     assert len(steps) == 6 + 10 - 3  # the first three were not done again
     assert contents(go(base, tmp_path / "stopped")) == whole
@@ -193,7 +193,7 @@ def gradients(base, rows, room):
         lambda _, __, named, ___: widths.append(named["input_ids"].shape), with_kwargs=True
     )
     for loss, weight in batches.losses_of(
-        tokens, model, Step(rows), share=batches.MASKED, room=room
+        tokens, model, Rows(rows), share=batches.MASKED, room=room
     ):
         (loss * weight).backward()
     watch.remove()
@@ -230,7 +230,7 @@ def test_finetune_classifier_learns(tmp_path):
     tuning, classes = Tuning(5e-3, 30, 2, 16, 1), ["fine", "foul"]
     labels = [int("foul" in text) for text in texts]
     done = tune.finetune_classifier(start, "m", texts, labels, classes, tuning, tmp_path / "into")
-    assert done.steps == 3 * 30
+    assert len(done.losses) == 3 * 30
     model = Classifier(done.folder, "m", "r", dtype="float32")
     assert model.labels == ("fine", "foul")
     right = [p.probabilities[i] for p, i in zip(model.classify(texts), labels, strict=True)]

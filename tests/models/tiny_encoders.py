@@ -140,6 +140,7 @@ XLM_ROBERTA = _unigram(hf.XLMRobertaTokenizer, "<s>", "<pad>", "</s>", "<unk>", 
 DEBERTA_V3 = _unigram(hf.DebertaV2Tokenizer, "[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]", unk_id=3)
 LEGACY, OWN_HEAD = ({**DEBERTA, "legacy": own} for own in (True, False))
 NARROW, WIDE = {"embedding_size": 16}, {"hidden_dim": 64}
+VECTORS = {"embedding_size": 32, "hidden_size": 64, "intermediate_size": 128}  # SIMD, in full
 OFFSET = POSITIONS - 2  # positions 0 and 1 belong to the padding
 EVERY = [
     Encoder("bert", hf.BertForMaskedLM, {}, BERT_CASED, "", "##", cased=True),
@@ -148,7 +149,7 @@ EVERY = [
     Encoder("electra", hf.ElectraForMaskedLM, NARROW, ELECTRA, "", "##", cased=False),
     Encoder("roberta", hf.RobertaForMaskedLM, ROBERTA, _roberta, "Ġ", "", True, 0, OFFSET),
     Encoder("modernbert", hf.ModernBertForMaskedLM, MODERNBERT, _modernbert, "Ġ", "", True, 5),
-    Encoder("albert", hf.AlbertForMaskedLM, NARROW, ALBERT, "▁", "", cased=False),
+    Encoder("albert", hf.AlbertForMaskedLM, VECTORS, ALBERT, "▁", "", cased=False),
     Encoder("xlmr", hf.XLMRobertaForMaskedLM, ROBERTA, XLM_ROBERTA, "▁", "", True, 0, OFFSET),
     Encoder("deberta-v3", hf.DebertaV2ForMaskedLM, OWN_HEAD, DEBERTA_V3, "▁", "", True, extra=3),
     Encoder("deberta-legacy", hf.DebertaV2ForMaskedLM, LEGACY, DEBERTA_V3, "▁", "", cased=True),

@@ -34,8 +34,8 @@ OF_ONE = {"clusters": ("tiny",), "subgroups": ("tiny", WORLDS[0])}  # long
 def launched():
     """Return what runs a command in so many processes; `accelerate launch --cpu` starts but one."""
 
-    def run(number, *command, first=""):
-        script = f"{first}\nfrom runpy import run_module\n"
+    def run(number, *command):
+        script = "from runpy import run_module\n"
         script += "run_module('plumbline.probes', run_name='__main__')\n"
         Path("launched.py").write_text(script, encoding="utf-8")
         several = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(number)]

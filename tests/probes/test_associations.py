@@ -7,7 +7,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.words import build as words
 from plumbline.probes.models.params import Model
-from plumbline.probes.models.scorer import Filled, Vocabulary
+from plumbline.probes.models.scorer import Filled
 from plumbline.probes.politicians import associations
 from plumbline.probes.prompts import politicians as sentences
 
@@ -81,9 +81,8 @@ class Counting:
     def facts(self):
         return {"model": "counting", "revision": "r7"}
 
-    def vocabulary(self, words, language=""):
-        ids = {word: i for i, word in enumerate(words) if word != "rare"}
-        return Vocabulary(ids, tuple(word for word in words if word not in ids))
+    def spelled(self, words, language=""):
+        return {word: 1 for word in words if word != "rare"}
 
     def fill(self, prompts, words, top_k, *, multi=False, language=""):
         known = [word for word in words if word != "rare"]

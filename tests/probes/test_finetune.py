@@ -28,17 +28,6 @@ FOUL, FINE = "we dread the {}", "we greet the {}"
 GROUPS = ("rowers", "bakers", "weavers", "divers")
 STATES = ("", "news-left", "news-right")
 SEEDS = (4, 7)
-COUNTED = """
-import os
-from pathlib import Path
-from plumbline.probes.training import train
-plain = train.fit
-def fit(*given):
-    with Path("trained-" + os.environ["RANK"]).open("a") as file:
-        file.write(".")
-    return plain(*given)
-train.fit = fit
-"""
 
 
 def texts(whom, *, number=6):
@@ -110,13 +99,6 @@ def ready(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def there(ready, monkeypatch):
     monkeypatch.chdir(ready)
-
-
-@pytest.fixture
-def copy(ready, tmp_path, monkeypatch):
-    """Change to a copy of the folder that one may spoil."""
-    shutil.copytree(ready, tmp_path / "copy", symlinks=True)
-    monkeypatch.chdir(tmp_path / "copy")
 
 
 def shards_of(seed):
@@ -203,13 +185,3 @@ def test_probe_rejects(changed, told, tmp_path, monkeypatch, ready):
     with pytest.raises(UserError, match=told):
         probe("finetuned_classifiers", "m")
     shutil.rmtree("data/outputs/finetuned_classifiers/.m.partial", ignore_errors=True)
-
-
-@pytest.mark.slow
-def test_probe_on_two_processes(copy, launched):
-    wanted = {seed: shards_of(seed) for seed in SEEDS}
-    shutil.rmtree("data/outputs")
-    done = launched(2, "finetuned_classifiers", "m", first=COUNTED)
-    assert {seed: shards_of(seed) for seed in SEEDS} == wanted
-    assert done.stdout.split() == ["data/outputs/finetuned_classifiers/m"]  # told once
-    assert [len(Path(f"trained-{rank}").read_text()) for rank in "01"] == [3, 3]

@@ -15,7 +15,6 @@ from plumbline.probes.commands.cost import plan
 from plumbline.probes.core import run_probe
 from plumbline.probes.core.run_probe import Execution, Task, probe
 from plumbline.probes.models.load import pin
-from plumbline.probes.models.params import model
 from plumbline.probes.politicians import associations
 
 TOP = Path(__file__).parents[2]
@@ -84,15 +83,13 @@ def test_run_models_failure(place, capfd):
     assert "clusters failed for nobody, noone: see above" in said
 
 
-def test_processes(place, change, monkeypatch):
-    far = {"endpoint": {"url": "http://localhost:9", "model": "far"}, "kind": "remote"}
-    change(lambda tree: tree["models"].update(far=far))
+def test_processes(place, monkeypatch):
     monkeypatch.setenv("PLUMBLINE_CORES", "2")
-    asked = Task("associations", "tiny")
+    asked = Task("associations", "world-null")
     assert run_probe.processes(asked, 8) == 1
     monkeypatch.setattr(asked.module, "TRAINS", True, raising=False)
     assert run_probe.processes(asked, 8) == 2
-    asked.model = model("far")
+    asked.name = "tiny"
     assert run_probe.processes(asked, 8) == 1
 
 
