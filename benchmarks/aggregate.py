@@ -138,6 +138,7 @@ def invent(folder: Path, rows: int) -> None:
     frame.write_parquet(folder / "people.parquet")
     words = pa.array([f"word{i:04}" for i in range(WORDS)])
     arrow = SCHEMA.arrow()
+    (folder / "lists").mkdir(exist_ok=True)
     for shard, first in enumerate(range(0, people, SHARD)):
         writer = parquet.Writer(folder / "lists" / f"{shard:05d}.parquet", arrow)
         for start in range(first, min(first + SHARD, people), BLOCK):

@@ -12,14 +12,13 @@ import hashlib
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from plumbline.builders.core.errors import Bar, UserError
-from plumbline.builders.core.schema import Schema
+from plumbline.builders.core.schema import Column, Schema
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,6 +30,15 @@ REJECTS = "rejects.parquet"
 GROUP = 50_000  # rows in a row group; bounds memory, independently of the input's batches
 EVERY = "*"  # config of a reject that applies to all configs
 KEY = b"plumbline"
+REJECTED = Schema.keyed(
+    (
+        Column("config", "string", "config of the row; `*` for all configs"),
+        Column("key", "string", "name of the row in its source"),
+        Column("reason", "string", "reason for leaving it out"),
+        Column("detail", "string", "further details, or empty"),
+    ),
+    Column("number", "int64", "number of rows with this reason"),
+)
 
 
 class Row(NamedTuple):
@@ -64,48 +72,33 @@ class Writer:
     def __init__(self, sink: Path | BinaryIO, schema: pa.Schema) -> None:
         import pyarrow.parquet as pq
 
-        if isinstance(sink, Path):
-            sink.parent.mkdir(parents=True, exist_ok=True)
         self._schema = schema
         self._rows: list[dict[str, Any]] = []
-        self._rest: pa.Table = schema.empty_table()
-        self._file = pq.ParquetWriter(sink, schema, compression="zstd", version="2.6")
+        self._rest = schema.empty_table()
+        self.file = pq.ParquetWriter(sink, schema, compression="zstd", version="2.6")
 
     def add(self, values: dict[str, Any]) -> None:
         """Add a row; its keys must be the schema's columns."""
         self._rows.append(values)
         if len(self._rows) == GROUP:
-            self._add_rows()
+            self.extend(self._schema.empty_table())
 
     def extend(self, table: pa.Table) -> None:
         """Add the rows of a table with the schema's columns, in the schema's order."""
         import pyarrow as pa
 
-        self._rest = pa.concat_tables([self._rest, table.cast(self._schema)])
+        rows, self._rows = pa.Table.from_pylist(self._rows, schema=self._schema), []
+        self._rest = pa.concat_tables([self._rest, rows, table.cast(self._schema)])
         while len(self._rest) >= GROUP:
-            self._file.write_table(self._rest.slice(0, GROUP))
+            self.file.write_table(self._rest.slice(0, GROUP))
             self._rest = self._rest.slice(GROUP)
 
     def close(self) -> None:
         """Write the remaining rows and the footer."""
-        self._add_rows()
+        self.extend(self._schema.empty_table())
         if len(self._rest):
-            self._file.write_table(self._rest)
-        self._file.close()
-
-    def abandon(self) -> None:
-        """Close the file without a footer, which its destructor would try to write."""
-        self._file.is_open = False
-        if self._file.file_handle is not None:
-            with suppress(OSError):
-                self._file.file_handle.close()
-
-    def _add_rows(self) -> None:
-        import pyarrow as pa
-
-        if self._rows:
-            self.extend(pa.Table.from_pylist(self._rows, schema=self._schema))
-            self._rows = []
+            self.file.write_table(self._rest)
+        self.file.close()
 
 
 def carrying(schema: pa.Schema, inputs: Mapping[str, str]) -> pa.Schema:
@@ -136,14 +129,6 @@ def inputs_of(path: Path) -> dict[str, str]:
     return dict(json.loads(metadata[KEY])["inputs"])
 
 
-def rejects_schema() -> pa.Schema:
-    """Return the Arrow schema of ``rejects.parquet``."""
-    import pyarrow as pa
-
-    text = [pa.field(n, pa.string(), nullable=False) for n in ("config", "key", "reason", "detail")]
-    return pa.schema([*text, pa.field("number", pa.int64(), nullable=False)])
-
-
 def write(
     stream: Iterable[Row | Reject],
     schema: Schema,
@@ -165,7 +150,7 @@ def write(
     counts = Counts()
     writers: dict[str, Writer] = {}
     try:
-        writers[REJECTS] = Writer(working / REJECTS, carrying(rejects_schema(), inputs))
+        writers[REJECTS] = Writer(working / REJECTS, carrying(REJECTED.arrow(), inputs))
         for item in Bar(stream, desc=folder.name, unit=" rows", leave=False):
             if isinstance(item, Reject):
                 counts.rejects[(item.config, item.reason)] += item.number
@@ -181,7 +166,7 @@ def write(
             writer.close()
     except BaseException as error:
         for writer in writers.values():
-            writer.abandon()
+            writer.file.is_open = False  # otherwise its destructor writes a footer
         shutil.rmtree(working, ignore_errors=True)
         if not isinstance(error, pa.ArrowException | OverflowError | UnicodeEncodeError):
             raise
@@ -245,15 +230,6 @@ def configs(folder: Path) -> list[str]:
             f"{folder}: no such dataset; build it with `make repro STAGE=build@{folder.name}`"
         )
     return names
-
-
-def stream(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a parquet file in bounded memory."""
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=8192, columns=columns):
-            yield from batch.to_pylist()
 
 
 def fingerprint(folder: Path) -> str:

@@ -47,7 +47,6 @@ class Politeness(Params):
     attempts: ClassVar[int] = 6  # maximum attempts per request
     backoff_s: ClassVar[float] = 2  # first wait after a failure; doubles each time
     longest_wait_s: ClassVar[float] = 600
-    give_up_s: ClassVar[float] = 900  # maximum time without a complete response
 
     def user_agent(self) -> str:
         """Return the User-Agent header.
@@ -104,11 +103,7 @@ def retry_after(value: str | None) -> float | None:
 
 
 def patiently(
-    ask: Callable[[], T],
-    request: str,
-    policy: Politeness,
-    slow_attempts: int | None = None,
-    heard: float | None = None,
+    ask: Callable[[], T], request: str, policy: Politeness, slow_attempts: int | None = None
 ) -> T:
     """Call ``ask`` until it succeeds, with exponential back-off or the requested wait.
 
@@ -121,9 +116,6 @@ def patiently(
     slow_attempts
         After this number of timeouts, or after the last attempt, :class:`Slow` is raised to the
         caller, who may send a smaller request.
-    heard
-        Time of the last complete response of the service, by the monotonic clock: no attempt begins
-        more than ``give_up_s`` after it.
 
     Raises
     ------
@@ -136,9 +128,6 @@ def patiently(
             return ask()
         except Busy as error:
             reason, wait = str(error), error.wait_s or 0
-            if heard is not None and time.monotonic() - heard > policy.give_up_s:
-                silent = f"no complete response for {policy.give_up_s:g} s ({reason})"
-                raise UserError(f"{request}: {silent}; {later}") from error
             slow += isinstance(error, Slow)
             last = slow_attempts and (slow >= slow_attempts or attempt == policy.attempts)
             if isinstance(error, Slow) and last:
@@ -168,9 +157,8 @@ def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> 
 
 def _wrong(url: str, policy: Politeness, wrong: str) -> UserError:
     """Return the error for a file with wrong content."""
-    hint = HINT
-    if mirror := mirror_of(policy):
-        hint = f"replace the file of the mirror, {find(mirror, url)}"
+    mirror = mirror_of(policy)
+    hint = f"replace the file of the mirror, {find(mirror, url)}" if mirror else HINT
     return UserError(f"{url}: {wrong}; {hint}")
 
 
@@ -381,6 +369,6 @@ def find(mirror: Path, url: str) -> Path:
         if os.path.isfile(path):  # noqa: PTH113 - False for names that are too long, no error
             return path
     raise UserError(
-        f"{url}: not in the mirror, there is no file {paths[0] if paths else mirror}; bring it "
-        f"there ({PAGE} has the names), or fetch without --mirror"
+        f"{url}: the mirror has no file {paths[0] if paths else mirror}; add it ({PAGE} explains "
+        "the names), or fetch without --mirror"
     )

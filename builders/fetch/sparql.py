@@ -17,10 +17,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -40,7 +41,6 @@ from plumbline.builders.fetch.http import (
 from plumbline.builders.readers.table import Binding, bindings, item
 
 TRIPLES = (".nt", ".ttl", ".nt.gz", ".ttl.gz")
-STARTING_S = 60.0  # time limit for the start of the engine
 ITEM = "<http://www.wikidata.org/entity/{}>"
 HINT = "sources.wikidata.endpoint must be the address of a SPARQL 1.1 endpoint"
 PREFIXES = """\
@@ -56,8 +56,7 @@ BORN = (
     "?item wdt:P569 ?birth . "
     'FILTER(?birth >= "%sT00:00:00Z"^^xsd:dateTime && ?birth < "%sT00:00:00Z"^^xsd:dateTime)'
 )
-
-
+DAY = timedelta(days=1)
 COUNT = "SELECT (COUNT(*) AS ?count) WHERE { { %s } }"
 
 
@@ -85,11 +84,8 @@ class Born:
 
     def halves(self) -> list[Born]:
         """Return the earlier and the later half."""
-        days = (self.end - self.start).days
-        if days < 2:
-            return []
-        middle = self.start + timedelta(days=days // 2)
-        return [Born(self.start, middle), Born(middle, self.end)]
+        middle = self.start + (self.end - self.start) // 2  # whole days
+        return [Born(self.start, middle), Born(middle, self.end)] if middle > self.start else []
 
     def which(self) -> str:
         """Return the condition on ``?item``."""
@@ -117,19 +113,14 @@ class Endpoint:
     endpoint: str
     politeness: Politeness
     into: Path
-    _heard: float = field(default_factory=time.monotonic)  # time of the last complete response
 
     def gather(self, part: Born | Batch, folder: str, query: Callable[[Any], str]) -> None:
         """Save the response for a part, or for its halves if the query is too slow."""
         halves = part.halves()
         if not any(self._path(f"{folder}/{half.name}").exists() for half in halves):
-            try:
-                attempts = 2 if halves else None
-                ids = part.ids if isinstance(part, Batch) else ()
-                self.save(f"{folder}/{part.name}", query(part), attempts, ids)
-            except Slow:
-                pass
-            else:
+            ids = part.ids if isinstance(part, Batch) else ()
+            with suppress(Slow):
+                self.save(f"{folder}/{part.name}", query(part), 2 if halves else None, ids)
                 return
         for half in halves:
             self.gather(half, folder, query)
@@ -146,9 +137,7 @@ class Endpoint:
             return
         request = f"{self.endpoint} ({name})"
         ask = partial(self._ask, query, ids)
-        body = patiently(ask, request, self.politeness, slow_attempts, self._heard)
-        self._heard = time.monotonic()
-        write_gzip(self._path(name), body)
+        write_gzip(self._path(name), patiently(ask, request, self.politeness, slow_attempts))
 
     def rows(self, folder: str) -> Iterator[Binding]:
         """Yield the rows of all saved responses in a folder, or of the named one."""
@@ -181,8 +170,8 @@ class Endpoint:
 
     def _answer(self, query: str, ids: Sequence[str] = ()) -> tuple[bytes, list[Binding]]:
         form, headers = _request(self.endpoint, PREFIXES + query)
-        answer = receive(self.endpoint, self.politeness, form=form, headers=headers, hint=HINT)
-        return answer.body, _whole(answer.body, query, ids)
+        body, _ = receive(self.endpoint, self.politeness, form=form, headers=headers, hint=HINT)
+        return body, _whole(body, query, ids)
 
 
 def _request(endpoint: str, query: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -210,9 +199,8 @@ def connected(endpoint: str, politeness: Politeness, into: Path) -> Iterator[End
     triples = sorted(path for path in folder.glob("*") if path.name.endswith(TRIPLES))
     if not triples:
         raise UserError(
-            f"{endpoint}: not in the mirror, there is no file of triples in {folder} "
-            f"({', '.join(f'*{end}' for end in TRIPLES)}); bring one there, or name an endpoint of "
-            f"your own and fetch without --mirror ({PAGE})"
+            f"{endpoint}: no file of triples ({', '.join(f'*{end}' for end in TRIPLES)}) in "
+            f"{folder}; add one, or name your own endpoint and fetch without --mirror ({PAGE})"
         )
     with serving(*triples) as address:
         yield Endpoint(address, Politeness(contact=politeness.contact), into)
@@ -230,8 +218,7 @@ def serving(*triples: Path) -> Iterator[str]:
     engine = shutil.which("oxigraph", path=path)
     if engine is None:
         raise UserError(
-            "oxigraph, which serves files of triples, is not installed; run `pip install "
-            f"oxigraph`, or name an endpoint of your own and fetch without --mirror ({PAGE})"
+            "oxigraph, which serves files of triples, is not installed; run `pip install oxigraph`"
         )
     with tempfile.TemporaryDirectory() as folder:
         location = ["--location", folder]
@@ -243,28 +230,18 @@ def serving(*triples: Path) -> Iterator[str]:
             raise UserError(f"{names}: no triples that can be read ({reason})")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        serve = [engine, "serve", *location, "--bind", f"127.0.0.1:{port}"]
+            address, port = free.getsockname()
+        serve = [engine, "serve", *location, "--bind", f"{address}:{port}"]
         quiet = subprocess.DEVNULL
         with subprocess.Popen(serve, stdout=quiet, stderr=quiet) as server:  # noqa: S603
             try:
-                _wait(server, port)
-                yield f"http://127.0.0.1:{port}/query"
+                while server.poll() is None:  # until it listens
+                    with suppress(OSError), socket.create_connection((address, port)):
+                        break
+                    time.sleep(0.05)
+                yield f"http://{address}:{port}/query"
             finally:
                 server.terminate()
-
-
-def _wait(server: subprocess.Popen[bytes], port: int) -> None:
-    """Wait until the engine listens."""
-    end = time.monotonic() + STARTING_S
-    while server.poll() is None and time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    raise UserError("oxigraph: does not respond; run the same command again")
 
 
 def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
@@ -296,13 +273,8 @@ def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
 
 def ranges(first: date, last: date, days: int) -> list[Born]:
     """Split the days from the first to the last, both included, into ranges of ``days`` days."""
-    end = last + timedelta(days=1)
-    parts = []
-    while first < end:
-        stop = first + timedelta(days=min(days, (end - first).days))
-        parts.append(Born(first, stop))
-        first = stop
-    return parts
+    starts = [first + offset * DAY for offset in range(0, (last - first).days + 1, days)]
+    return [Born(*ends) for ends in pairwise([*starts, last + DAY])]
 
 
 def batches(ids: Sequence[str], size: int) -> list[Batch]:

@@ -44,20 +44,15 @@ SIZES = ("n<1K", *(f"{low}<n<{high}" for low, high in pairwise(POWERS)), "n>1T")
 
 
 def write_all(names: Iterable[str]) -> None:
-    """Write the cards of the named datasets, or of all built ones."""
-    for name in names or [n for n in DATASETS if (parquet.DATASETS / n).is_dir()]:
-        print(write_dataset_card(name) / CARD)
+    """Write card, Croissant description and terms of the named datasets, or of all built ones.
 
-
-def write_dataset_card(name: str) -> Path:
-    """Write card, Croissant description and terms of a built dataset; return their folder.
-
-    Raises UserError if the dataset is not built, or has no page.
+    Raises UserError if a dataset is not built, or has no page.
     """
-    folder, into = parquet.DATASETS / name, CARDS / name
-    for file, body in render(folder, files_at=os.path.relpath(folder, into)).items():
-        write_bytes(into / file, body)
-    return into
+    for name in names or [n for n in DATASETS if (parquet.DATASETS / n).is_dir()]:
+        folder, into = parquet.DATASETS / name, CARDS / name
+        for file, body in render(folder, files_at=os.path.relpath(folder, into)).items():
+            write_bytes(into / file, body)
+        print(into / CARD)
 
 
 def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[str, bytes]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.params import yaml_of
-from plumbline.builders.core.schema import LISTS, Column, Schema
+from plumbline.builders.core.schema import LISTS, Schema
 from plumbline.builders.core.snapshot import digest
 from plumbline.builders.release import facts as known
 from plumbline.builders.release.facts import Facts, dates, origins
@@ -23,15 +23,6 @@ from plumbline.builders.release.facts import Facts, dates, origins
 FILE = "croissant.json"
 VOCABULARY = yaml_of(Path(__file__).with_name("croissant.yaml").read_text(encoding="utf-8"))
 FORMAT = {"encodingFormat": VOCABULARY["parquet"]}
-REJECTS = Schema.keyed(
-    (
-        Column("config", "string", "config of the row; `*` for all configs"),
-        Column("key", "string", "name of the row in its source"),
-        Column("reason", "string", "reason for leaving it out"),
-        Column("detail", "string", "further details, or empty"),
-    ),
-    Column("number", "int64", "number of rows with this reason"),
-)
 
 
 def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[str, Any]:
@@ -75,9 +66,13 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
         size = {"contentSize": f"{path.stat().st_size} B"}
         file = _node("FileObject", inside, **address, **size, **FORMAT, sha256=digest(path))
         description["distribution"].append(file)
-    rejects = {"rejects": REJECTS} if (folder / parquet.REJECTS).is_file() else {}
+    rejects = {"rejects": parquet.REJECTED} if (folder / parquet.REJECTS).is_file() else {}
     for config, schema in {**facts.built.schemas, **rejects}.items():
-        pattern = parquet.REJECTS if schema is REJECTS else facts.built.files.format(config=config)
+        pattern = (
+            parquet.REJECTS
+            if schema is parquet.REJECTED
+            else facts.built.files.format(config=config)
+        )
         inner = sorted(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
         source = {"fileObject": {"@id": inner[0]}}
         if len(inner) > 1:  # shards have no container
@@ -130,7 +125,9 @@ def _node(kind: str, identity: str, name: str = "", **more: Any) -> dict[str, An
 def _records(config: str, schema: Schema, source: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the record set of a config's rows, and one with the codes of each label column."""
     rows = f"The rows of config {config}."
-    rows = "Input rows that are not in the dataset, by reason." if schema is REJECTS else rows
+    rows = (
+        "Input rows that are not in the dataset, by reason." if schema is parquet.REJECTED else rows
+    )
     key = [{"@id": f"{config}/{name}"} for name in schema.key]
     fields = []
     for column in schema.columns:

@@ -11,7 +11,6 @@ front matter has the metadata of their cards.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -118,6 +117,7 @@ def gather(folder: Path, page: Path) -> Facts:
 
     Raises UserError if the folder was not written by a build, or the page is missing.
     """
+    import polars as pl
     import pyarrow.parquet as pq
 
     path, rejected = folder / front_matter.FACTS, folder / parquet.REJECTS
@@ -130,11 +130,11 @@ def gather(folder: Path, page: Path) -> Facts:
     for config in built.schemas:
         shards = folder.glob(built.files.format(config=config))
         rows[config] = sum(pq.read_metadata(p).num_rows for p in shards)
-    rejects: Counter[tuple[str, str]] = Counter()
+    rejects = {}
     if rejected.is_file():
-        for row in parquet.stream(rejected, ["config", "reason", "number"]):
-            rejects[row["config"], row["reason"]] += row["number"]
-    return Facts(folder, page, front, prose, built, rows, dict(sorted(rejects.items())))
+        counts = pl.read_parquet(rejected).group_by("config", "reason").agg(pl.col("number").sum())
+        rejects = {(c, reason): number for c, reason, number in sorted(counts.iter_rows())}
+    return Facts(folder, page, front, prose, built, rows, rejects)
 
 
 def read_page(page: Path, folder: Path | None = None) -> tuple[dict[str, Any], str]:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 ROWS = [CARD, FACTS, "*.parquet"]
-ATTRIBUTES = ".gitattributes"  # file by the Hub with patterns of large files
 STRICT: tuple[Gated, ...] = (False, "auto", "manual")
 
 
@@ -47,14 +46,11 @@ def look(repo: str, kind: str, token: str | None) -> Remote:
 
     Raises UserError if the Hub cannot be reached or refuses the token.
     """
-    from huggingface_hub.errors import RepositoryNotFoundError
-
     api = client(token)
     with answering(repo):
-        try:
-            info: Any = api.repo_info(repo, repo_type=kind)
-        except RepositoryNotFoundError:
+        if not api.repo_exists(repo, repo_type=kind):
             return Remote()
+        info: Any = api.repo_info(repo, repo_type=kind)
         refs = api.list_repo_refs(repo, repo_type=kind)
         files = frozenset(file.rfilename for file in info.siblings or ())
         text = ""
@@ -62,8 +58,8 @@ def look(repo: str, kind: str, token: str | None) -> Remote:
             path = api.hf_hub_download(repo, CARD, repo_type=kind, revision=info.sha)
             text = Path(path).read_text(encoding="utf-8")
     tags = tuple(sorted(tag.name for tag in refs.tags))
-    files -= {ATTRIBUTES}
-    return Remote(info.sha, bool(info.private), info.gated or False, tags, files, text)
+    shown = files - {".gitattributes"}  # written by the Hub
+    return Remote(info.sha, bool(info.private), info.gated or False, tags, shown, text)
 
 
 def validate(release: Release, repo: str) -> None:
@@ -111,25 +107,17 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
 
     api, kind, parent = client(token), release.kind, remote.sha
     private, gated = settings(release, remote)
-    operations: list[Any] = [
-        CommitOperationDelete(path, is_folder=False)
-        for path in sorted(remote.files - set(release.files))
-    ]
-    operations += [
-        CommitOperationAdd(path, body if isinstance(body, bytes) else str(body))
-        for path, body in sorted(release.files.items())
-    ]
+    gone = sorted(remote.files - set(release.files))
+    operations: list[Any] = [CommitOperationDelete(path, is_folder=False) for path in gone]
+    operations += [CommitOperationAdd(*file) for file in sorted(release.files.items())]
     with answering(repo):
         if parent is None:
             api.create_repo(repo, repo_type=kind, private=True)
             parent = api.repo_info(repo, repo_type=kind).sha
         api.update_repo_settings(repo, repo_type=kind, private=private, gated=gated)
+        message = f"Version {version}"
         done = api.create_commit(
-            repo,
-            operations,
-            commit_message=f"Version {version}",
-            repo_type=kind,
-            parent_commit=parent,
+            repo, operations, commit_message=message, repo_type=kind, parent_commit=parent
         )
         api.create_tag(repo, tag=version, repo_type=kind, revision=done.oid)
     return str(done.oid)

@@ -31,16 +31,22 @@ def publish(named: str, repo: str, version: str, *, dry: bool) -> None:
     Raises UserError if it may not be published, the version exists already, the token is missing,
     or the Hub refuses or does not respond.
     """
-    if not REPO.fullmatch(repo):
-        raise UserError(f"--repo {repo}: not a repository; write it as OWNER/NAME")
-    if not VERSION.fullmatch(version):
-        raise UserError(f"--version {version}: not a version; write three numbers, as 1.2.0")
     token, params = os.environ.get(TOKEN) or None, publishing()
+    needed = {
+        f"--repo {repo}: not a repository; write it as OWNER/NAME": REPO.fullmatch(repo),
+        f"--version {version}: not a version; write three numbers, as 1.2.0": VERSION.fullmatch(
+            version
+        ),
+        f"{TOKEN}: not set; export a token that may write to {repo}": dry or token,
+        "params.yaml, publish.contact: empty; write an address for removal requests": dry
+        or params.contact,
+    }
+    for message, value in needed.items():
+        if not value:
+            raise UserError(message)
     warn_unmatched()
     made = release(locate(named), params.acknowledged, params.licences)
     made = replace(made, files={**made.files, **_addressed(made, repo, version)})
-    if not dry:
-        _require(token, repo, params.contact)
     try:
         remote = hub.look(repo, made.kind, token)
     except hub.Unreachable as error:
@@ -61,16 +67,6 @@ def publish(named: str, repo: str, version: str, *, dry: bool) -> None:
         hub.validate(made, repo)
         print("card: the Hub's validator accepts it")
     print("dry run: nothing was sent")
-
-
-def _require(token: str | None, repo: str, contact: str) -> None:
-    """Refuse to publish without a token or a contact."""
-    if token is None:
-        raise UserError(f"{TOKEN}: not set; export a token that may write to {repo}")
-    if not contact:
-        raise UserError(
-            "params.yaml, publish.contact: empty; write an address for removal requests"
-        )
 
 
 def _addressed(made: Release, repo: str, version: str) -> dict[str, bytes]:

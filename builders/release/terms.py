@@ -7,6 +7,7 @@ manifests of the snapshots state restrictions of third parties.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -42,6 +43,7 @@ FORBIDS = re.compile(
     r"|redistribution (is )?(not|forbidden|prohibited)",
     re.IGNORECASE,
 )
+CLOSED_SOURCE = re.compile(r'"redistribute":\s*false')  # at any level of a manifest
 CHECKPOINTS = "checkpoints.json"  # a model's list, see ``probes.training.checkpoints``
 ASKS = "extra_gated_"  # keys of a card's access form
 
@@ -71,19 +73,13 @@ def folder_of(named: str, kinds: Collection[str] = tuple(DEPTHS)) -> Path:
 
     Raises UserError if it is not a folder of these kinds.
     """
-    folder = Path(named)
-    if folder.is_absolute() and folder.is_relative_to(Path.cwd()):
-        folder = folder.relative_to(Path.cwd())
-    if len(folder.parts) == 1 and folder.parts != ("data",):
-        folder = store.DATASETS / folder
-    elif folder.parts and folder.parts[0] in DEPTHS:
-        folder = "data" / folder
-    top, kind, *inner = (*folder.parts, "", "")
-    depth = len(folder.parts) - 2
-    if top != "data" or kind not in kinds or ".." in inner or depth not in DEPTHS[kind]:
-        ways = ", ".join(WAYS[k] for k in kinds)
+    parts = Path(os.path.relpath(named or ".")).parts
+    parts = ("datasets", *parts) if len(parts) == 1 and parts != ("data",) else parts
+    top, *inner = parts[parts[:1] == ("data",) :] or ("",)
+    if top not in kinds or ".." in inner or len(inner) not in DEPTHS[top]:
+        ways = ", ".join(WAYS[kind] for kind in kinds)
         raise UserError(f"{named}: not a folder for this; name {ways}")
-    return folder
+    return Path("data", top, *inner)
 
 
 def locate(named: str) -> Path:
@@ -181,7 +177,6 @@ def _checkpoint(folder: Path) -> dict[str, Path | bytes]:
 
 
 def _nobody_removed(folder: Path) -> None:
-    """Refuse a folder with rows on the removal list."""
     if number := private.held(folder, private.removed()):
         raise UserError(
             f"{folder}: {number:,} rows are on the removal list; `make repro` leaves them out"
@@ -217,13 +212,16 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path, spdx: Mapping[str,
     entries = [(tree.get(top) or {}).get(part.name) or {} for top in ("datasets", "derived")]
     named = [n for e in entries for n in (e.get("snapshot"), *(e.get("snapshots") or {}).values())]
     paths = [path for n in named if n and (path := Path(n) / MANIFEST).is_file()]
-    manifests = {path: json.loads(path.read_text(encoding="utf-8")) for path in paths}
-    facts_of = (*front_matter.read(part / FACTS).origin.sources, *manifests.values())
+    manifests = {path: path.read_text(encoding="utf-8") for path in paths}
+    facts_of = [
+        *front_matter.read(part / FACTS).origin.sources,
+        *map(json.loads, manifests.values()),
+    ]
     stated = [str(facts.get("licence")) for facts in facts_of if not _ours(facts)]
     card = f"{front.get('license') or ''} {front.get('license_name') or ''}".strip()
     texts = (card, *stated)
     wrong = [f"its licence forbids redistribution ({t})" for t in texts if FORBIDS.search(t)]
-    closed = (path for path, facts in manifests.items() if _is_forbidden(facts))
+    closed = (path for path, text in manifests.items() if CLOSED_SOURCE.search(text))
     wrong += [f"{path} has redistribute: false" for path in closed]
     words = [word for text in stated for word in split_licences(spdx.get(text, text))]
     licences = (spdx.get(word, word) for word in words)
@@ -239,13 +237,6 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path, spdx: Mapping[str,
     if wrong:
         about = f"{folder}" if part == folder else f"{folder}, made of {part}"
         raise UserError(f"{about}: {wrong[0]}; publish the recipe instead")
-
-
-def _is_forbidden(facts: Any) -> bool:
-    """Return True if a manifest has ``redistribute: false`` at any level."""
-    if isinstance(facts, dict):
-        return facts.get("redistribute") is False or any(map(_is_forbidden, facts.values()))
-    return isinstance(facts, list) and any(map(_is_forbidden, facts))
 
 
 def _closed_rows(part: Path) -> int:

@@ -52,8 +52,8 @@ def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) ->
             existing = ", ".join(names) or "none"
             raise UserError(f"--config {unknown[0]}: in neither version; available: {existing}")
         names = [name for name in names if not selected or name in selected]
-        tree["configs_added"] = {c: after[c].rows() for c in names if c not in before}
-        tree["configs_removed"] = {c: before[c].rows() for c in names if c not in after}
+        tree["configs_added"] = {c: len(after[c].read()[0]) for c in names if c not in before}
+        tree["configs_removed"] = {c: len(before[c].read()[0]) for c in names if c not in after}
         tree["rejects"] = _rejects(versions, selected)
         shared = [c for c in names if c in before and c in after]
         tree["configs"] = {c: compare(before[c], after[c]) for c in shared}
@@ -68,43 +68,39 @@ def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) ->
 
 def compare(before: Config, after: Config) -> Tree:
     """Return the rows and columns of a config that were added, removed or changed."""
-    sides, types = (before, after), (before.types(), after.types())
-    frames = [side.read(kinds) for side, kinds in zip(sides, types, strict=True)]
-    first, last = types
+    (frame, first), (frame_after, last) = before.read(), after.read()
     shared = [column for column in last if column in first]
     keys = (config.key for config in (after, before) if config.key)
     key = next((key for key in keys if {*key} <= {*shared}), ())
+    aligned = [align_types(frame[c], frame_after[c]) for c in shared]
+    frames = [
+        frame.with_columns(a for a, _ in aligned),
+        frame_after.with_columns(b for _, b in aligned),
+    ]
     by = list(key) or ["row"]
     if not key:
         frames = [frame.with_row_index("row", offset=1) for frame in frames]
-    pairs = {c: align_types(frames[0][c], frames[1][c]) for c in {*by, *shared}}
-    keyed = [pl.DataFrame([pairs[c][side] for c in by]) for side in range(2)]
-    repeated = sum(len(frame) - frame.n_unique() for frame in keyed)
+    repeated = sum(len(frame) - frame.select(by).n_unique() for frame in frames)
     if repeated:
         number = pl.int_range(1, pl.len() + 1).over(by).alias(NTH)
-        keyed = [frame.with_columns(number) for frame in keyed]
+        frames = [frame.with_columns(number) for frame in frames]
         by = [*by, NTH]
-    numbered = [frame.with_row_index(row) for frame, row in zip(keyed, NUMBERS, strict=True)]
-    joined = numbered[0].join(numbered[1], on=by, how="full", coalesce=True, nulls_equal=True)
-    matched = joined.drop_nulls(NUMBERS).sort(NUMBERS[0])
-    rows = [matched[number] for number in NUMBERS]
     names = []  # the key and the columns shown next to it
-    for side, frame, keys_of in zip(sides, frames, keyed, strict=True):
-        shown = [c for c in side.names if c in frame.columns and c not in by]
-        names.append(keys_of.hstack(frame.select(shown)))
-    changed, changes = pl.repeat(False, len(matched), eager=True), dict[str, pl.DataFrame]()
+    for side, frame in zip((before, after), frames, strict=True):
+        names.append(frame.select(*by, *(c for c in side.names if c in frame and c not in by)))
+    numbered = [f.select(by).with_row_index(row) for f, row in zip(frames, NUMBERS, strict=True)]
+    joined = numbered[0].join(numbered[1], on=by, how="full", coalesce=True, nulls_equal=True)
+    rows = joined.drop_nulls(NUMBERS).sort(NUMBERS[0])
+    old, new = (frame[rows[row]] for frame, row in zip(frames, NUMBERS, strict=True))
+    named = names[1][rows[NUMBERS[1]]]
+    changed, changes = pl.repeat(False, len(rows), eager=True), dict[str, pl.DataFrame]()
     for column in (c for c in shared if c not in key):
-        old, new = (values[indices] for values, indices in zip(pairs[column], rows, strict=True))
-        unequal = old.ne_missing(new)  # null equals null, NaN equals NaN
+        unequal = old[column].ne_missing(new[column])  # null equals null, NaN equals NaN
         if unequal.any():
             changed |= unequal
-            where = [indices[unequal.arg_true()] for indices in rows]
-            values = [
-                frame[column][indices].alias(when)
-                for frame, indices, when in zip(frames, where, WHEN, strict=True)
-            ]
-            named = names[1][where[1]].drop(column, strict=False)
-            changes[column] = named.hstack(values).sort(by, maintain_order=True)
+            values = [old[column].alias(BEFORE), new[column].alias(AFTER)]
+            changes[column] = named.drop(column, strict=False).hstack(values).filter(unequal)
+            changes[column] = changes[column].sort(by, maintain_order=True)
     added, removed = (joined.filter(pl.col(number).is_null()) for number in NUMBERS)
     tree: Tree = {
         "rows": [len(frame) for frame in frames],
@@ -122,8 +118,7 @@ def compare(before: Config, after: Config) -> Tree:
         "changes": changes,
     }
     if {*ESTIMATE} <= {*shared} and {*ESTIMATE} & {*changes}:
-        parts = [frame.select(ESTIMATE)[index] for frame, index in zip(frames, rows, strict=True)]
-        tree["estimates"] = compare_estimates(names[1][rows[1]], *parts)
+        tree["estimates"] = compare_estimates(named, old, new)
     return tree
 
 
@@ -173,7 +168,7 @@ def _rejects(versions: list[Version], selected: tuple[str, ...]) -> list[Tree]:
     for version, when in zip(versions, WHEN, strict=True):
         frame = pl.DataFrame(schema=kinds)
         if REJECTS in version.files:
-            frame = Config([version.files[REJECTS]]).read(kinds)
+            frame = Config([version.files[REJECTS]]).read()[0].select(*kinds)
         frames.append(frame.rename({"number": when}))
     counts = pl.concat(frames, how="diagonal").group_by("config", "reason").sum()
     rows = counts.select("config", "reason", *WHEN).sort("config", "reason")

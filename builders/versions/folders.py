@@ -8,16 +8,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from plumbline.builders.core import front_matter
 from plumbline.builders.core.errors import UserError
@@ -115,48 +112,23 @@ class Config:
     names: tuple[str, ...] = ()  # columns shown next to the key
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by column of codes
 
-    def types(self) -> dict[str, str]:
-        """Return the type of each column, in the file's order."""
-        with self._readable():
-            schema = pl.read_parquet_schema(self.paths[0])
-        return {
-            name: f"label: {', '.join(self.labels[name])}"
-            if name in self.labels and kind.is_integer()
-            else str(kind).lower()
-            for name, kind in schema.items()
-        }
-
-    def rows(self) -> int:
-        """Return the number of rows, from the files' footers."""
-        with self._readable():
-            return sum(pq.read_metadata(path).num_rows for path in self.paths)
-
-    def read(self, columns: Iterable[str]) -> pl.DataFrame:
-        """Return columns of all rows, with labels in place of their codes."""
-        selected, types = list(columns), self.types()
-        named = [
-            pl.col(column).replace_strict(
-                range(len(self.labels[column])),
-                self.labels[column],
-                default=pl.col(column).cast(pl.String),
-                return_dtype=pl.String,
-            )
-            for column in selected
-            if types[column].startswith("label: ")
-        ]
-        with self._readable():
-            parts = [pl.scan_parquet(path, glob=False).select(selected) for path in self.paths]
-            return pl.concat(parts).with_columns(named).collect()
-
-    @contextmanager
-    def _readable(self) -> Iterator[None]:
+    def read(self) -> tuple[pl.DataFrame, dict[str, str]]:
+        """Return all rows, with labels in place of their codes, and the type of each column."""
         try:
-            yield
-        except (OSError, pl.exceptions.PolarsError, pa.ArrowException) as error:
+            frame = pl.concat(pl.read_parquet(path, glob=False) for path in self.paths)
+        except (OSError, pl.exceptions.PolarsError) as error:
             reason = " ".join(str(error).split())[:150]
             raise UserError(
                 f"{self.paths[0]}: cannot be read as parquet ({reason}); make or fetch it again"
             ) from error
+        types = {name: str(kind).lower() for name, kind in frame.schema.items()}
+        for name, labels in self.labels.items():
+            if frame.schema.get(name, pl.String()).is_integer():
+                types[name] = f"label: {', '.join(labels)}"
+                texts, codes = dict(enumerate(labels)), pl.col(name)
+                unknown = codes.cast(pl.String)
+                frame = frame.with_columns(codes.replace_strict(texts, default=unknown))
+        return frame, types
 
 
 def read_configs(files: Mapping[str, Path]) -> tuple[dict[str, Config], str | None]:

@@ -153,7 +153,7 @@ def read_row(folder: Path, file: Path, selector: str) -> dict[str, Any]:
         raise UserError(f"{file}: has no rows; name one of {names or 'no file'}")
     config = configs[file]
     config.paths[:] = [file]
-    frame = config.read(config.types())
+    frame, _ = config.read()
     if selector.removeprefix("-").isdecimal():
         numbers = [int(selector)] if 0 <= int(selector) < len(frame) else []
     else:

@@ -213,9 +213,10 @@ def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, lis
     bounds memory.
     """
     items: dict[str, list[str]] = {}
-    for row in store.stream(folder / f"{language}.parquet", ["qid", "name"]):
-        if zlib.crc32(row["name"].encode()) % shards == shard:
-            items.setdefault(row["name"], []).append(row["qid"])
+    people = pl.read_parquet(folder / f"{language}.parquet", columns=["qid", "name"])
+    for qid, name in people.iter_rows():
+        if zlib.crc32(name.encode()) % shards == shard:
+            items.setdefault(name, []).append(qid)
     return dict(sorted(items.items()))
 
 
