@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -41,14 +42,11 @@ Compared = tuple[str, str, float, float, float]  # column, what, before, now, to
 def tables(schema: Schema, folder: Path) -> list[Table]:
     """Return the distance of each config and column from the accepted version."""
     profiles = json.loads(FILE.read_text("utf-8")).get(_version(folder), {})
-    rows = [
-        (config, column, label, before, now, round(most, 4), abs(before - now) <= most)
-        for config, frame in (frames(folder) if profiles else ())
-        if config in profiles
-        for column, label, before, now, most in _compare(
-            schema.config(config), frame, profiles[config]
-        )
-    ]
+    rows = []
+    for config, frame in ((c, f) for c, f in frames(folder) if c in profiles):
+        compared = _compare(schema.config(config), frame, profiles[config])
+        for *key, before, now, most in compared:
+            rows.append((config, *key, before, now, round(most, 4), abs(before - now) <= most))
     return [listed("accepted", "config column what before now tolerance near", rows, 6)]
 
 
@@ -72,19 +70,15 @@ def accept(name: str) -> str:
 
 def _version(folder: Path) -> str:
     """Return the dataset and its snapshots, without dates; "" if they are unknown."""
-    sources = {re.sub(r"/[^/]*\d{4}-\d\d-\d\d[^/]*(/|$).*", "", path) for path in _inputs(folder)}
+    sources, todo = set[str](), [folder]
+    for dataset in todo:
+        with suppress(ValueError, UserError):
+            for path in inputs_of(min(dataset.glob("*.parquet"))):
+                if path.startswith("data/datasets/"):
+                    todo.append(folder.parent / Path(path).name)
+                else:
+                    sources.add(re.sub(r"/[^/]*\d{4}-\d\d-\d\d[^/]*(/|$).*", "", path))
     return f"{folder.name} of {', '.join(sorted(sources))}" if sources else ""
-
-
-def _inputs(folder: Path) -> Iterator[str]:
-    """Yield the paths of the manifests from which a dataset was built, also indirectly."""
-    try:
-        paths = inputs_of(next(iter(sorted(folder.glob("*.parquet")))))
-    except (StopIteration, UserError):
-        return
-    for path in paths:
-        made = path.startswith("data/datasets/")
-        yield from _inputs(folder.parent / Path(path).name) if made else [path]
 
 
 def profile(schema: Schema, frame: pl.DataFrame) -> dict[str, Any]:
@@ -104,17 +98,14 @@ def _values(schema: Schema, frame: pl.DataFrame, hashes: Iterable[str]) -> dict[
     """Return short hashes of the stable values of rows, by the hashes of their keys."""
     columns = _stable(schema)
     places = {_hash(*key): index for index, key in enumerate(frame.select(schema.key).rows())}
-    indices = {key: places[key] for key in hashes if key in places}
-    rows = frame[list(indices.values())].select(columns).rows() if columns else [()] * len(indices)
-    values = ("".join(_hash(value)[:DIGITS] for value in row) for row in rows)
-    return dict(zip(indices, values, strict=True))
+    rows = {key: frame.select(columns).row(places[key]) for key in hashes if key in places}
+    return {key: "".join(_hash(v)[:DIGITS] for v in row) for key, row in rows.items()}
 
 
 def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:
     """Return the shares of a column's values if there are few, else of nulls."""
     values, size = frame[column.name], max(1, len(frame))
-    scale = column.kind in ("int32", "int64") and column.maximum is not None
-    if not scale and column.kind not in ("label", "bool", "strings", "string"):
+    if not _is_scale(column) and column.kind not in ("label", "bool", "strings", "string"):
         return {"null": round(values.null_count() / size, 4)} if column.nullable else {}
     values = values.explode() if column.kind == "strings" else values
     counts = values.cast(pl.String).fill_null("null").value_counts().sort(column.name)
@@ -128,17 +119,15 @@ def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:
 
 def _stable(schema: Schema) -> list[str]:
     """Return the columns with constant values across versions: no key, count or estimate."""
-    by_seed = any(c.name == "draw" for c in schema.columns)
-    return [
-        c.name
-        for c in schema.columns
-        if (c.kind in ("int32", "int64") and c.maximum is not None)
-        or not (
-            by_seed
-            or c.name in ("split", *schema.key)
-            or c.kind in ("int32", "int64", "float64", "floats", "integers")
-        )
-    ]
+    by_seed = "draw" in (c.name for c in schema.columns)
+    numbers = ("int32", "int64", "float64", "floats", "integers")
+    changing = {c.name for c in schema.columns if by_seed or c.kind in numbers}
+    changing |= {"split", *schema.key}
+    return [c.name for c in schema.columns if _is_scale(c) or c.name not in changing]
+
+
+def _is_scale(column: Column) -> bool:
+    return column.kind in ("int32", "int64") and column.maximum is not None
 
 
 def _hash(*values: object) -> str:
@@ -161,9 +150,7 @@ def _compare(schema: Schema, frame: pl.DataFrame, before: dict[str, Any]) -> Ite
     most = CHANGED + _twice_the_error(CHANGED, len(latest))
     for position, column in enumerate(before["kept"]):
         digits = slice(DIGITS * position, DIGITS * (position + 1))
-        changed = sum(
-            before["drawn"][key][digits] != value[digits] for key, value in latest.items()
-        )
+        changed = sum(before["drawn"][key][digits] != v[digits] for key, v in latest.items())
         yield column, "drawn rows changed", 0.0, round(changed / max(1, len(latest)), 4), most
 
 

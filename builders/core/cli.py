@@ -46,31 +46,21 @@ def run(arguments: argparse.Namespace, do: Callable[[], int | None]) -> int:
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `| head`, has ended; prevents a warning at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except UserError as problem:
-        return _tell(WRONG, str(problem))
-    except ModuleNotFoundError as error:
-        return _fault(error) if not (reason := lacking(error)) else _tell(WRONG, reason)
     except KeyboardInterrupt:
-        return _tell(STOPPED, "stopped; run the same command again to continue")
+        print("stopped; run the same command again to continue", file=sys.stderr)
+        status = STOPPED
     except Exception as error:  # noqa: BLE001
-        return _tell(WRONG, reason) if (reason := unwritten(error)) else _fault(error)
+        known = str(error) if isinstance(error, UserError) else lacking(error) or unwritten(error)
+        status = WRONG if known else FAULT
+        trace = traceback.format_exc() if os.environ.get(TRACEBACK) else ""
+        print(mask(f"{trace}error: {known or _fault(error)}"), file=sys.stderr)
     return status
 
 
-def _fault(error: Exception) -> int:
+def _fault(error: Exception) -> str:
     reason = " ".join(str(error).split())[:300]
     last = traceback.extract_tb(error.__traceback__)[-1]
     text = f"{type(error).__name__}{': ' + reason if reason else ''}"
-    text += f" ({Path(last.filename).name}:{last.lineno}); please report it"
     again = "" if os.environ.get(TRACEBACK) else " with what --traceback shows"
-    return _tell(FAULT, f"a fault in the program, {text}{again}")
-
-
-def _tell(status: int, message: str) -> int:
-    """Print the error of a command, with its traceback if that is requested."""
-    if status != STOPPED:
-        message = f"error: {message}"
-        if os.environ.get(TRACEBACK):
-            message = traceback.format_exc() + message
-    print(mask(message), file=sys.stderr)
-    return status
+    where = f"({Path(last.filename).name}:{last.lineno})"
+    return f"a fault in the program, {text} {where}; please report it{again}"

@@ -72,24 +72,21 @@ def unwritten(error: BaseException) -> str:
     return ""
 
 
-def lacking(error: ModuleNotFoundError) -> str:
-    """Return advice to install a missing module, or "" if it belongs to this project.
+def lacking(error: BaseException) -> str:
+    """Return advice to install a missing module, or "" for other errors or modules of the project.
 
     A module of an extra is installed by ``pip install 'plumbline[EXTRA]'``.
     """
     from importlib.metadata import requires
 
-    name = (error.name or "").partition(".")[0]
-    if not name or name == "plumbline":
+    name = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if name in ("", "None", "plumbline"):
         return ""
-    package = {"sklearn": "scikit_learn", "ruamel": "ruamel.yaml"}.get(name, name).lower()
-    for requirement in requires("plumbline") or ():
-        required, _, condition = requirement.partition(";")
-        required = re.split(r"[^A-Za-z0-9_.-]", required.strip())[0].lower().replace("-", "_")
-        extra = re.search(r"extra == ['\"]([\w-]+)['\"]", condition)
-        if required == package and extra:
-            return f"{name} is not installed; run pip install 'plumbline[{extra[1]}]'"
-    return f"{name} is not installed; run pip install {name}"
+    package = {"sklearn": "scikit-learn", "ruamel": "ruamel.yaml"}.get(name, name)
+    form = rf"{re.escape(package).replace('_', '[_-]')}\b.*extra == ['\"]([\w-]+)"
+    extras = (re.match(form, text, re.IGNORECASE) for text in requires("plumbline") or ())
+    extra = next((f"'plumbline[{found[1]}]'" for found in extras if found), package)
+    return f"{name} is not installed; run pip install {extra}"
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -152,28 +152,21 @@ def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -
 
 
 def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Params]:
-    """Validate sections named by dotted keys, e.g. ``{"datasets.words": words.Params}``.
+    """Validate and return sections by dotted keys, e.g. ``{"datasets.words": words.Params}``.
 
-    Returns the validated model for each dotted key.
-
-    Raises
-    ------
-    UserError
-        One message that lists every problem of every section.
+    Raises UserError with one message that lists every problem of every section.
     """
-    tree = read(path)
+    tree, problems = read(path), []
     sections: dict[str, Params] = {}
-    problems: list[str] = []
     for key, model in schema.items():
         try:
-            node = _descend(tree, key)
-            sections[key] = model.model_validate(node)
+            sections[key] = model.model_validate(_descend(tree, key))
         except KeyError as error:
             problems.append(f"{key}: missing (no key {error.args[0]!r})")
         except ValidationError as error:
-            for item in error.errors(include_url=False):
-                where = ".".join([key, *map(str, item["loc"])])
-                problems.append(f"{where}: {_say(item)}")
+            problems += [
+                f"{'.'.join([key, *map(str, e['loc'])])}: {_say(e)}" for e in error.errors()
+            ]
     if problems:
         lines = "\n  ".join(problems)
         raise UserError(f"{path}: {len(problems)} problem(s) to fix:\n  {lines}")
@@ -182,9 +175,7 @@ def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Pa
 
 def section(key: str, model: type[P], path: Path = FILE) -> P:
     """Validate and return one section; see :func:`check`."""
-    params = check({key: model}, path)[key]
-    assert isinstance(params, model)
-    return params
+    return cast("P", check({key: model}, path)[key])
 
 
 def entry(key: str) -> Any:
@@ -193,12 +184,11 @@ def entry(key: str) -> Any:
 
 
 def _descend(tree: Any, key: str) -> Any:
-    node = tree
     for part in key.split("."):
-        if not isinstance(node, dict) or part not in node:
+        if not isinstance(tree, dict) or part not in tree:
             raise KeyError(part)
-        node = node[part]
-    return {} if node is None else node
+        tree = tree[part]
+    return {} if tree is None else tree
 
 
 def _say(item: Any) -> str:

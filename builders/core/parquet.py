@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from plumbline.builders.core.errors import Bar, UserError
+from plumbline.builders.core.errors import Bar, UserError, reading
 from plumbline.builders.core.schema import Column, Schema
 
 if TYPE_CHECKING:
@@ -114,13 +114,10 @@ def inputs_of(path: Path) -> dict[str, str]:
 
     Raises UserError if it is not a parquet file, or states no inputs.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    with reading(path, "make or fetch the file again"):
         metadata = pq.read_schema(path).metadata or {}
-    except (OSError, pa.ArrowInvalid) as error:
-        raise UserError(f"{path}: not a parquet file that can be read ({error})") from error
     if KEY not in metadata:
         raise UserError(
             f"{path}: does not say what it was made of; build it again, or name a file "
@@ -256,10 +253,8 @@ def require_validated(name: str) -> Path:
     configs(folder)
     if not report.is_file():
         raise UserError(f"{report}: {name} is not validated; run `make repro` first")
-    try:
+    with reading(report, "remove it and run `make repro`"):
         facts = json.loads(report.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{report}: not valid JSON; remove it and run `make repro`") from error
     if not facts["success"]:
         raise UserError(f"{report}: {name} failed its validation and cannot be used")
     if facts["fingerprint"] != fingerprint(folder):

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 Lists = Literal["strings", "integers", "floats"]
 Kind = Literal["string", "bool", "int32", "int64", "float64", "date32", "label", "category", Lists]
-Role = Literal["label"]
 Prose = Literal["name", "word", "text", "lines"]
 LISTS = {"strings": "string", "integers": "int32", "floats": "float64"}  # element types
 CHECKED = ("prose", "empty")  # attributes that are not written to any file
@@ -42,7 +41,7 @@ class Column:
     minimum: float | None = None
     maximum: float | None = None
     pattern: str | None = None
-    role: Role | None = None
+    role: Literal["label"] | None = None
     prose: Prose | None = None
     empty: bool = False
 
@@ -86,10 +85,6 @@ class Schema:
     def config(self, name: str) -> Schema:
         """Return the schema of a config."""
         return dict(self.others).get(name, self)
-
-    def role(self, role: Role) -> tuple[str, ...]:
-        """Return the names of the columns that have a role."""
-        return tuple(column.name for column in self.columns if column.role == role)
 
     def __getitem__(self, name: str) -> Column:
         """Return the column with a name."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import requests
@@ -87,13 +87,6 @@ class Slow(Busy):
     """A timeout; a smaller request may succeed."""
 
 
-class Answer(NamedTuple):
-    """A complete body and its media type."""
-
-    body: bytes
-    kind: str
-
-
 def retry_after(value: str | None) -> float | None:
     """Return the seconds in a Retry-After header (RFC 9110, 10.2.3), or None."""
     try:
@@ -107,20 +100,13 @@ def patiently(
 ) -> T:
     """Call ``ask`` until it succeeds, with exponential back-off or the requested wait.
 
-    Parameters
-    ----------
-    ask
-        Function to call; raises :class:`Busy` if another attempt may succeed.
-    request
-        Name of the request, for messages.
-    slow_attempts
-        After this number of timeouts, or after the last attempt, :class:`Slow` is raised to the
-        caller, who may send a smaller request.
+    ``ask``: function to call; raises :class:`Busy` if another attempt may succeed.
+    ``request``: name of the request, for messages.
+    ``slow_attempts``: number of timeouts after which, as after the last attempt, :class:`Slow` is
+    raised to the caller, who may send a smaller request.
 
-    Raises
-    ------
-    UserError
-        If all attempts failed, or the service asks for a longer wait than the policy allows.
+    Raises UserError if all attempts failed, or the service asks for a longer wait than the policy
+    allows.
     """
     slow, later = 0, "nothing fetched so far is lost, run the same command later and it continues"
     for attempt in range(1, policy.attempts + 1):
@@ -149,7 +135,7 @@ def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> 
 
     Raises UserError on a permanent error status, a wrong body, or when all attempts failed.
     """
-    body = patiently(lambda: receive(url, policy).body, url, policy)
+    body = patiently(lambda: receive(url, policy)[0], url, policy)
     if wrong := expect(body):
         raise _wrong(url, policy, wrong)
     return body
@@ -194,24 +180,20 @@ def receive(
     form: Mapping[str, str] | None = None,
     headers: Mapping[str, str] = MappingProxyType({}),
     hint: str = HINT,
-) -> Answer:
-    """Send one request and return the complete response, or read its file from the mirror.
+) -> tuple[bytes, str]:
+    """Send one request and return its complete body and media type, or read the mirror's file.
 
     ``throttling``: additional statuses by which this service limits the rate, as 429 and 503 do.
     ``form``: sent by POST.
 
-    Raises
-    ------
-    Busy, Slow
-        If another attempt may succeed.
-    UserError
-        On a permanent error status, or a response that is too large.
+    Raises Busy or Slow if another attempt may succeed, and UserError on a permanent error status or
+    a response that is too large.
     """
     if mirror := mirror_of(policy):
         path = find(mirror, url)
         with reading(path, "use a smaller file"):
             within(path.stat().st_size)
-            return Answer(path.read_bytes(), "")
+            return path.read_bytes(), ""
     headers = {"Accept-Encoding": "gzip", **headers}
     with reading(url, hint), opened(url, policy, headers, form) as answer:
         if answer.status_code in throttling:
@@ -227,7 +209,7 @@ def receive(
         coding = answer.headers.get("Content-Encoding", "identity").strip().lower()
         if body and coding != "identity":
             body = bytearray(_decoded(bytes(body), coding))
-        return Answer(bytes(body), answer.headers.get("Content-Type", ""))
+        return bytes(body), answer.headers.get("Content-Type", "")
 
 
 def _decoded(body: bytes, coding: str) -> bytes:
@@ -247,12 +229,8 @@ def refuse(answer: requests.Response, request: str, hint: str = HINT) -> None:
 
     ``hint``: advice to the user after a refusal.
 
-    Raises
-    ------
-    Busy, Slow
-        If a later, or a smaller, request may succeed.
-    UserError
-        If the error is permanent.
+    Raises Busy or Slow if a later, or a smaller, request may succeed, and UserError if the error is
+    permanent.
     """
     status = answer.status_code
     if status < 400:

@@ -149,5 +149,6 @@ def read_configs(files: Mapping[str, Path]) -> tuple[dict[str, Config], str | No
         pattern = built.files.format(config=name)
         if paths := [data[inside] for inside in sorted(data) if fnmatch(inside, pattern)]:
             labels = {c.name: c.labels for c in schema.columns if c.labels}
-            configs[name] = Config(paths, schema.key, schema.role("label"), labels)
+            shown = tuple(c.name for c in schema.columns if c.role == "label")
+            configs[name] = Config(paths, schema.key, shown, labels)
     return configs, built.origin.version
