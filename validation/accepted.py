@@ -98,8 +98,8 @@ def _values(schema: Schema, frame: pl.DataFrame, hashes: Iterable[str]) -> dict[
     """Return short hashes of the stable values of rows, by the hashes of their keys."""
     columns = _stable(schema)
     places = {_hash(*key): index for index, key in enumerate(frame.select(schema.key).rows())}
-    rows = {key: frame.select(columns).row(places[key]) for key in hashes if key in places}
-    return {key: "".join(_hash(v)[:DIGITS] for v in row) for key, row in rows.items()}
+    rows = {key: frame.row(places[key], named=True) for key in hashes if key in places}
+    return {k: "".join(_hash(row[c])[:DIGITS] for c in columns) for k, row in rows.items()}
 
 
 def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:

@@ -36,12 +36,10 @@ def validate_all(names: list[str]) -> None:
     Raises UserError with all failures, after all datasets were validated.
     """
     processes = min(len(os.sched_getaffinity(0)), len(names))
-    if processes > 1:
-        done = dict(each(_problem, [(name,) for name in names], processes))
-        problems = [done[index] for index in range(len(names))]
-    else:
-        problems = [_problem(name) for name in names]
-    if failed := "\n".join(filter(None, problems)):
+    one_by_one = ((index, _problem(name)) for index, name in enumerate(names))
+    many = each(_problem, [(name,) for name in names], processes)
+    problems = dict(sorted(many if processes > 1 else one_by_one))
+    if failed := "\n".join(filter(None, problems.values())):
         raise UserError(failed)
 
 

@@ -7,7 +7,6 @@ offending rows are reported in the same way for all checks.
 from __future__ import annotations
 
 import importlib
-import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -112,8 +111,8 @@ def listed(name: str, columns: str, rows: Sequence[Row], key: int) -> Table:
     return checked(name, frame, key)
 
 
-FILLED: dict[str, Any] = {"string": "", "float64": math.nan, "bool": False}
-FILLED |= dict.fromkeys(("label", "int32", "int64"), -1)
+FILLED: dict[str, Any] = {"string": "", "float64": math.nan, "bool": False, "label": -1}
+FILLED |= {"int32": -1, "int64": -1}
 
 
 def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -158,8 +157,8 @@ def once(column: str) -> pl.Expr:
 def retrieved(folder: Path) -> date:
     """Return the latest retrieval date of a dataset's sources, or today."""
     facts = folder / front_matter.FACTS
-    sources = json.loads(facts.read_text(encoding="utf-8"))["sources"] if facts.is_file() else []
-    days = (source["retrieved"] for source in sources)
+    sources = front_matter.read(facts).origin.sources if facts.is_file() else []
+    days = [source["retrieved"] for source in sources]
     dates = [date.fromisoformat(day) for day in days if re.fullmatch(r"\d{4}-\d\d-\d\d", day)]
     return max(dates, default=datetime.now(UTC).date())
 
@@ -175,9 +174,7 @@ def own_tables(module: ModuleType, params: Params, folder: Path) -> list[Table]:
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
     """Return the checks derived from schema and params, for each config."""
     by_config: list[Table] = []
-    types: list[Row] = []
-    finite: list[Row] = []
-    counts: list[Row] = []
+    types, finite, counts = list[Row](), list[Row](), list[Row]()
     configs = store.configs(folder)
     for config in configs:
         path = folder / f"{config}.parquet"
@@ -192,27 +189,24 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
         for name in (n for n, kind in expected.items() if "double" in kind and have.get(n) == kind):
             values = pl.read_parquet(path, columns=[name])[name]
             values = values.explode() if values.dtype == pl.List else values
-            number = int((~values.is_finite()).sum())
-            finite.append((config, name, number, number == 0))
+            infinite = int((~values.is_finite()).sum())
+            finite.append((config, name, infinite, infinite == 0))
     for config, frame in frames(folder) if params.counts_min else ():
         scopes = (config, store.EVERY) if schema.config(config) is schema else (config,)
-        floors = [item for scope in scopes for item in params.counts_min.get(scope, {}).items()]
-        for names, least in floors:
+        for names, least in (f for s in scopes for f in params.counts_min.get(s, {}).items()):
             numbers = _count(schema.config(config), frame, names.split())
-            compared = ((value, numbers.get(value, 0), floor) for value, floor in least.items())
-            counts += [(config, names, *row, row[1] >= row[2]) for row in compared]
+            for value, floor in least.items():
+                number = numbers.get(value, 0)
+                counts.append((config, names, value, number, floor, number >= floor))
     built = [(config, config in configs) for config in sorted({*configs, *params.rows_min})]
-    return [
-        *by_config,
-        listed("types", "config column declared found as_declared", types, 4),
-        *([listed("numbers", "config column not_finite finite", finite, 3)] if finite else []),
-        *([listed("counts", COUNTS, counts, 5)] if counts else []),
-        listed("configs", "config built", built, 1),
-        _rejects(params, folder),
-    ]
-
-
-COUNTS = "config column value rows floor over_floor"
+    derived = (
+        ("types", "config column declared found as_declared", types, 4),
+        ("numbers", "config column not_finite finite", finite, 3),
+        ("counts", "config column value rows floor over_floor", counts, 5),
+        ("configs", "config built", built, 1),
+    )
+    filled = (listed(*table) for table in derived if table[2])
+    return [*by_config, *filled, _rejects(params, folder)]
 
 
 def _count(schema: Schema, frame: pl.DataFrame, names: list[str]) -> dict[str, int]:

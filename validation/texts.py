@@ -105,11 +105,9 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
 
 def _rules(column: Column) -> dict[str, pl.Expr]:
     """Return the expressions that are true for violations, by name of the rule."""
-    text = pl.col(column.name)
-    lines = column.prose == "lines"
-    single = text.str.replace_all(r"\s+", " ")
-    if lines:
-        single = text.str.replace_all(r"[^\S\n]+", " ").str.replace_all(r" ?\n[ \n]*", "\n")
+    text, lines = pl.col(column.name), column.prose == "lines"
+    single = text.str.replace_all(r"[^\S\n]+" if lines else r"\s+", " ")
+    single = single.str.replace_all(r" ?\n[ \n]*", "\n")  # only lines have any left
     wrong = {
         "single_spaces": single.str.strip_chars() != text,
         "composed": text != text.str.normalize("NFC"),
@@ -125,11 +123,10 @@ def _rules(column: Column) -> dict[str, pl.Expr]:
         "no_address": text.str.contains(r"://|^www\.|\w@\w"),
         "no_item": text.str.contains(r"^Q[1-9]\d+$"),
     }
-    skipped = {"filled"} if column.empty else set()
-    skipped |= set() if column.prose else {"no_stand_in", "has_a_letter", "no_item"}
-    skipped |= set() if column.prose == "name" else {"not_cut"}
-    skipped |= set() if column.prose in ("name", "word") else {"one_script_a_word", "no_address"}
-    return {rule: by for rule, by in wrong.items() if rule not in skipped}
+    applies = dict.fromkeys(("no_stand_in", "has_a_letter", "no_item"), column.prose is not None)
+    applies |= {"filled": not column.empty, "not_cut": column.prose == "name"}
+    applies |= dict.fromkeys(("one_script_a_word", "no_address"), column.prose in ("name", "word"))
+    return {rule: by for rule, by in wrong.items() if applies.get(rule, True)}
 
 
 def _language(config: str, frame: pl.DataFrame) -> str:

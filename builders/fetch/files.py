@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 from plumbline.builders.core.errors import UserError, reading
@@ -173,21 +174,17 @@ def declared_once(
         names = [entry.name for entry in entries]
         if len(set(names)) < len(names) or not names:
             raise ValueError(f"{language}: needs entries with distinct names")
-        for entry in entries:
-            for address in addresses(entry):
-                if not re.match(form, address):
-                    raise ValueError(f"{language}/{entry.name}: {address!r} is no http address")
+        for address in (address for entry in entries for address in addresses(entry)):
+            if not re.match(form, address):
+                raise ValueError(f"{language}: {address!r} is no http address")
 
 
 def fillable(*names: str) -> Callable[[str], str]:
     """Return a validator of addresses with placeholders, whose names must be among these."""
 
     def check(value: str) -> str:
-        try:
-            value.format(**dict.fromkeys(names, ""))
-        except (KeyError, IndexError, ValueError, AttributeError) as error:
-            places = ", ".join(f"{{{name}}}" for name in names)
-            raise ValueError(f"only {places} may be in braces") from error
+        if {name for _, name, _, _ in Formatter().parse(value)} - {None, *names}:
+            raise ValueError(f"only {', '.join(f'{{{n}}}' for n in names)} may be in braces")
         return value
 
     return check
