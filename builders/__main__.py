@@ -44,13 +44,7 @@ def fetch(options: Namespace) -> None:
     from plumbline.builders.dvc.track import track
     from plumbline.builders.fetch.http import Politeness, Reading
 
-    source, day = options.source, options.date
-    try:
-        is_date = date.fromisoformat(day).isoformat() == day
-    except ValueError:
-        is_date = False
-    if not is_date:
-        raise UserError(f"--date {day}: not a date; write it as YYYY-MM-DD")
+    source = options.source
     client = importlib.import_module(client_of(source))
     sections = check({f"sources.{source}": client.Params, "sources.politeness": Politeness})
     politeness = sections.pop("sources.politeness")
@@ -58,7 +52,7 @@ def fetch(options: Namespace) -> None:
         if not options.mirror.is_dir():
             raise UserError(f"--mirror {options.mirror}: no such folder")
         politeness = Reading(mirror=options.mirror)
-    into = Path("data/raw") / source / day
+    into = Path("data/raw") / source / options.date.isoformat()
     with lock_folder(into):
         client.fetch(*sections.values(), politeness, into)
         track(into)
@@ -145,7 +139,8 @@ def _parser() -> argparse.ArgumentParser:
     fetching.add_argument("source", choices=SOURCES)
     fetching.add_argument(
         "--date",
-        default=datetime.now(UTC).date().isoformat(),
+        type=date.fromisoformat,
+        default=datetime.now(UTC).date(),
         help="name of the snapshot; give the same date again to continue (default: today)",
     )
     fetching.add_argument(

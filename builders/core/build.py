@@ -12,8 +12,6 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import Snapshot, manifest_digests
 
-SECTION = ("datasets", "derived")  # section of params, for one snapshot or for several
-
 
 def build(name: str, module: ModuleType) -> parquet.Counts:
     """Build a dataset into ``data/datasets/NAME``.
@@ -26,7 +24,8 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
     a config has no rows.
     """
     inputs, snapshot_sources = getattr(module, "INPUTS", ()), getattr(module, "SOURCES", ())
-    params: Any = section(f"{SECTION[bool(inputs or snapshot_sources)]}.{name}", module.Params)
+    top = "derived" if inputs or snapshot_sources else "datasets"
+    params: Any = section(f"{top}.{name}", module.Params)
     folder = parquet.DATASETS / name
     made_of: Any  # a module that is an input
     if inputs:

@@ -169,9 +169,12 @@ def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
         path.unlink()
     files = sorted(p for p in folder.rglob("[!.]*") if p.is_file() and p.name != MANIFEST)
     facts = facts | {"files": {p.relative_to(folder).as_posix(): digest(p) for p in files}}
-    missing = [key for key in REQUIRED if not facts.get(key) and key != "counts"]
-    assert not missing, f"a manifest needs {missing}"
+    assert not (missing := _missing(facts)), f"a manifest needs {missing}"
     write_bytes(folder / MANIFEST, mask(_as_json(facts)).encode())
+
+
+def _missing(facts: dict[str, Any]) -> list[str]:
+    return [key for key in REQUIRED if key not in facts or not (facts[key] or key == "counts")]
 
 
 @dataclass(frozen=True)
@@ -195,9 +198,8 @@ class Snapshot:
             )
         with reading(path, "fetch the snapshot again"):
             manifest = json.loads(path.read_text(encoding="utf-8"))
-        for key in REQUIRED:
-            if key not in manifest or (key != "counts" and not manifest[key]):
-                raise UserError(f"{path}: no {key!r}; a snapshot without it cannot be used")
+        if missing := _missing(manifest):
+            raise UserError(f"{path}: no {missing[0]!r}; a snapshot without it cannot be used")
         for name, sha256 in manifest["files"].items():
             file = folder / name
             if not file.is_file() or digest(file) != sha256:

@@ -151,6 +151,7 @@ def answering(name: str) -> Iterator[None]:
         while cause is not None and not isinstance(cause, errors.HfHubHTTPError):
             cause = cause.__cause__
         status = 0 if cause is None else cause.response.status_code
+        reason = " ".join(str(error).split())[:300]
         unread = status in (401, 403, 404) and "@" in name
         if unread or isinstance(error, errors.HFValidationError):
             raise Missing(
@@ -159,7 +160,6 @@ def answering(name: str) -> Iterator[None]:
             ) from error
         refused = status or (isinstance(error, ValueError) and not isinstance(error, OSError))
         if not refused or status == 429 or status >= 500:
-            reason = f"answered {status}" if status else f"was not reached ({type(error).__name__})"
-            raise Unreachable(f"{name}: the Hub {reason}; run the same command again") from error
-        reason = " ".join(str(error).split())[:300]
+            how = f"answered {status}" if status else f"was not reached ({type(error).__name__})"
+            raise Unreachable(f"{name}: the Hub {how}; run the same command again") from error
         raise UserError(f"{name}: the Hub refuses this ({status or ''} {reason})") from error
