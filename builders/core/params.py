@@ -140,7 +140,6 @@ def _loaded(text: str) -> Any:
 
 
 def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -> None:
-    """Merge the keys of one file into the tree of all."""
     for name, value in more.items():
         key = f"{above}{name}"
         if name not in tree:

@@ -85,7 +85,7 @@ class Removed:
             return True in {self.has(part) for part in value}  # has() must record all of them
         if not isinstance(value, str):
             return False
-        forms = _digests(value) if self.texts else set()
+        forms = _digests(value) if self.texts else set[str]()
         if " " not in value:  # an id may have its source as prefix: reddit/ID
             forms |= {value, value.partition("/")[2], *value.split("/")}
         hits = {self.forms[form] for form in forms & self.forms.keys()}

@@ -138,15 +138,11 @@ def same_request(path: Path, request: dict[str, Any]) -> None:
     Raises UserError if the stored file, or else the manifest, has other parameters.
     """
     manifest, begun = path.with_name(MANIFEST), request
-    try:
+    with reading(path.parent, "remove the folder and fetch again"):
         if path.exists():
-            begun = dict(json.loads(path.read_text(encoding="utf-8")))
+            begun = json.loads(path.read_text(encoding="utf-8"))
         elif manifest.exists():
-            begun = dict(json.loads(manifest.read_text(encoding="utf-8"))["request"])
-    except (ValueError, TypeError, KeyError) as error:
-        raise UserError(
-            f"{path.parent}: its recorded request is damaged; remove the folder and fetch again"
-        ) from error
+            begun = json.loads(manifest.read_text(encoding="utf-8"))["request"]
     if any(begun.get(key) != request.get(key) for key in {*request, "mirror"}):
         raise UserError(
             f"{path.parent}: has a fetch with other parameters; restore them in "

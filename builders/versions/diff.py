@@ -163,15 +163,13 @@ def _as_text(values: pl.Series) -> pl.Series:
 
 def _rejects(versions: list[Version], selected: tuple[str, ...]) -> list[Tree]:
     """Count the rejected input rows of both versions, by config and reason."""
-    kinds = {"config": pl.String, "reason": pl.String, "number": pl.Int64}
-    frames = []
+    texts = {"config": pl.String, "reason": pl.String}
+    frames = [pl.DataFrame(schema=texts | dict.fromkeys(WHEN, pl.Int64))]
     for version, when in zip(versions, WHEN, strict=True):
-        frame = pl.DataFrame(schema=kinds)
         if REJECTS in version.files:
-            frame = Config([version.files[REJECTS]]).read()[0].select(*kinds)
-        frames.append(frame.rename({"number": when}))
-    counts = pl.concat(frames, how="diagonal").group_by("config", "reason").sum()
-    rows = counts.select("config", "reason", *WHEN).sort("config", "reason")
+            frame, _ = Config([version.files[REJECTS]]).read()
+            frames.append(frame.select(*texts, pl.col("number").alias(when)))
+    rows = pl.concat(frames, how="diagonal").group_by(*texts).sum().sort(*texts)
     return (rows.filter(pl.col("config").is_in(selected)) if selected else rows).to_dicts()
 
 

@@ -78,16 +78,11 @@ def only_the_entity(original: str, text: str, entity: str) -> bool:
 @lru_cache(maxsize=1024)
 def _pattern(original: str, entity: str) -> re.Pattern[str]:
     """Return the original as a pattern with any words for the entity, and a possessive s."""
-    words = {fold(word) for word in WORD.findall(entity)}
-    parts: list[str] = []
-    end_before = 0
-    places = [m.span() for m in WORD.finditer(original) if fold(m[0]) in words]
-    for start, end in places:
-        between = original[end_before:start]
-        if not (parts and re.fullmatch(r"[ .'’-]*", between)):
-            parts += [_kept(between), r"[^@#\n]{1,80}?"]
-        end_before = end
-    return re.compile("".join([*parts, _kept(original[end_before:])]))
+    folded = {fold(word) for word in WORD.findall(entity)}
+    words = {re.escape(word) for word in WORD.findall(original) if fold(word) in folded}
+    word = rf"\b(?:{'|'.join(sorted(words))})\b"
+    between = re.split(rf"{word}(?:[ .'’-]*{word})*", original) if words else [original]
+    return re.compile(r"[^@#\n]{1,80}?".join(map(_kept, between)))
 
 
 def _kept(between: str) -> str:
