@@ -1,4 +1,4 @@
-"""Common parts of all commands: options for messages, one-line errors, exit statuses."""
+"""Parts shared by all commands: options for messages, one-line errors, exit statuses."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     import argparse
 
 TRACEBACK = "PLUMBLINE_TRACEBACK"
-FINE, WRONG, FAULT, STOPPED = 0, 1, 70, 130  # argparse exits with 2
+FINE, WRONG, FAULT, STOPPED = 0, 1, 70, 130  # argparse itself exits with 2
 
 
 def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = None) -> None:
-    """Add the options for messages to a program and each of its commands."""
+    """Add the options for messages to a parser and to each of its commands."""
     from argparse import SUPPRESS
 
     for command in (parser, *dict((commands and commands.choices) or {}).values()):
@@ -33,9 +33,9 @@ def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = 
 
 
 def run(arguments: argparse.Namespace, do: Callable[[], int | None]) -> int:
-    """Run a command and return its own status, or an exit status of ``docs/failures.md``.
+    """Run a command and return its status, or one of the exit statuses in ``docs/failures.md``.
 
-    A :class:`UserError` is printed as one line on standard error; so is a fault in the program,
+    A :class:`UserError` is printed as one line on standard error. So is a fault in the program,
     since its traceback is useful only to the authors.
     """
     if getattr(arguments, "traceback", False):
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace, do: Callable[[], int | None]) -> int:
     try:
         status = do() or FINE
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `| head`, has ended; prevents a warning at exit
+    except BrokenPipeError:  # the reader, such as `| head`, has ended; avoid a warning at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         print("stopped; run the same command again to continue", file=sys.stderr)

@@ -1,9 +1,10 @@
-"""Datasets as typed parquet files: streamed reading and atomic writing.
+"""Datasets as typed parquet files, which are written atomically.
 
-The key ``plumbline`` of a file's schema metadata holds JSON: ``inputs`` maps the path of each input
-(from the project's root) to its sha256. A folder of parquet files has :func:`fingerprint`, also on
-its card; a snapshot has the sha256 of its manifest, which has those of its files. Each input has
-such metadata too: the chain ends with snapshots and models.
+The key ``plumbline`` of a file's schema metadata contains JSON, in which ``inputs`` maps the path
+of each input (from the project's root) to its sha256. The sha256 of a folder of parquet files is
+its :func:`fingerprint`, which its card shows; that of a snapshot is the sha256 of its manifest,
+which lists those of its files. The parquet files of an input have such metadata too, so the chain
+ends with snapshots and models.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 DATASETS = Path("data/datasets")
 VALIDATION = Path("data/validation")
 REJECTS = "rejects.parquet"
-GROUP = 50_000  # rows in a row group; bounds memory, independently of the input's batches
-EVERY = "*"  # config of a reject that applies to all configs
+GROUP = 50_000  # rows in a row group, however they arrive; this bounds the memory
+EVERY = "*"  # stands for all configs in a reject
 KEY = b"plumbline"
 REJECTED = Schema.keyed(
     (
@@ -49,7 +50,7 @@ class Row(NamedTuple):
 
 
 class Reject(NamedTuple):
-    """An input row that is excluded from the dataset, with its reason."""
+    """An input row that is excluded from the dataset, and the reason."""
 
     config: str
     key: str
@@ -84,7 +85,7 @@ class Writer:
             self.extend(self._schema.empty_table())
 
     def extend(self, table: pa.Table) -> None:
-        """Add the rows of a table with the schema's columns, in the schema's order."""
+        """Add the rows of a table, whose columns must be those of the schema, in the same order."""
         import pyarrow as pa
 
         rows, self._rows = pa.Table.from_pylist(self._rows, schema=self._schema), []
@@ -102,7 +103,7 @@ class Writer:
 
 
 def carrying(schema: pa.Schema, inputs: Mapping[str, str]) -> pa.Schema:
-    """Add the sha256 of inputs to the metadata of a schema; without inputs, leave it unchanged."""
+    """Return a schema with the sha256 of the inputs in its metadata; unchanged without inputs."""
     if not inputs:
         return schema
     text = json.dumps({"inputs": dict(inputs)}, ensure_ascii=False, sort_keys=True)
@@ -112,7 +113,7 @@ def carrying(schema: pa.Schema, inputs: Mapping[str, str]) -> pa.Schema:
 def inputs_of(path: Path) -> dict[str, str]:
     """Return the sha256 of each input of a parquet file, by path.
 
-    Raises UserError if it is not a parquet file, or states no inputs.
+    Raises UserError if the file is not in parquet format, or does not state its inputs.
     """
     import pyarrow.parquet as pq
 
@@ -120,8 +121,8 @@ def inputs_of(path: Path) -> dict[str, str]:
         metadata = pq.read_schema(path).metadata or {}
     if KEY not in metadata:
         raise UserError(
-            f"{path}: does not say what it was made of; build it again, or name a file "
-            "of a dataset, outputs or tables"
+            f"{path}: does not state its inputs; build it again, or name a file of a dataset, "
+            "outputs or tables"
         )
     return dict(json.loads(metadata[KEY])["inputs"])
 
@@ -134,12 +135,12 @@ def write(
 ) -> Counts:
     """Write ``CONFIG.parquet`` for each config, and ``rejects.parquet``.
 
-    The rows must be sorted within their config. Memory holds one row group per config. The folder
-    gets its final name from :func:`finish`, which must be called after the card is added.
+    The rows must be sorted within their config. At most one row group per config is held in memory.
+    The folder gets its final name by :func:`finish`, which must be called once the card is added.
 
     ``inputs``: sha256 of each input, by path.
 
-    Raises UserError if a row does not fit the schema.
+    Raises UserError if a value does not fit its column.
     """
     import pyarrow as pa
 
@@ -163,19 +164,19 @@ def write(
             writer.close()
     except BaseException as error:
         for writer in writers.values():
-            writer.file.is_open = False  # otherwise its destructor writes a footer
+            writer.file.is_open = False  # otherwise the destructor writes a footer
         shutil.rmtree(working, ignore_errors=True)
         if not isinstance(error, pa.ArrowException | OverflowError | UnicodeEncodeError):
             raise
         raise UserError(
-            f"{folder}: a value of the source does not fit its column ({error}); check the files "
+            f"{folder}: a value in the source does not fit its column ({error}); check the files "
             "of the snapshot, and fetch a valid one"
         ) from error
     return counts
 
 
 def write_table(frame: pl.DataFrame, schema: pa.Schema, path: Path) -> None:
-    """Write a frame in the declared types; Polars would write the large variants."""
+    """Write a frame in the declared types, in place of the large variants that Polars writes."""
     import pyarrow.parquet as pq
 
     table = frame.select(schema.names).to_arrow().cast(schema)
@@ -183,12 +184,12 @@ def write_table(frame: pl.DataFrame, schema: pa.Schema, path: Path) -> None:
 
 
 def partial(folder: Path) -> Path:
-    """Return the working folder, next to the final one."""
+    """Return the path of the working folder, which is next to the final one."""
     return folder.with_name(f".{folder.name}.partial")
 
 
 def fresh(folder: Path) -> Path:
-    """Return the working folder, empty."""
+    """Create and return an empty working folder."""
     recover(folder)
     shutil.rmtree(partial(folder), ignore_errors=True)
     partial(folder).mkdir(parents=True)
@@ -196,7 +197,7 @@ def fresh(folder: Path) -> Path:
 
 
 def finish(folder: Path) -> None:
-    """Rename the working folder to its final name; the old folder remains until then."""
+    """Give the working folder its final name; the old folder is removed only after that."""
     recover(folder)
     if folder.exists():
         folder.replace(_aside(folder))
@@ -205,7 +206,7 @@ def finish(folder: Path) -> None:
 
 
 def recover(folder: Path) -> None:
-    """Restore or remove the old folder that a killed process left behind."""
+    """Restore the old folder after a kill, or remove it if the new one has its final name."""
     if folder.exists():
         shutil.rmtree(_aside(folder), ignore_errors=True)
     elif _aside(folder).exists():
@@ -217,7 +218,7 @@ def _aside(folder: Path) -> Path:
 
 
 def configs(folder: Path) -> list[str]:
-    """Return the names of a dataset's configs.
+    """Return the names of a dataset's configs, sorted.
 
     Raises UserError if the dataset has not been built.
     """
@@ -230,7 +231,7 @@ def configs(folder: Path) -> list[str]:
 
 
 def fingerprint(folder: Path) -> str:
-    """Return a single sha256 over the names and bytes of all parquet files in a folder."""
+    """Return one sha256 of the names and bytes of all parquet files in a folder."""
     total = hashlib.sha256()
     for path in sorted(folder.rglob("*.parquet")):
         name = path.relative_to(folder).as_posix().encode()
@@ -240,23 +241,23 @@ def fingerprint(folder: Path) -> str:
 
 
 def stage_of(name: str) -> str:
-    """Return the stage that builds a dataset."""
+    """Return the name of the stage that builds a dataset."""
     return name if name in ("corpora", "counterfactuals") else f"build@{name}"
 
 
 def require_validated(name: str) -> Path:
-    """Return the folder of a dataset whose current bytes passed validation.
+    """Return the folder of a dataset, whose current bytes must have passed validation.
 
-    Raises UserError if it was not validated, failed, or changed since.
+    Raises UserError if it has not been validated, failed validation, or has changed since.
     """
     folder, report = DATASETS / name, VALIDATION / f"{name}.json"
     configs(folder)
     if not report.is_file():
-        raise UserError(f"{report}: {name} is not validated; run `make repro` first")
+        raise UserError(f"{report}: missing, so {name} is not validated; run `make repro` first")
     with reading(report, "remove it and run `make repro`"):
         facts = json.loads(report.read_text(encoding="utf-8"))
     if not facts["success"]:
         raise UserError(f"{report}: {name} failed its validation and cannot be used")
     if facts["fingerprint"] != fingerprint(folder):
-        raise UserError(f"{folder}: changed since it was validated; run `make repro`")
+        raise UserError(f"{folder}: has changed since it was validated; run `make repro`")
     return folder

@@ -22,15 +22,17 @@ CHECKED = ("prose", "empty")  # attributes that are not written to any file
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its type, and constraints on its values.
+    """A column: its type, and constraints on its values.
 
-    ``label`` is a Hub ClassLabel stored as int64, ``category`` a string that is one of
-    ``labels``; ``strings``, ``integers`` and ``floats`` are lists.
+    ``kind``: ``label`` is a ClassLabel of the Hub, stored as int64; ``category`` is a string, one
+    of ``labels``; ``strings``, ``integers`` and ``floats`` are lists.
 
-    ``role``: a comparison of two versions shows a ``label`` next to the key.
+    ``role``: the column with the role ``label`` is shown next to the key when versions are
+    compared.
 
-    ``prose`` is the kind of natural language in a string: a ``name``, a ``word``, a ``text`` of one
-    line, or several ``lines``; ``empty``: whether it may be empty. Only validation reads both.
+    ``prose``: kind of natural language in a string: a ``name``, a ``word``, a ``text`` of one line,
+    or several ``lines``. ``empty``: whether the string may be empty. Only validation reads these
+    two.
     """
 
     name: str
@@ -52,11 +54,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns and the key of a dataset, with exceptions for some configs."""
+    """The columns and the key of a dataset; some configs may have schemas of their own."""
 
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    others: tuple[tuple[str, Schema], ...] = ()  # schemas that differ, by config
+    others: tuple[tuple[str, Schema], ...] = ()  # (config, schema) where it differs
 
     @classmethod
     def keyed(cls, key: Iterable[Column], *others: Column) -> Schema:
@@ -71,7 +73,7 @@ class Schema:
         return cls(tuple(Column(**column) for column in columns), tuple(tree["key"]))
 
     def plain(self) -> dict[str, Any]:
-        """Return columns and key as plain Python values, without defaults."""
+        """Return columns and key as plain Python values; default values are left out."""
         columns = [
             {
                 k: v
@@ -87,7 +89,7 @@ class Schema:
         return dict(self.others).get(name, self)
 
     def __getitem__(self, name: str) -> Column:
-        """Return the column with a name."""
+        """Return the column with this name."""
         return next(column for column in self.columns if column.name == name)
 
     def arrow(self) -> pa.Schema:
@@ -104,7 +106,7 @@ class Schema:
         )
 
     def features(self) -> list[dict[str, Any]]:
-        """Return the Hub's ``features:`` entry for a card's YAML block."""
+        """Return the features of the columns, for the YAML block of a card on the Hub."""
         entries: list[dict[str, Any]] = []
         for column in self.columns:
             names = {str(code): label for code, label in enumerate(column.labels)}

@@ -1,4 +1,4 @@
-"""The section ``publish`` of the params: permissions, and the contact on cards."""
+"""The section ``publish`` of the params: what may be published, and the contact on cards."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Params(Section):
     )
     contact: str = Field(
         "",
-        description="e-mail or address for requests to remove a person; on every card, and "
-        "required for publishing",
+        description="e-mail address or web page for requests to remove a person; shown on "
+        "every card, and required for publishing",
     )
     licences: dict[str, Annotated[str, AfterValidator(_open)]] = Field(
         {},
-        description="SPDX id of an open licence by a source's wording of it; sources with other "
-        "wordings are not published",
+        description="SPDX id of an open licence, by the words with which a source states it; "
+        "sources that state a licence in other words are not published",
     )
 
 

@@ -1,4 +1,4 @@
-"""Publishing a folder on the Hugging Face Hub: a printed plan, then one commit and a tag."""
+"""Publish a folder on the Hugging Face Hub: print a plan, then make one commit and a tag."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ VERSION = re.compile(r"\d+\.\d+\.\d+")
 def publish(named: str, repo: str, version: str, *, dry: bool) -> None:
     """Publish a folder, or print what would be published.
 
-    ``named``: a dataset's name, or a folder of outputs, tables or a checkpoint.
-    ``repo``: ``OWNER/NAME`` on the Hub that ``HF_ENDPOINT`` names.
-    ``version``: three numbers; it becomes a tag, and a tag is never moved.
+    ``named``: name of a dataset, or folder of outputs, tables or a checkpoint.
+    ``repo``: ``OWNER/NAME`` on the Hub, whose address ``HF_ENDPOINT`` may change.
+    ``version``: three numbers, which become a tag; a tag is never moved.
 
-    Raises UserError if it may not be published, the version exists already, the token is missing,
-    or the Hub refuses or does not respond.
+    Raises UserError if the folder may not be published, the version exists already, token or
+    contact are missing, or the Hub refuses the upload or does not respond.
     """
     token, params = os.environ.get(TOKEN) or None, publishing()
     needed = {
@@ -70,7 +70,7 @@ def publish(named: str, repo: str, version: str, *, dry: bool) -> None:
 
 
 def _addressed(made: Release, repo: str, version: str) -> dict[str, bytes]:
-    """Return the card of a dataset and the files next to it, with the repository's addresses."""
+    """Return a dataset's card and the files next to it, with the addresses of the repository."""
     if made.kind == "model":
         return {}
     folder, files = made.folder, card.render(made.folder)
@@ -85,7 +85,7 @@ def _addressed(made: Release, repo: str, version: str) -> dict[str, bytes]:
 
 
 def _plan(made: Release, remote: hub.Remote, repo: str, version: str) -> Iterator[str]:
-    """Yield the plan: target, access, every file with its size, changes of the card."""
+    """Yield the lines of the plan: target, access, each file with its size, changes in the card."""
     private, gated = hub.settings(made, remote)
     yield f"{made.folder} -> {made.kind} {repo}, version {version}"
     yield f"on the Hub: {', '.join(remote.tags) if remote.sha else 'no such repository'}"

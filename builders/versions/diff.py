@@ -1,6 +1,6 @@
 """Differences between two versions of a dataset, outputs or tables, by config.
 
-Rows are matched by their key; rows that share a key are matched in order.
+Rows are matched by their key; rows that share a key are matched in their order.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ LIMIT = 10  # maximum rows of a list in the text, unless --all is given
 WIDTH = 60  # maximum characters of a value in the text
 WHEN = BEFORE, AFTER = "before", "after"
 NUMBERS = ("row before", "row after")
-NTH = "nth of its key"  # numbers rows that share a key
+NTH = "nth of its key"  # column that numbers the rows with the same key
 ESTIMATE = ("value", "low", "high")
 COUNTED = ("added", "removed", "changed", "columns_added", "columns_removed", "columns_retyped")
-Tree = dict[str, Any]  # the JSON report, with frames for lists of rows
+Tree = dict[str, Any]  # the JSON report; lists of rows are frames
 
 
 def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) -> Tree:
     """Compare two versions.
 
-    ``named``: a dataset's name, or a folder of outputs or tables.
+    ``named``: name of a dataset, or folder of outputs or tables.
     ``first``, ``second``: the versions, see
     :func:`plumbline.builders.versions.folders.find_version`.
-    ``selected``: configs to compare, or empty for all.
+    ``selected``: the configs to compare; all if empty.
 
-    Raises UserError if a version cannot be read, or a config is in neither.
+    Raises UserError if a version cannot be read, or a selected config is in neither version.
     """
     folder = folder_of(named, MADE)
     tree: Tree = {"name": folder.relative_to("data").as_posix()}
@@ -67,7 +67,7 @@ def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) ->
 
 
 def compare(before: Config, after: Config) -> Tree:
-    """Return the rows and columns of a config that were added, removed or changed."""
+    """Return the rows and columns that were added to, removed from, or changed in a config."""
     (frame, first), (frame_after, last) = before.read(), after.read()
     shared = [column for column in last if column in first]
     keys = (config.key for config in (after, before) if config.key)
@@ -123,10 +123,10 @@ def compare(before: Config, after: Config) -> Tree:
 
 
 def compare_estimates(names: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame) -> Tree:
-    """Count the estimates that changed, and list those outside each other's interval.
+    """Count the estimates that changed, and list those that left each other's interval.
 
-    They are those whose values are each outside the other version's closed interval. Estimates
-    without a value or a bound in either version are not judged.
+    In these, each value is outside the closed interval of the other version. Estimates that lack a
+    value or a bound in either version are not judged.
     """
     parts = [
         frame.select(pl.col(c).cast(pl.Float64).alias(f"{when}_{c}") for c in ESTIMATE)
@@ -174,12 +174,12 @@ def _rejects(versions: list[Version], selected: tuple[str, ...]) -> list[Tree]:
 
 
 def as_json(tree: Tree) -> str:
-    """Serialise all differences as JSON; numbers that are not finite are null."""
+    """Serialise all differences as JSON, in which numbers that are not finite are null."""
     return to_json(tree, indent=1, inf_nan_mode="null", fallback=pl.DataFrame.to_dicts).decode()
 
 
 def as_text(tree: Tree, limit: int | None = LIMIT) -> Iterator[str]:
-    """Yield the lines of the report; ``limit``: maximum rows of a list, or None for all."""
+    """Yield the lines of the report; ``limit``: maximum number of rows in a list, or None."""
     yield tree["name"]
     for when in WHEN:
         version = tree[when]
@@ -227,7 +227,7 @@ def _config_text(name: str, config: Tree, limit: int | None) -> Iterator[str]:
 
 
 def _list(head: str, rows: pl.DataFrame, values: tuple[str, ...], limit: int | None) -> list[str]:
-    """Return the lines of a list of rows: keys, and values before and after."""
+    """Return the lines for a list of rows: each key, with its values before and after."""
     lines = [f"  {head}: {len(rows):,}"] if len(rows) else []
     for row in rows[:limit].iter_rows(named=True):
         if values == ESTIMATE:
@@ -244,7 +244,7 @@ def _list(head: str, rows: pl.DataFrame, values: tuple[str, ...], limit: int | N
 
 
 def _short(value: Any) -> str:
-    """Return a value as one short line."""
+    """Return a value as a short text on one line."""
     if isinstance(value, list):
         value = f"[{', '.join(map(_short, value))}]"
     text = f"{value:.4g}" if isinstance(value, float) else " ".join(str(value).split()) or '""'

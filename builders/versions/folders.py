@@ -1,6 +1,7 @@
-"""Versions of a folder of parquet files, and their configs with keys and labels.
+"""Versions of a folder of parquet files, and their configs, with keys and labels.
 
-Both are in ``build.json``; without it each parquet file is a config without a key.
+Keys and labels are read from ``build.json``; without it, each parquet file is a config without a
+key.
 """
 
 from __future__ import annotations
@@ -31,16 +32,16 @@ class Version:
 
     named: str  # name given by the user
     described: str  # description for the report
-    files: dict[str, Path]  # by path inside the folder
+    files: dict[str, Path]  # by path relative to the folder
 
 
 def find_version(named: str, folder: Path, scratch: Path) -> Version:
     """Return a version of a folder.
 
-    ``named``: ``workspace``, ``OWNER/NAME@REVISION`` on the Hub, a revision of git, or a folder; a
+    ``named``: ``workspace``, ``OWNER/NAME@REVISION`` on the Hub, a git revision, or a folder; a
     folder with the name of a revision needs the prefix ``./``.
     ``folder``: the folder under data/ in the project.
-    ``scratch``: an empty folder for the files of a commit.
+    ``scratch``: an empty folder, to which the files of a commit are copied.
 
     Raises UserError if the version does not exist, lacks the folder, or cannot be read.
     """
@@ -69,7 +70,7 @@ def find_version(named: str, folder: Path, scratch: Path) -> Version:
 
 
 def _commit_of(revision: str) -> str:
-    """Return the commit of a revision, or "" if it does not exist, or git is not installed."""
+    """Return the commit of a revision, or "" if it does not exist or git is not installed."""
     command = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options"]
     try:
         done = subprocess.run(  # noqa: S603
@@ -81,13 +82,13 @@ def _commit_of(revision: str) -> str:
 
 
 def _get_from_dvc(commit: str, named: str, folder: Path, scratch: Path) -> Path:
-    """Copy a folder of a commit from DVC's cache or remote into the scratch folder."""
+    """Copy a folder, as of a commit, from DVC's cache or remote into the scratch folder."""
     from dvc.api import DVCFileSystem
     from dvc.config import Config as Configuration
 
     into, remote = scratch / commit, None
     try:
-        # The current remotes: those in the configuration of that commit may not exist.
+        # Use the current remotes, since those configured in that commit may not exist.
         config = Configuration.from_cwd()
         remotes = dict(config.get("remote") or {})
         remote = (config.get("core") or {}).get("remote") or next(iter(remotes), None)
@@ -97,7 +98,7 @@ def _get_from_dvc(commit: str, named: str, folder: Path, scratch: Path) -> Path:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         where = f"its remote {remote} gives" if remote else "any remote has"
         raise UserError(
-            f"{folder}: neither the DVC cache nor {where} it as it was at {named} ({reason}); `git "
+            f"{folder}: neither the DVC cache nor {where} its files of {named} ({reason}); `git "
             f"checkout {named}` and `dvc fetch {folder}` where a remote can be reached"
         ) from error
     return into
@@ -105,7 +106,7 @@ def _get_from_dvc(commit: str, named: str, folder: Path, scratch: Path) -> Path:
 
 @dataclass(frozen=True)
 class Config:
-    """The files of one config, and the facts of its schema."""
+    """The files of one config, and facts from its schema."""
 
     paths: list[Path]
     key: tuple[str, ...] = ()
@@ -132,9 +133,9 @@ class Config:
 
 
 def read_configs(files: Mapping[str, Path]) -> tuple[dict[str, Config], str | None]:
-    """Return the configs of a folder by name, and its stated version.
+    """Return the configs of a folder, by name, and the version that it states.
 
-    ``files``: paths of the files, by path relative to the folder.
+    ``files``: path of each file, by path relative to the folder.
     """
     data = {inside: path for inside, path in files.items() if inside.endswith(".parquet")}
     data.pop(REJECTS, None)
