@@ -21,7 +21,7 @@ def _builder(dataset: str) -> ModuleType:
 
 
 def build(options: Namespace) -> None:
-    """Build one dataset from the snapshot in params.yaml."""
+    """Build one dataset from the snapshot that params.yaml names."""
     from plumbline.builders.core.build import build as build_dataset
     from plumbline.builders.core.errors import warn
 
@@ -30,14 +30,14 @@ def build(options: Namespace) -> None:
     rejected: Counter[str] = Counter()
     for (config, reason), number in sorted(counts.rejects.items()):
         rejected[config] += number
-        if ": " in reason:  # with an unknown value
+        if ": " in reason:  # the reason contains an unknown value
             warn(f"{name}/{config}: {number:,} rejected, {reason}")
     for config in sorted({*counts.rows, *rejected}):
         print(f"{name}/{config}: {counts.rows[config]:,} rows, {rejected[config]:,} rejected")
 
 
 def fetch(options: Namespace) -> None:
-    """Fetch a snapshot of one source and put it under DVC, with its provenance."""
+    """Fetch a snapshot of one source, and add it to DVC with its provenance."""
     from plumbline.builders.core.errors import UserError
     from plumbline.builders.core.params import check
     from plumbline.builders.core.snapshot import lock_folder
@@ -61,7 +61,7 @@ def fetch(options: Namespace) -> None:
 
 
 def prune(options: Namespace) -> None:
-    """List, or remove, results under data/ that no stage makes any more."""
+    """List or remove the results under data/ that no stage makes any more."""
     from plumbline.builders.dvc.track import remove, stale
 
     for path in stale():
@@ -71,7 +71,7 @@ def prune(options: Namespace) -> None:
 
 
 def removed(_: Namespace) -> None:
-    """List stages of datasets with rows on the removal list; `make repro` forces them.
+    """List the stages of datasets with rows on the removal list, which `make repro` forces.
 
     Stages that depend on them rerun automatically.
     """
@@ -110,7 +110,7 @@ def trace(options: Namespace) -> None:
 
 
 def diff(options: Namespace) -> int:
-    """Print the differences between two versions of a folder; with --exit-code, return 1 if any."""
+    """Print the differences between two versions; with --exit-code, return 1 if there are any."""
     from plumbline.builders.versions.diff import LIMIT, as_json, as_text
     from plumbline.builders.versions.diff import diff as differences
 

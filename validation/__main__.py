@@ -1,4 +1,4 @@
-"""Commands: validate datasets, render the Data Docs."""
+"""Commands: validate datasets, accept versions, render the Data Docs."""
 
 from __future__ import annotations
 

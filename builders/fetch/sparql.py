@@ -1,8 +1,8 @@
-"""Client of a SPARQL endpoint: one request at a time, complete responses, saved unchanged.
+"""Client of a SPARQL endpoint: one request at a time; complete responses are saved unchanged.
 
-A query that is too large for the endpoint is halved: a range of birth dates, a batch of ids. In
-place of an endpoint a mirror has a folder ``DIR/HOST/PATH`` of triples, which a local engine
-serves.
+A query that is too large for the endpoint is halved: its range of birth dates, or its batch of ids.
+In place of an endpoint, a mirror contains a folder ``DIR/HOST/PATH`` of triples, which a local
+engine serves.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Born:
 
     @property
     def name(self) -> str:
-        """Name of the range's file."""
+        """Name of the file that stores the response for the range."""
         return f"{self.start}_{self.end}"
 
     def halves(self) -> list[Born]:
@@ -88,13 +88,13 @@ class Born:
         return [Born(self.start, middle), Born(middle, self.end)] if middle > self.start else []
 
     def which(self) -> str:
-        """Return the condition on ``?item``."""
+        """Return the condition on ``?item``, in SPARQL."""
         return BORN % (self.start, self.end)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The ids of one query."""
+    """The items of one query, by their ids."""
 
     name: str
     ids: Sequence[str]
@@ -108,14 +108,14 @@ class Batch:
 
 @dataclass
 class Endpoint:
-    """One endpoint, queried one request at a time; every response is saved unchanged."""
+    """An endpoint, queried by one request at a time; every response is saved unchanged."""
 
     endpoint: str
     politeness: Politeness
     into: Path
 
     def gather(self, part: Born | Batch, folder: str, query: Callable[[Any], str]) -> None:
-        """Save the response for a part, or for its halves if the query is too slow."""
+        """Save the response for a part, or those for its halves if the query is too slow."""
         halves = part.halves()
         if not any(self._path(f"{folder}/{half.name}").exists() for half in halves):
             ids = part.ids if isinstance(part, Batch) else ()
@@ -128,10 +128,10 @@ class Endpoint:
     def save(
         self, name: str, query: str, slow_attempts: int | None = None, ids: Sequence[str] = ()
     ) -> None:
-        """Save one response, unless it is already saved.
+        """Save one response, unless it has been saved before.
 
-        The response to a batch must contain only its ids. It must have as many rows as the
-        endpoint counts, since endpoints may truncate their results.
+        The response to a batch may contain only its ids. It must have as many rows as the endpoint
+        counts, since endpoints may truncate their results.
         """
         if self._path(name).exists():
             return
@@ -140,17 +140,17 @@ class Endpoint:
         write_gzip(self._path(name), patiently(ask, request, self.politeness, slow_attempts))
 
     def rows(self, folder: str) -> Iterator[Binding]:
-        """Yield the rows of all saved responses in a folder, or of the named one."""
+        """Yield the rows of all saved responses in a folder, or of the response with that name."""
         for path in [*self.into.glob(f"{folder}.json.gz"), *self.into.glob(f"{folder}/*.json.gz")]:
             yield from bindings(whole(path))
 
     def items(self, prefix: str) -> list[str]:
-        """Return the sorted, distinct ids in the saved responses."""
+        """Return the distinct ids in the saved responses, sorted by number."""
         people = {item(row) for row in self.rows(prefix)}
         return sorted(people, key=lambda qid: int(qid[1:]))
 
     def forget(self, folder: str) -> None:
-        """Remove all responses in a folder, or the named one."""
+        """Remove all responses in a folder, or the response with that name."""
         self._path(folder).unlink(missing_ok=True)
         shutil.rmtree(self.into / folder, ignore_errors=True)
 
@@ -158,14 +158,16 @@ class Endpoint:
         return self.into / f"{name}.json.gz"
 
     def _ask(self, query: str, ids: Sequence[str]) -> bytes:
-        """Return one response if it is a complete result of the query."""
+        """Return the response to a query, which must be complete."""
         body, rows = self._answer(query, ids)
         _, counted = self._answer(COUNT % query.partition(" ORDER BY ")[0])
         number = counted[0]["count"]["value"] if len(counted) == 1 else ""
         if not re.fullmatch("[0-9]{1,15}", number):
-            raise Busy("no number in the response to a count of rows")
+            raise Busy("the response to a count of rows contains no number")
         if int(number) > len(rows):
-            raise Slow(f"the answer has {len(rows):,} rows of the {int(number):,} that are counted")
+            raise Slow(
+                f"the answer contains {len(rows):,} of the {int(number):,} rows that are counted"
+            )
         return body
 
     def _answer(self, query: str, ids: Sequence[str] = ()) -> tuple[bytes, list[Binding]]:
@@ -175,7 +177,7 @@ class Endpoint:
 
 
 def _request(endpoint: str, query: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the form and headers of a query in the SPARQL protocol, for :func:`receive`."""
+    """Return the form and headers of a query by the SPARQL protocol, for :func:`receive`."""
     from SPARQLWrapper import JSON, POST, SPARQLWrapper
 
     wrapper = SPARQLWrapper(endpoint, returnFormat=JSON)
@@ -187,9 +189,9 @@ def _request(endpoint: str, query: str) -> tuple[dict[str, str], dict[str, str]]
 
 @contextmanager
 def connected(endpoint: str, politeness: Politeness, into: Path) -> Iterator[Endpoint]:
-    """Yield an endpoint, or a local one over the triples of the mirror.
+    """Yield an endpoint, or a local one that serves the triples of the mirror.
 
-    Raises UserError if the mirror has no triples for it, or no engine is installed.
+    Raises UserError if the mirror contains no triples for it, or no engine is installed.
     """
     mirror = mirror_of(politeness)
     if mirror is None:
@@ -208,11 +210,11 @@ def connected(endpoint: str, politeness: Politeness, into: Path) -> Iterator[End
 
 @contextmanager
 def serving(*triples: Path) -> Iterator[str]:
-    """Run a SPARQL engine over files of triples; yield the address of its endpoint.
+    """Run a SPARQL engine on files of triples; yield the address of its endpoint.
 
-    ``triples``: N-Triples or Turtle, also compressed by gzip.
+    ``triples``: files in N-Triples or Turtle, possibly compressed by gzip.
 
-    Raises UserError if the engine is not installed, or a file has no readable triples.
+    Raises UserError if the engine is not installed, or the files cannot be read as triples.
     """
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     engine = shutil.which("oxigraph", path=path)
@@ -227,7 +229,7 @@ def serving(*triples: Path) -> Iterator[str]:
         if loaded.returncode:
             reason = " ".join(loaded.stderr.split())[-200:]
             names = ", ".join(map(str, triples))
-            raise UserError(f"{names}: no triples that can be read ({reason})")
+            raise UserError(f"{names}: cannot be read as triples ({reason}); replace the files")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             address, port = free.getsockname()
@@ -235,7 +237,7 @@ def serving(*triples: Path) -> Iterator[str]:
         quiet = subprocess.DEVNULL
         with subprocess.Popen(serve, stdout=quiet, stderr=quiet) as server:  # noqa: S603
             try:
-                while server.poll() is None:  # until it listens
+                while server.poll() is None:  # wait until it listens
                     with suppress(OSError), socket.create_connection((address, port)):
                         break
                     time.sleep(0.05)
@@ -245,9 +247,9 @@ def serving(*triples: Path) -> Iterator[str]:
 
 
 def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
-    """Return the rows of a body; refuse an incomplete result, or one with other ids.
+    """Return the rows of a body; refuse a result that is incomplete or has other ids.
 
-    Queries here have no OPTIONAL: every row has all variables.
+    No query here contains OPTIONAL, so every row must have all variables.
     """
     variables = set(re.findall(r"\?(\w+)", re.sub(r"\(.*? AS ", "", query.partition(" WHERE ")[0])))
     try:
@@ -265,14 +267,14 @@ def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
         content = page if begins == b"<" else "something that is not JSON"
         raise Busy(f"answered {content}") from error
     except ValueError as error:
-        raise Busy(f"answered JSON, but no query results of what was asked ({error})") from error
+        raise Busy(f"answered JSON that is not a result of the query ({error})") from error
     if ids and (strange := sorted(answered - set(ids))[:3]):
-        raise Busy(f"answered about {', '.join(strange)}, which were not requested")
+        raise Busy(f"answered with {', '.join(strange)}, which were not requested")
     return rows
 
 
 def ranges(first: date, last: date, days: int) -> list[Born]:
-    """Split the days from the first to the last, both included, into ranges of ``days`` days."""
+    """Split the days from ``first`` to ``last``, both included, into ranges of ``days`` days."""
     starts = [first + offset * DAY for offset in range(0, (last - first).days + 1, days)]
     return [Born(*ends) for ends in pairwise([*starts, last + DAY])]
 
@@ -283,5 +285,5 @@ def batches(ids: Sequence[str], size: int) -> list[Batch]:
 
 
 def values(ids: Iterable[str]) -> str:
-    """Return ids as the data block of VALUES in a query."""
+    """Return ids as the data block of a VALUES clause."""
     return " ".join(ITEM.format(qid) for qid in ids)
