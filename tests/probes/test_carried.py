@@ -63,5 +63,5 @@ def test_a_file_that_carries_nothing_is_told(tmp_path):
     with pytest.raises(UserError, match=r"x\.parquet: does not state its inputs; build it"):
         inputs_of(path)
     path.write_text("word\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"x\.parquet: not a parquet file that can be read"):
+    with pytest.raises(UserError, match=r"x\.parquet: Parquet file size is 5 bytes"):
         inputs_of(path)
