@@ -31,6 +31,7 @@ REJECTS = "rejects.parquet"
 GROUP = 50_000  # rows in a row group, however they arrive; this bounds the memory
 EVERY = "*"  # stands for all configs in a reject
 KEY = b"plumbline"
+FORMAT: dict[str, Any] = {"compression": "zstd", "version": "2.6"}
 REJECTED = Schema.keyed(
     (
         Column("config", "string", "config of the row; `*` for all configs"),
@@ -65,41 +66,6 @@ class Counts:
 
     rows: Counter[str] = field(default_factory=Counter)
     rejects: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-
-class Writer:
-    """One parquet file, written in row groups of a fixed size, from rows or from tables."""
-
-    def __init__(self, sink: Path | BinaryIO, schema: pa.Schema) -> None:
-        import pyarrow.parquet as pq
-
-        self._schema = schema
-        self._rows: list[dict[str, Any]] = []
-        self._rest = schema.empty_table()
-        self.file = pq.ParquetWriter(sink, schema, compression="zstd", version="2.6")
-
-    def add(self, values: dict[str, Any]) -> None:
-        """Add a row; its keys must be the schema's columns."""
-        self._rows.append(values)
-        if len(self._rows) == GROUP:
-            self.extend(self._schema.empty_table())
-
-    def extend(self, table: pa.Table) -> None:
-        """Add the rows of a table, whose columns must be those of the schema, in the same order."""
-        import pyarrow as pa
-
-        rows, self._rows = pa.Table.from_pylist(self._rows, schema=self._schema), []
-        self._rest = pa.concat_tables([self._rest, rows, table.cast(self._schema)])
-        while len(self._rest) >= GROUP:
-            self.file.write_table(self._rest.slice(0, GROUP))
-            self._rest = self._rest.slice(GROUP)
-
-    def close(self) -> None:
-        """Write the remaining rows and the footer."""
-        self.extend(self._schema.empty_table())
-        if len(self._rest):
-            self.file.write_table(self._rest)
-        self.file.close()
 
 
 def carrying(schema: pa.Schema, inputs: Mapping[str, str]) -> pa.Schema:
@@ -143,36 +109,58 @@ def write(
     Raises UserError if a value does not fit its column.
     """
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    working, inputs = fresh(folder), inputs or {}
-    counts = Counts()
-    writers: dict[str, Writer] = {}
+    working, counts = fresh(folder), Counts()
+    files: dict[str, pq.ParquetWriter] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
+
+    def create(file: str, layout: Schema) -> pq.ParquetWriter:
+        arrow = carrying(layout.arrow(), inputs or {})
+        files[file], rows[file] = pq.ParquetWriter(working / file, arrow, **FORMAT), []
+        return files[file]
+
+    def flush(file: str, writer: pq.ParquetWriter) -> None:
+        writer.write_table(pa.Table.from_pylist(rows[file], schema=writer.schema))
+        rows[file].clear()
+
     try:
-        writers[REJECTS] = Writer(working / REJECTS, carrying(REJECTED.arrow(), inputs))
+        create(REJECTS, REJECTED)
         for item in Bar(stream, desc=folder.name, unit=" rows", leave=False):
             if isinstance(item, Reject):
                 counts.rejects[(item.config, item.reason)] += item.number
-                writers[REJECTS].add(item._asdict())
-                continue
-            counts.rows[item.config] += 1
-            file = f"{item.config}.parquet"
-            if file not in writers:
-                arrow = schema.config(item.config).arrow()
-                writers[file] = Writer(working / file, carrying(arrow, inputs))
-            writers[file].add(item.values)
-        for writer in writers.values():
+                file, values = REJECTS, item._asdict()
+            else:
+                counts.rows[item.config] += 1
+                file, values = f"{item.config}.parquet", item.values
+            writer = files.get(file) or create(file, schema.config(item.config))
+            rows[file].append(values)
+            if len(rows[file]) == GROUP:
+                flush(file, writer)
+        for file, writer in files.items():
+            if rows[file]:
+                flush(file, writer)
             writer.close()
-    except BaseException as error:
-        for writer in writers.values():
-            writer.file.is_open = False  # otherwise the destructor writes a footer
-        shutil.rmtree(working, ignore_errors=True)
-        if not isinstance(error, pa.ArrowException | OverflowError | UnicodeEncodeError):
-            raise
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
         raise UserError(
             f"{folder}: a value in the source does not fit its column ({error}); check the files "
             "of the snapshot, and fetch a valid one"
         ) from error
+    finally:
+        for writer in files.values():
+            writer.is_open = False  # otherwise the destructor would write a footer after a failure
     return counts
+
+
+def write_tables(tables: Iterable[pa.Table], schema: pa.Schema, sink: Path | BinaryIO) -> None:
+    """Write tables with the columns of a schema to one file, in row groups of a fixed size."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    whole = pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
+    with pq.ParquetWriter(sink, schema, **FORMAT) as file:
+        if len(whole):  # an empty table would become an empty row group
+            file.write_table(whole, row_group_size=GROUP)
 
 
 def write_table(frame: pl.DataFrame, schema: pa.Schema, path: Path) -> None:
@@ -180,7 +168,7 @@ def write_table(frame: pl.DataFrame, schema: pa.Schema, path: Path) -> None:
     import pyarrow.parquet as pq
 
     table = frame.select(schema.names).to_arrow().cast(schema)
-    pq.write_table(table, path, compression="zstd", version="2.6")
+    pq.write_table(table, path, **FORMAT)
 
 
 def partial(folder: Path) -> Path:
