@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from plumbline.builders.core.errors import UserError, lacking, mask, unwritten
-
-if TYPE_CHECKING:
-    import argparse
 
 TRACEBACK = "PLUMBLINE_TRACEBACK"
 FINE, WRONG, FAULT, STOPPED = 0, 1, 70, 130  # argparse itself exits with 2
@@ -20,14 +17,12 @@ FINE, WRONG, FAULT, STOPPED = 0, 1, 70, 130  # argparse itself exits with 2
 
 def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = None) -> None:
     """Add the options for messages to a parser and to each of its commands."""
-    from argparse import SUPPRESS
-
     for command in (parser, *dict((commands and commands.choices) or {}).values()):
         about = command.add_argument_group("messages")
         about.add_argument(
             "--traceback",
             action="store_true",
-            default=SUPPRESS,
+            default=argparse.SUPPRESS,
             help="print the traceback of an error",
         )
 

@@ -146,11 +146,9 @@ class Bar(tqdm):  # type: ignore[type-arg]
         super().__init__(*arguments, **{"delay": PATIENCE, "disable": None, **options})
 
 
-@contextmanager
-def during(task: str) -> Iterator[None]:
+def during(task: str) -> Bar:
     """Show the name of a task that reports no progress, if standard error is a terminal."""
-    with Bar(desc=task, bar_format="{desc}", unit="", delay=0, leave=False):
-        yield
+    return Bar(desc=task, bar_format="{desc}", unit="", delay=0, leave=False)
 
 
 def each(

@@ -1,10 +1,9 @@
 """Datasets as typed parquet files, which are written atomically.
 
 The key ``plumbline`` of a file's schema metadata contains JSON, in which ``inputs`` maps the path
-of each input (from the project's root) to its sha256. The sha256 of a folder of parquet files is
-its :func:`fingerprint`, which its card shows; that of a snapshot is the sha256 of its manifest,
-which lists those of its files. The parquet files of an input have such metadata too, so the chain
-ends with snapshots and models.
+of each input (from the project's root) to its sha256: the :func:`fingerprint` of a folder of
+parquet files, or the sha256 of the manifest of a snapshot or model. The files of the inputs contain
+such metadata too, so the chain ends with snapshots and models.
 """
 
 from __future__ import annotations

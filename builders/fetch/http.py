@@ -2,10 +2,8 @@
 
 Each response has a time limit and a maximum size, measured in decompressed bytes.
 
-A mirror is a folder that is read in place of the network. The file ``DIR/HOST/PATH`` is the
-response of ``https://HOST/PATH``, named as by ``wget --force-directories``: a non-default port
-follows the host after a colon, a path that ends in ``/`` is its ``index.html``, and a query follows
-after ``?``. Names are spelled as in the address, or with percent-encoding undone.
+A mirror is a folder that is read in place of the network; ``docs/howto/fresh-data.md`` describes
+how its files are named.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from datetime import date, timedelta
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from plumbline.builders.core.errors import UserError
@@ -38,6 +38,7 @@ from plumbline.builders.fetch.http import (
     patiently,
     receive,
 )
+from plumbline.builders.readers.declared import Terms
 from plumbline.builders.readers.table import Binding, bindings, item
 
 TRIPLES = (".nt", ".ttl", ".nt.gz", ".ttl.gz")
@@ -60,14 +61,11 @@ DAY = timedelta(days=1)
 COUNT = "SELECT (COUNT(*) AS ?count) WHERE { { %s } }"
 
 
-class Terms(NamedTuple):
-    """Licence and citation of the responses."""
-
-    licence: str
-    citation: str
-
-
-WIKIDATA = Terms("CC0-1.0", "Wikidata contributors, Wikidata (https://www.wikidata.org)")
+WIKIDATA = Terms(
+    licence="CC0-1.0",
+    redistribute=True,
+    citation="Wikidata contributors, Wikidata (https://www.wikidata.org)",
+)
 
 
 @dataclass(frozen=True)
