@@ -40,8 +40,8 @@ ROW, SAMPLE, LABELS, PEOPLE, BIASES, COLLECTED, ASKED, PREPARED, USES, NOT_FOR, 
 )
 MAINTAINED = (
     "The authors of plumbline maintain its builder. Errors are fixed there or at the source, never "
-    "in the rows. Every fetch of its sources is a dated snapshot, every build has a version of "
-    "three numbers. A published version is a tag that never moves, so older ones stay."
+    "in the rows. Every fetch of its sources is a dated snapshot, and every build has a version of "
+    "three numbers. A published version is a tag that never moves, so older versions remain."
 )
 DATASET_PAGES = Path("docs/datasets")
 STUDY_PAGES = Path("docs/studies")
