@@ -100,21 +100,6 @@ def write_gzip(path: Path, body: bytes) -> None:
     write_bytes(path, gzip.compress(body, compresslevel=6, mtime=0))
 
 
-def resume(folder: Path) -> None:
-    """Remove the files of a snapshot that were edited, or the manifest if it is invalid."""
-    path = folder / MANIFEST
-    if not path.is_file():
-        return
-    try:
-        files = json.loads(path.read_text(encoding="utf-8"))["files"]
-    except (ValueError, KeyError, TypeError):
-        path.unlink()
-        return
-    for name, sha256 in files.items():
-        if (folder / name).is_file() and digest(folder / name) != sha256:
-            (folder / name).unlink()
-
-
 def digest(path: Path) -> str:
     """Return a file's sha256 in hexadecimal."""
     with path.open("rb") as file:
@@ -132,25 +117,30 @@ def hash64(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
-def same_request(path: Path, request: dict[str, Any]) -> None:
-    """Require that a fetch is continued with the parameters with which it was begun.
+def resume(begun: Path, request: dict[str, Any]) -> None:
+    """Prepare the folder of a new or interrupted fetch; remove the files that were edited.
 
-    ``path``: the file in the snapshot's folder that stores them. Raises UserError if it, or else
-    the manifest, contains other parameters.
+    ``begun``: file in the folder that stores the request until the manifest is written.
+
+    Raises UserError if the fetch was begun with other parameters.
     """
-    manifest, begun = path.with_name(MANIFEST), request
-    with reading(path.parent, "remove the folder and fetch again"):
-        if path.exists():
-            begun = json.loads(path.read_text(encoding="utf-8"))
-        elif manifest.exists():
-            begun = json.loads(manifest.read_text(encoding="utf-8"))["request"]
-    if any(begun.get(key) != request.get(key) for key in {*request, "mirror"}):
+    folder, manifest, files, stored = begun.parent, begun.with_name(MANIFEST), {}, request
+    with reading(folder, "remove the folder and fetch again"):
+        if manifest.is_file():
+            facts = json.loads(manifest.read_text(encoding="utf-8"))
+            files, stored = facts["files"], facts["request"]
+        elif begun.is_file():
+            stored = json.loads(begun.read_text(encoding="utf-8"))
+    if any(stored.get(key) != request.get(key) for key in {*request, "mirror"}):
         raise UserError(
-            f"{path.parent}: contains a fetch with other parameters; restore them in "
-            "params.yaml, or fetch with another --date"
+            f"{folder}: contains a fetch with other parameters; restore them in params.yaml, or "
+            "fetch with another --date"
         )
-    if not path.exists():
-        write_bytes(path, _as_json(request).encode())
+    for path, sha256 in ((folder / name, sha256) for name, sha256 in files.items()):
+        if path.is_file() and digest(path) != sha256:
+            path.unlink()
+    if not begun.is_file():
+        write_bytes(begun, _as_json(request).encode())
 
 
 def _as_json(tree: dict[str, Any]) -> str:

@@ -15,14 +15,7 @@ from typing import Any
 
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import Params
-from plumbline.builders.core.snapshot import (
-    resume,
-    same_request,
-    within,
-    write_bytes,
-    write_manifest,
-    writing,
-)
+from plumbline.builders.core.snapshot import resume, within, write_bytes, write_manifest, writing
 from plumbline.builders.fetch.http import ADDRESS, Politeness, download, get, mirror_of
 from plumbline.builders.readers.table import web_page
 
@@ -52,12 +45,11 @@ class Fetch:
     ) -> None:
         self.source, self.into, self.politeness = source, into, politeness
         self.where = f"under sources.{source}{f' ({page} describes the formats)' if page else ''}"
-        resume(into)
         self.request = params.model_dump(mode="json", exclude=set(exclude)) | more
         if mirror_of(politeness):  # not its path, which differs between machines
             self.request["mirror"] = True
         self._begun = into / begun
-        same_request(self._begun, self.request)
+        resume(self._begun, self.request)
 
     def read(
         self,
