@@ -147,7 +147,7 @@ def _parser() -> argparse.ArgumentParser:
         "--mirror",
         type=Path,
         metavar="DIR",
-        help="read the files DIR/HOST/PATH in place of the network, as `wget -x` writes them",
+        help="read files DIR/HOST/PATH, as written by `wget -x`, in place of the network",
     )
     pruning = command(prune, "list results that no stage makes any more")
     pruning.add_argument("--remove", action="store_true", help="remove them")
@@ -155,22 +155,24 @@ def _parser() -> argparse.ArgumentParser:
     publishing = command(publish, "publish a folder on the Hugging Face Hub")
     publishing.add_argument("folder", help="name of a dataset, or a folder under data/")
     publishing.add_argument("--repo", required=True, help="target repository, as OWNER/NAME")
-    publishing.add_argument("--version", required=True, help="three numbers, as 1.2.0: the tag")
-    publishing.add_argument("--dry-run", action="store_true", help="print the plan only")
+    publishing.add_argument(
+        "--version", required=True, help="three numbers, such as 1.2.0; the tag"
+    )
+    publishing.add_argument("--dry-run", action="store_true", help="only print the plan")
     carding = command(cards, "write the cards of datasets that are built")
     carding.add_argument("names", nargs="*", metavar="DATASET", help="default: all that are built")
     tracing = command(trace, "print the provenance of a file, or of one of its rows")
     tracing.add_argument(
         "named",
         metavar="FILE[#ROW]",
-        help="a file or folder under data/; a row by its number, from 0, or by its values: "
+        help="a file or folder under data/, and a row, by its number (from 0) or by its values: "
         "'data/tables/pmi/world-planted/pmi.parquet#unit=lemma,word=kind,gender=female,reading=smoothed'",
     )
     tracing.add_argument("--json", action="store_true", help="print the complete trace as JSON")
     comparing = command(diff, "compare two versions of a dataset or of results")
     comparing.epilog = (
-        "Exit status 0 even if anything differs, unless --exit-code is given; 1 if a version "
-        "cannot be read."
+        "The exit status is 0 even if the versions differ, unless --exit-code is given. It is 1 if "
+        "a version cannot be read."
     )
     comparing.add_argument("name", help="a dataset, outputs/PROBE/MODEL or tables/ANALYSIS[/MODEL]")
     about = "version: `workspace`, a commit, tag or branch, OWNER/NAME@TAG on the Hub, or a folder"
@@ -182,7 +184,7 @@ def _parser() -> argparse.ArgumentParser:
         "--config", action="append", default=[], help="compare this config; may be repeated"
     )
     comparing.add_argument(
-        "--exit-code", action="store_true", help="end with status 1 if anything differs"
+        "--exit-code", action="store_true", help="exit with status 1 if the versions differ"
     )
     cli.options(parser, commands)
     return parser

@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 from tqdm import tqdm
 
 UNWRITTEN = (
-    "{path}: could not be written ({why}); free some space and run the same command again, it "
-    "continues where it stopped"
+    "{path}: could not be written ({why}); free some space, and run the same command again to "
+    "continue"
 )
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 FULL = re.compile("No space left on device|Disk quota exceeded|File too large")
@@ -180,7 +180,7 @@ def each(
         except BrokenProcessPool as error:
             raise UserError(
                 "a worker process was killed, perhaps for lack of memory; run the same command "
-                "again, it continues where it can"
+                "again, which continues if it can"
             ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

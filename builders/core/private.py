@@ -118,8 +118,8 @@ def _read_entry(line: str) -> str:
         return f"Q{int(item[1])}"
     if NO_ID.search(entry):
         raise ValueError(
-            "an item, a sha256 or an id has no spaces; for a text write its sha256, for a post "
-            f"its id, for a page the item, not the address ({PAGE})"
+            "not an item, sha256 or id; write the sha256 of a text, the id of a post, or the item "
+            f"of a page, not the address ({PAGE})"
         )
     return entry
 

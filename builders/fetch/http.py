@@ -108,7 +108,7 @@ def patiently(
     Raises UserError if all attempts fail, or the service requests a longer wait than ``policy``
     allows.
     """
-    slow, later = 0, "nothing fetched so far is lost, run the same command later and it continues"
+    slow, later = 0, "nothing fetched so far is lost; run the same command later to continue"
     for attempt in range(1, policy.attempts + 1):
         try:
             return ask()

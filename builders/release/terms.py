@@ -78,7 +78,7 @@ def folder_of(named: str, kinds: Collection[str] = tuple(DEPTHS)) -> Path:
     top, *inner = parts[parts[:1] == ("data",) :] or ("",)
     if top not in kinds or ".." in inner or len(inner) not in DEPTHS[top]:
         ways = ", ".join(WAYS[kind] for kind in kinds)
-        raise UserError(f"{named}: not such a folder; name {ways}")
+        raise UserError(f"{named}: not a folder that this command accepts; name {ways}")
     return Path("data", top, *inner)
 
 
@@ -111,7 +111,7 @@ def release(
     kind, name = folder.parts[1:3]
     partisan = name if kind == "datasets" and name in PARTISAN else ""
     partisan = f"{PRETRAINED}/{name}" if kind == PRETRAINED else partisan
-    why = "partisan: each reader is admitted by hand"
+    why = "partisan texts: the owner admits each reader"
     if partisan and partisan not in acknowledged:
         raise UserError(
             f"{folder}: partisan texts and models trained on them are not published; to publish "
