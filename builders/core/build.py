@@ -35,7 +35,13 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
     else:
         named = {s: getattr(params.snapshots, s) for s in snapshot_sources}
         named = named or {getattr(module, "SOURCE", name): params.snapshot}
-        snapshots = {source: _opened(name, source, where) for source, where in named.items()}
+        snapshots = {source: Snapshot.open(Path(path)) for source, path in named.items()}
+        for source, snapshot in snapshots.items():
+            if (actual := snapshot.manifest["source"]) != source:
+                raise UserError(
+                    f"{snapshot.folder}: this is a snapshot of {actual}, but {name} is built from "
+                    f"{source}; name another snapshot for {name} in params.yaml"
+                )
         sources = [snapshot.manifest for snapshot in snapshots.values()]
         read = manifest_digests(snapshots.values())
         made_of = snapshots if snapshot_sources else next(iter(snapshots.values()))
@@ -60,13 +66,3 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
         shutil.rmtree(parquet.partial(folder), ignore_errors=True)
         raise
     return counts
-
-
-def _opened(name: str, source: str, folder: str) -> Snapshot:
-    snapshot = Snapshot.open(Path(folder))
-    if snapshot.manifest["source"] != source:
-        raise UserError(
-            f"{folder}: this is a snapshot of {snapshot.manifest['source']}, but {name} is built "
-            f"from {source}; name another snapshot for {name} in params.yaml"
-        )
-    return snapshot

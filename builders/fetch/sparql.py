@@ -39,7 +39,7 @@ from plumbline.builders.fetch.http import (
     receive,
 )
 from plumbline.builders.readers.declared import Terms
-from plumbline.builders.readers.table import Binding, bindings, item
+from plumbline.builders.readers.table import Binding, bindings, item, web_page
 
 TRIPLES = (".nt", ".ttl", ".nt.gz", ".ttl.gz")
 ITEM = "<http://www.wikidata.org/entity/{}>"
@@ -258,12 +258,9 @@ def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
             raise ValueError("a label without a language")  # noqa: TRY301
         answered = {item(row) for row in rows} if "item" in variables else set()
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        begins = body.lstrip()[:1]
-        if begins == b"{":
+        if body.lstrip()[:1] == b"{":
             raise Slow("the answer stops in the middle") from error
-        page = "a web page instead of results; check the endpoint's address"
-        content = page if begins == b"<" else "something that is not JSON"
-        raise Busy(f"answered {content}") from error
+        raise Busy(f"answered {web_page(body) or 'something that is not JSON'}") from error
     except ValueError as error:
         raise Busy(f"answered JSON that is not a result of the query ({error})") from error
     if ids and (strange := sorted(answered - set(ids))[:3]):
