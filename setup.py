@@ -1,4 +1,4 @@
-"""Install builders, probes and validation as plumbline.builders and so on."""
+"""Install the folders builders, probes and validation as subpackages of plumbline."""
 
 import shutil
 from pathlib import Path

@@ -138,8 +138,9 @@ def invent(folder: Path, rows: int) -> None:
     frame.write_parquet(folder / "people.parquet")
     words = pa.array([f"word{i:04}" for i in range(WORDS)])
     arrow = SCHEMA.arrow()
+    (folder / "lists").mkdir(exist_ok=True)
     for shard, first in enumerate(range(0, people, SHARD)):
-        writer = parquet.Writer(folder / "lists" / f"{shard:05d}.parquet", arrow)
+        tables = []
         for start in range(first, min(first + SHARD, people), BLOCK):
             some = frame.slice(start, min(BLOCK, first + SHARD - start))
             number = len(some)
@@ -164,8 +165,8 @@ def invent(folder: Path, rows: int) -> None:
             table = [
                 columns.get(c.name, one).cast(arrow.field(c.name).type) for c in SCHEMA.columns
             ]
-            writer.extend(pa.table(table, schema=arrow))
-        writer.close()
+            tables.append(pa.table(table, schema=arrow))
+        parquet.write_tables(tables, arrow, folder / "lists" / f"{shard:05d}.parquet")
 
 
 def _free() -> int:

@@ -58,7 +58,7 @@ def one(folder: Path, size: int) -> None:
     scorer = Masked(_tiny(folder), "tiny", "none", dtype="float32")
     shards = max(1, -(-size // associations.SHARD))
     spent = {"tokenise": 0.0, "write": 0.0}
-    encode, extend = scorer.tokens.encode, parquet.Writer.extend
+    encode, write = scorer.tokens.encode, parquet.write_tables
 
     def encoding(*given, **options):
         start = time.perf_counter()
@@ -66,21 +66,15 @@ def one(folder: Path, size: int) -> None:
         spent["tokenise"] += time.perf_counter() - start
         return found
 
-    def extending(*given):
-        start = time.perf_counter()
-        extend(*given)
-        spent["write"] += time.perf_counter() - start
-
-    scorer.tokens.encode, parquet.Writer.extend = encoding, extending
+    scorer.tokens.encode = encoding
     frames = {"ADJ": {"bare": sentences.bare("before")}}
     rows, start = 0, time.perf_counter()
     for shard in range(shards):
         asked = associations.names(people, "en", shard, shards)
-        writer = parquet.Writer(folder / "shard.parquet", associations.SCHEMA.arrow())
-        for table in associations.run(asked, candidates, scorer, {"ADJ": 20}, "en", frames):
-            writer.extend(table)
-            rows += len(table)
-        writer.close()
+        tables = list(associations.run(asked, candidates, scorer, {"ADJ": 20}, "en", frames))
+        rows, begin = rows + sum(map(len, tables)), time.perf_counter()
+        write(tables, associations.SCHEMA.arrow(), folder / "shard.parquet")
+        spent["write"] += time.perf_counter() - begin
     took = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     shares = f"{spent['tokenise']:.1f} | {spent['write']:.1f}"

@@ -1,11 +1,11 @@
-"""Builders: sources become snapshots, snapshots become datasets."""
+"""Builders, which turn sources into snapshots, and snapshots into datasets."""
 
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent / "datasets"
 DATASETS = sorted(p.parent.name for p in _FOLDER.glob("*/build.py"))
 _CLIENTS = sorted(p.parent.name for p in _FOLDER.glob("*/fetch.py"))
-_SOURCE = {  # source by dataset, if its name differs
+_SOURCE = {  # name of the source of a dataset, if it differs
     "corpora": "reddit",
     "outlets": "news",
     "politicians": "wikidata",
@@ -16,5 +16,5 @@ SOURCES = {_SOURCE.get(dataset, dataset): dataset for dataset in _CLIENTS}
 
 
 def client_of(source: str) -> str:
-    """Return the module that fetches a source."""
+    """Return the name of the module that fetches a source."""
     return f"plumbline.builders.datasets.{SOURCES[source]}.fetch"

@@ -21,7 +21,7 @@ def _builder(dataset: str) -> ModuleType:
 
 
 def build(options: Namespace) -> None:
-    """Build one dataset from the snapshot in params.yaml."""
+    """Build one dataset from the snapshot that params.yaml names."""
     from plumbline.builders.core.build import build as build_dataset
     from plumbline.builders.core.errors import warn
 
@@ -30,27 +30,21 @@ def build(options: Namespace) -> None:
     rejected: Counter[str] = Counter()
     for (config, reason), number in sorted(counts.rejects.items()):
         rejected[config] += number
-        if ": " in reason:  # with an unknown value
+        if ": " in reason:  # the reason contains an unknown value
             warn(f"{name}/{config}: {number:,} rejected, {reason}")
     for config in sorted({*counts.rows, *rejected}):
         print(f"{name}/{config}: {counts.rows[config]:,} rows, {rejected[config]:,} rejected")
 
 
 def fetch(options: Namespace) -> None:
-    """Fetch a snapshot of one source and put it under DVC, with its provenance."""
+    """Fetch a snapshot of one source, and add it to DVC with its provenance."""
     from plumbline.builders.core.errors import UserError
     from plumbline.builders.core.params import check
     from plumbline.builders.core.snapshot import lock_folder
     from plumbline.builders.dvc.track import track
     from plumbline.builders.fetch.http import Politeness, Reading
 
-    source, day = options.source, options.date
-    try:
-        is_date = date.fromisoformat(day).isoformat() == day
-    except ValueError:
-        is_date = False
-    if not is_date:
-        raise UserError(f"--date {day}: not a date; write it as YYYY-MM-DD")
+    source = options.source
     client = importlib.import_module(client_of(source))
     sections = check({f"sources.{source}": client.Params, "sources.politeness": Politeness})
     politeness = sections.pop("sources.politeness")
@@ -58,7 +52,7 @@ def fetch(options: Namespace) -> None:
         if not options.mirror.is_dir():
             raise UserError(f"--mirror {options.mirror}: no such folder")
         politeness = Reading(mirror=options.mirror)
-    into = Path("data/raw") / source / day
+    into = Path("data/raw") / source / options.date.isoformat()
     with lock_folder(into):
         client.fetch(*sections.values(), politeness, into)
         track(into)
@@ -67,7 +61,7 @@ def fetch(options: Namespace) -> None:
 
 
 def prune(options: Namespace) -> None:
-    """List, or remove, results under data/ that no stage makes any more."""
+    """List or remove the results under data/ that no stage makes any more."""
     from plumbline.builders.dvc.track import remove, stale
 
     for path in stale():
@@ -77,7 +71,7 @@ def prune(options: Namespace) -> None:
 
 
 def removed(_: Namespace) -> None:
-    """List stages of datasets with rows on the removal list; `make repro` forces them.
+    """List the stages of datasets with rows on the removal list, which `make repro` forces.
 
     Stages that depend on them rerun automatically.
     """
@@ -116,7 +110,7 @@ def trace(options: Namespace) -> None:
 
 
 def diff(options: Namespace) -> int:
-    """Print the differences between two versions of a folder; with --exit-code, return 1 if any."""
+    """Print the differences between two versions; with --exit-code, return 1 if there are any."""
     from plumbline.builders.versions.diff import LIMIT, as_json, as_text
     from plumbline.builders.versions.diff import diff as differences
 
@@ -145,14 +139,15 @@ def _parser() -> argparse.ArgumentParser:
     fetching.add_argument("source", choices=SOURCES)
     fetching.add_argument(
         "--date",
-        default=datetime.now(UTC).date().isoformat(),
+        type=date.fromisoformat,
+        default=datetime.now(UTC).date(),
         help="name of the snapshot; give the same date again to continue (default: today)",
     )
     fetching.add_argument(
         "--mirror",
         type=Path,
         metavar="DIR",
-        help="read the files DIR/HOST/PATH in place of the network, as `wget -x` writes them",
+        help="read files DIR/HOST/PATH, as written by `wget -x`, in place of the network",
     )
     pruning = command(prune, "list results that no stage makes any more")
     pruning.add_argument("--remove", action="store_true", help="remove them")
@@ -160,22 +155,24 @@ def _parser() -> argparse.ArgumentParser:
     publishing = command(publish, "publish a folder on the Hugging Face Hub")
     publishing.add_argument("folder", help="name of a dataset, or a folder under data/")
     publishing.add_argument("--repo", required=True, help="target repository, as OWNER/NAME")
-    publishing.add_argument("--version", required=True, help="three numbers, as 1.2.0: the tag")
-    publishing.add_argument("--dry-run", action="store_true", help="print the plan only")
+    publishing.add_argument(
+        "--version", required=True, help="three numbers, such as 1.2.0; the tag"
+    )
+    publishing.add_argument("--dry-run", action="store_true", help="only print the plan")
     carding = command(cards, "write the cards of datasets that are built")
     carding.add_argument("names", nargs="*", metavar="DATASET", help="default: all that are built")
     tracing = command(trace, "print the provenance of a file, or of one of its rows")
     tracing.add_argument(
         "named",
         metavar="FILE[#ROW]",
-        help="a file or folder under data/; a row by its number, from 0, or by its values: "
+        help="a file or folder under data/, and a row, by its number (from 0) or by its values: "
         "'data/tables/pmi/world-planted/pmi.parquet#unit=lemma,word=kind,gender=female,reading=smoothed'",
     )
     tracing.add_argument("--json", action="store_true", help="print the complete trace as JSON")
     comparing = command(diff, "compare two versions of a dataset or of results")
     comparing.epilog = (
-        "Exit status 0 even if anything differs, unless --exit-code is given; 1 if a version "
-        "cannot be read."
+        "The exit status is 0 even if the versions differ, unless --exit-code is given. It is 1 if "
+        "a version cannot be read."
     )
     comparing.add_argument("name", help="a dataset, outputs/PROBE/MODEL or tables/ANALYSIS[/MODEL]")
     about = "version: `workspace`, a commit, tag or branch, OWNER/NAME@TAG on the Hub, or a folder"
@@ -187,7 +184,7 @@ def _parser() -> argparse.ArgumentParser:
         "--config", action="append", default=[], help="compare this config; may be repeated"
     )
     comparing.add_argument(
-        "--exit-code", action="store_true", help="end with status 1 if anything differs"
+        "--exit-code", action="store_true", help="exit with status 1 if the versions differ"
     )
     cli.options(parser, commands)
     return parser

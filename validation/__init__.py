@@ -1,1 +1,1 @@
-"""Validation of datasets: Great Expectations suites from schemas and minimum values."""
+"""Validation of datasets by Great Expectations suites, derived from schemas and minimum values."""

@@ -1,4 +1,4 @@
-"""Commands: validate datasets, render the Data Docs."""
+"""Commands: validate datasets, accept versions, render the Data Docs."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def main(arguments: list[str] | None = None) -> int:
         nargs="+",
         choices=[*NAMES, "docs"],
         metavar="NAME",
-        help="datasets to validate, in one process (a stage of dvc.yaml), or docs: render the Data "
-        f"Docs of all of them under data/docs. Datasets: {', '.join(NAMES)}",
+        help="datasets to validate (a stage of dvc.yaml), or `docs`, which renders the Data Docs "
+        f"of all datasets under data/docs. Datasets: {', '.join(NAMES)}",
     )
     parser.add_argument(
         "--accept",
         action="store_true",
-        help="record the datasets as reference versions in validation/accepted.json, after "
-        "reading their validation",
+        help="record the datasets as accepted versions in validation/accepted.json, once you "
+        "have read their validation reports",
     )
     cli.options(parser)
     parsed = parser.parse_args(arguments)

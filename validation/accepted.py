@@ -1,7 +1,7 @@
-"""Comparison of a dataset with its last accepted version: size, shares, and a sample of rows.
+"""Comparison of a dataset with its last accepted version: size, shares, and sampled rows.
 
-``accepted.json`` has a profile of each config of each accepted version, by dataset and names of
-snapshots without dates, so that samples are not compared with real data.
+``accepted.json`` contains a profile of each config of each accepted version. Its keys name the
+dataset and its snapshots, without dates, so that samples are not compared with real data.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -24,38 +25,35 @@ from plumbline.builders.core.snapshot import write_bytes
 from plumbline.validation.suite import Table, frames, listed, schema_of
 
 FILE = Path(__file__).parent / "accepted.json"
-DRAWN = 60  # rows sampled per config, by the hash of their keys
-DIGITS = 3  # stored digits of the hash of a value: one in 4096 changes is missed
+DRAWN = 60  # rows sampled per config, those with the lowest hashes of their keys
+DIGITS = 3  # stored hexadecimal digits of a value's hash: one in 4096 changes is missed
 OPEN = ("redistributable", "simulated")  # boolean columns; rows with false are not sampled
-FEW = 25  # maximum distinct values of a string column with shares
-# Tolerances for the difference from the accepted version, in any config and column; two standard
-# errors are added to those of shares.
+FEW = 25  # maximum number of distinct values in a column whose shares are stored
+# Tolerances for differences from the accepted version, the same for all configs and columns. Two
+# standard errors are added to those for shares.
 ROWS = 0.2  # relative change of the number of rows
-SHARE = 0.05  # change of the share of a label, a value or nulls
-GONE = 0.5  # share of the sampled keys that are missing
+SHARE = 0.05  # change in the share of a label, a value or nulls
+GONE = 0.5  # share of the sampled keys that are missing now
 CHANGED = 0.05  # share of the sampled rows with a changed value in a column
 
-Compared = tuple[str, str, float, float, float]  # column, what, before, now, tolerance
+Compared = tuple[str, str, float, float, float]  # column, statistic, before, now, tolerance
 
 
 def tables(schema: Schema, folder: Path) -> list[Table]:
-    """Return the distance of each config and column from the accepted version."""
+    """Compare each config and column with the accepted version."""
     profiles = json.loads(FILE.read_text("utf-8")).get(_version(folder), {})
-    rows = [
-        (config, column, label, before, now, round(most, 4), abs(before - now) <= most)
-        for config, frame in (frames(folder) if profiles else ())
-        if config in profiles
-        for column, label, before, now, most in _compare(
-            schema.config(config), frame, profiles[config]
-        )
-    ]
+    rows = []
+    for config, frame in ((c, f) for c, f in frames(folder) if c in profiles):
+        compared = _compare(schema.config(config), frame, profiles[config])
+        for *key, before, now, most in compared:
+            rows.append((config, *key, before, now, round(most, 4), abs(before - now) <= most))
     return [listed("accepted", "config column what before now tolerance near", rows, 6)]
 
 
 def accept(name: str) -> str:
-    """Record a dataset as the reference for later versions; return its key in ``accepted.json``.
+    """Make a dataset the reference for later versions; return its key in ``accepted.json``.
 
-    Raises UserError if it is not built, or its files do not state their inputs.
+    Raises UserError if the dataset is not built, or its files do not state their inputs.
     """
     folder, schema = parquet.DATASETS / name, schema_of(name)
     parquet.configs(folder)
@@ -71,24 +69,20 @@ def accept(name: str) -> str:
 
 
 def _version(folder: Path) -> str:
-    """Return the dataset and its snapshots, without dates; "" if they are unknown."""
-    sources = {re.sub(r"/[^/]*\d{4}-\d\d-\d\d[^/]*(/|$).*", "", path) for path in _inputs(folder)}
+    """Return the names of a dataset and its snapshots, without dates, or "" if they are unknown."""
+    sources, todo = set[str](), [folder]
+    for dataset in todo:
+        with suppress(ValueError, UserError):
+            for path in inputs_of(min(dataset.glob("*.parquet"))):
+                if path.startswith("data/datasets/"):
+                    todo.append(folder.parent / Path(path).name)
+                else:
+                    sources.add(re.sub(r"/[^/]*\d{4}-\d\d-\d\d[^/]*(/|$).*", "", path))
     return f"{folder.name} of {', '.join(sorted(sources))}" if sources else ""
 
 
-def _inputs(folder: Path) -> Iterator[str]:
-    """Yield the paths of the manifests from which a dataset was built, also indirectly."""
-    try:
-        paths = inputs_of(next(iter(sorted(folder.glob("*.parquet")))))
-    except (StopIteration, UserError):
-        return
-    for path in paths:
-        made = path.startswith("data/datasets/")
-        yield from _inputs(folder.parent / Path(path).name) if made else [path]
-
-
 def profile(schema: Schema, frame: pl.DataFrame) -> dict[str, Any]:
-    """Return a config's size, shares of values and hashes of sampled rows."""
+    """Return the size of a config, the shares of its values, and hashes of its sampled rows."""
     allowed = frame.filter(*(c for c in OPEN if c in frame)).select(schema.key)
     hashes = sorted(_hash(*key) for key in allowed.rows())[:DRAWN]
     shares = {c.name: _shares(c, frame) for c in schema.columns}
@@ -101,20 +95,17 @@ def profile(schema: Schema, frame: pl.DataFrame) -> dict[str, Any]:
 
 
 def _values(schema: Schema, frame: pl.DataFrame, hashes: Iterable[str]) -> dict[str, str]:
-    """Return short hashes of the stable values of rows, by the hashes of their keys."""
+    """Return short hashes of the stable values in rows, by the hashes of the rows' keys."""
     columns = _stable(schema)
     places = {_hash(*key): index for index, key in enumerate(frame.select(schema.key).rows())}
-    indices = {key: places[key] for key in hashes if key in places}
-    rows = frame[list(indices.values())].select(columns).rows() if columns else [()] * len(indices)
-    values = ("".join(_hash(value)[:DIGITS] for value in row) for row in rows)
-    return dict(zip(indices, values, strict=True))
+    rows = {key: frame.row(places[key], named=True) for key in hashes if key in places}
+    return {k: "".join(_hash(row[c])[:DIGITS] for c in columns) for k, row in rows.items()}
 
 
 def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:
-    """Return the shares of a column's values if there are few, else of nulls."""
+    """Return the share of each value of a column if it has few values, else of nulls."""
     values, size = frame[column.name], max(1, len(frame))
-    scale = column.kind in ("int32", "int64") and column.maximum is not None
-    if not scale and column.kind not in ("label", "bool", "strings", "string"):
+    if not _is_scale(column) and column.kind not in ("label", "bool", "strings", "string"):
         return {"null": round(values.null_count() / size, 4)} if column.nullable else {}
     values = values.explode() if column.kind == "strings" else values
     counts = values.cast(pl.String).fill_null("null").value_counts().sort(column.name)
@@ -127,18 +118,16 @@ def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:
 
 
 def _stable(schema: Schema) -> list[str]:
-    """Return the columns with constant values across versions: no key, count or estimate."""
-    by_seed = any(c.name == "draw" for c in schema.columns)
-    return [
-        c.name
-        for c in schema.columns
-        if (c.kind in ("int32", "int64") and c.maximum is not None)
-        or not (
-            by_seed
-            or c.name in ("split", *schema.key)
-            or c.kind in ("int32", "int64", "float64", "floats", "integers")
-        )
-    ]
+    """Return the columns that are constant across versions: no keys, counts or estimates."""
+    by_seed = "draw" in (c.name for c in schema.columns)
+    numbers = ("int32", "int64", "float64", "floats", "integers")
+    changing = {c.name for c in schema.columns if by_seed or c.kind in numbers}
+    changing |= {"split", *schema.key}
+    return [c.name for c in schema.columns if _is_scale(c) or c.name not in changing]
+
+
+def _is_scale(column: Column) -> bool:
+    return column.kind in ("int32", "int64") and column.maximum is not None
 
 
 def _hash(*values: object) -> str:
@@ -146,7 +135,7 @@ def _hash(*values: object) -> str:
 
 
 def _compare(schema: Schema, frame: pl.DataFrame, before: dict[str, Any]) -> Iterator[Compared]:
-    """Yield column, statistic, both values and the tolerance."""
+    """Yield the column, the statistic, its two values and the tolerance of each comparison."""
     rows, size = before["rows"], min(len(frame), before["rows"])
     yield "", "rows", float(rows), float(len(frame)), ROWS * rows
     for column, shares in before["shares"].items():
@@ -161,13 +150,11 @@ def _compare(schema: Schema, frame: pl.DataFrame, before: dict[str, Any]) -> Ite
     most = CHANGED + _twice_the_error(CHANGED, len(latest))
     for position, column in enumerate(before["kept"]):
         digits = slice(DIGITS * position, DIGITS * (position + 1))
-        changed = sum(
-            before["drawn"][key][digits] != value[digits] for key, value in latest.items()
-        )
+        changed = sum(before["drawn"][key][digits] != v[digits] for key, v in latest.items())
         yield column, "drawn rows changed", 0.0, round(changed / max(1, len(latest)), 4), most
 
 
 def _twice_the_error(share: float, rows: int) -> float:
-    """Return two standard errors of the difference of two shares, each of this number of rows."""
+    """Return two standard errors of the difference between two shares of this number of rows."""
     rows = max(rows, 1)
     return 2 * math.sqrt(2 * max(share * (1 - share), 1 / (4 * rows)) / rows)

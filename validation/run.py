@@ -1,4 +1,4 @@
-"""Run a dataset's suites in Great Expectations, and report the results."""
+"""Run the suites of a dataset in Great Expectations, and report the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.validation import accepted, suite, texts
 
-os.environ["GX_ANALYTICS_ENABLED"] = "false"  # disables telemetry; must precede the import
+os.environ["GX_ANALYTICS_ENABLED"] = "false"  # no telemetry; this must precede the import
 
 import great_expectations as gx
 import great_expectations.expectations as gxe
@@ -31,17 +31,15 @@ logging.getLogger("great_expectations").setLevel(logging.ERROR)
 
 
 def validate_all(names: list[str]) -> None:
-    """Validate datasets, with one process per core, and print a line for each.
+    """Validate datasets, in one process per core, and print a line for each.
 
-    Raises UserError with all failures, after all datasets were validated.
+    Raises UserError with all failures, once all datasets have been validated.
     """
     processes = min(len(os.sched_getaffinity(0)), len(names))
-    if processes > 1:
-        done = dict(each(_problem, [(name,) for name in names], processes))
-        problems = [done[index] for index in range(len(names))]
-    else:
-        problems = [_problem(name) for name in names]
-    if failed := "\n".join(filter(None, problems)):
+    one_by_one = ((index, _problem(name)) for index, name in enumerate(names))
+    many = each(_problem, [(name,) for name in names], processes)
+    problems = dict(sorted(many if processes > 1 else one_by_one))
+    if failed := "\n".join(filter(None, problems.values())):
         raise UserError(failed)
 
 
@@ -59,12 +57,12 @@ def _problem(name: str) -> str:
 def validate(name: str) -> dict[str, Any]:
     """Check ``data/datasets/NAME`` and write ``data/validation/NAME.json``.
 
-    Returns the report, which is deterministic for given bytes and params.
+    Returns the report, which depends only on the dataset's bytes and the params.
 
-    Raises UserError with all expectations that are not met.
+    Raises UserError with all expectations that failed.
     """
     context, reports, failures, warnings = _context(), {}, [], 0
-    read = parquet.fingerprint(parquet.DATASETS / name)  # read before the checks
+    read = parquet.fingerprint(parquet.DATASETS / name)  # of the bytes before the checks
     for table in plan(name):
         batch, suite, parameters = _parts(context, table)
         result = batch.get_batch(parameters).validate(suite, result_format=_format(table))
@@ -109,7 +107,7 @@ def render(names: list[str]) -> Path:
 
 
 def plan(name: str) -> list[Table]:
-    """Return all tables of a dataset with their checks."""
+    """Return all tables to be checked for a dataset, with their checks."""
     module = importlib.import_module(f"plumbline.validation.datasets.{name}")
     schema, folder = suite.schema_of(name), parquet.DATASETS / name
     params = section(f"validation.{name}", module.Params)
@@ -129,7 +127,7 @@ def _context() -> Any:
 
 
 def _parts(context: Any, table: Table, prefix: str = "") -> tuple[Any, Any, dict[str, Any]]:
-    """Return the batch definition of a table, its suite, and the parameters of the batch."""
+    """Return a table's batch definition, its suite, and the parameters of the batch."""
     frame = table.frame if isinstance(table.frame, pl.DataFrame) else pl.read_parquet(table.frame)
     name = prefix + table.name
     asset = context.data_sources.add_pandas(name).add_dataframe_asset(name)
@@ -138,7 +136,7 @@ def _parts(context: Any, table: Table, prefix: str = "") -> tuple[Any, Any, dict
             **check.arguments, severity="warning" if check.warning else "critical"
         )
         for check in table.checks
-    ]  # in one call, since each later addition stores the suite again
+    ]  # added at once, since each addition stores the suite again
     suite = gx.ExpectationSuite(name=name, expectations=expectations)
     pandas = frame.to_pandas(use_pyarrow_extension_array=True)
     return asset.add_batch_definition_whole_dataframe(name), suite, {"dataframe": pandas}
@@ -153,10 +151,10 @@ def _format(table: Table) -> dict[str, Any]:
 
 
 def _tidy(outcome: Any, key: list[str]) -> dict[str, Any]:
-    """Return the deterministic part of a result, with its severity."""
+    """Return the deterministic part of a result, and its severity."""
     config = outcome.expectation_config
     if (outcome.exception_info or {}).get("raised_exception"):
-        raise UserError(f"{config.type} could not run: {outcome.exception_info}")
+        raise UserError(f"{config.type}: could not run ({outcome.exception_info})")
     rows = outcome.result.get("partial_unexpected_index_list") or []
     named = [{k: _plain(v) for k, v in row.items() if k in key or len(row) <= 2} for row in rows]
     return {

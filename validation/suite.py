@@ -1,13 +1,12 @@
-"""Expectations from a schema and params, and the frames to which they are applied.
+"""Expectations derived from a schema and params, and the frames to which they are applied.
 
-A check across rows or configs is a frame with a boolean column for each rule, so that shares and
-offending rows are reported in the same way for all checks.
+A check across rows or configs is a frame with a boolean column for each rule, so that all checks
+report shares and offending rows in the same way.
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -29,19 +28,19 @@ from plumbline.builders.core.schema import Schema
 
 
 class Params(Section):
-    """Minimum and maximum values for one dataset."""
+    """Minimum and maximum values for a dataset."""
 
-    rows_min: dict[str, int] = Field(description="minimum rows, for each config")
+    rows_min: dict[str, int] = Field(description="minimum number of rows, by config")
     counts_min: dict[str, dict[str, dict[str, int]]] = Field(
         default_factory=dict,
-        description="minimum rows per value, by config (`*` for each), column and value; a list "
-        "counts once for each of its values. Names of several columns, and their "
+        description="minimum number of rows, by config (`*` for each), column and value; a list "
+        "is counted once for each of its values. Names of several columns, and their "
         "values, are separated by spaces",
     )
     rejects_max_share: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
         default_factory=dict,
-        description="maximum share of rejected input rows, by beginning of the reason; 0 for "
-        "other reasons",
+        description="maximum share of input rows that are rejected, by the first words of the "
+        "reason; 0 for other reasons",
     )
     damaged_max_share: float = Field(
         0.0,
@@ -65,7 +64,7 @@ class Params(Section):
 
 
 class Check(NamedTuple):
-    """One expectation: its Great Expectations class by name, and its arguments."""
+    """An expectation: the name of its Great Expectations class, and its arguments."""
 
     expectation: str
     arguments: dict[str, Any]
@@ -74,7 +73,7 @@ class Check(NamedTuple):
 
 @dataclass
 class Table:
-    """A data frame to check: one config of the dataset, or rows derived from several."""
+    """A frame to be checked: one config of the dataset, or rows derived from several."""
 
     name: str
     frame: pl.DataFrame | Path
@@ -92,10 +91,10 @@ def checked(
     shares: Mapping[str, float] | None = None,
     warn: Collection[str] = (),
 ) -> Table:
-    """Return a table whose first ``key`` columns identify a row, and whose others must be true.
+    """Return a table whose first ``key`` columns identify a row; the others must be true.
 
-    ``shares``: minimum share of rows in which a column is true, by column; the default is 1.
-    ``warn``: columns whose failure is a warning.
+    ``shares``: minimum share of rows in which a column must be true, by column; by default 1.
+    ``warn``: columns whose failure is only a warning.
     """
     rules = frame.columns[key:]
     frame = frame.with_columns(pl.col(rules).fill_null(value=False)) if rules else frame
@@ -107,20 +106,20 @@ def checked(
 
 
 def listed(name: str, columns: str, rows: Sequence[Row], key: int) -> Table:
-    """Return :func:`checked` on rows; ``columns``: names separated by spaces."""
+    """Return rows as a table, see :func:`checked`; ``columns``: names separated by spaces."""
     frame = pl.DataFrame(rows, columns.split(), orient="row", infer_schema_length=None)
     return checked(name, frame, key)
 
 
-FILLED: dict[str, Any] = {"string": "", "float64": math.nan, "bool": False}
-FILLED |= dict.fromkeys(("label", "int32", "int64"), -1)
+FILLED: dict[str, Any] = {"string": "", "float64": math.nan, "bool": False, "label": -1}
+FILLED |= {"int32": -1, "int64": -1}
 
 
 def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the rows of each config, with the columns of the dataset's schema.
 
-    A missing column, or one that cannot be cast, is null; nulls of other columns get a neutral
-    value. The checks of the schema report them, and the other checks still run.
+    A column that is missing or cannot be cast is null; nulls in columns that must not have any are
+    replaced by a neutral value. The schema's checks report both, and the other checks still run.
     """
     for config, frame in front_matter.frames(folder):
         schema = schema_of(folder.name).config(config)
@@ -146,26 +145,26 @@ def schema_of(name: str) -> Schema:
 
 
 def same(column: str, by: str) -> pl.Expr:
-    """Return True for rows whose group, by another column, has a single value of the column."""
+    """Return True for rows whose group, by another column, has equal values in the column."""
     return pl.col(column).n_unique().over(by) == 1
 
 
 def once(column: str) -> pl.Expr:
-    """Return True for rows whose list has no repeated value."""
+    """Return True for rows whose list contains no value twice."""
     return pl.col(column).list.n_unique() == pl.col(column).list.len()
 
 
 def retrieved(folder: Path) -> date:
-    """Return the latest retrieval date of a dataset's sources, or today."""
+    """Return the latest date of retrieval of a dataset's sources, or today if there is none."""
     facts = folder / front_matter.FACTS
-    sources = json.loads(facts.read_text(encoding="utf-8"))["sources"] if facts.is_file() else []
-    days = (source["retrieved"] for source in sources)
+    sources = front_matter.read(facts).origin.sources if facts.is_file() else []
+    days = [source["retrieved"] for source in sources]
     dates = [date.fromisoformat(day) for day in days if re.fullmatch(r"\d{4}-\d\d-\d\d", day)]
     return max(dates, default=datetime.now(UTC).date())
 
 
 def own_tables(module: ModuleType, params: Params, folder: Path) -> list[Table]:
-    """Return the checks of a dataset's module, per config and across configs."""
+    """Return the checks in a dataset's module, by config and across configs."""
     checks: list[Table] = []
     for config, frame in frames(folder):
         checks += module.tables(params, config, frame)
@@ -173,11 +172,9 @@ def own_tables(module: ModuleType, params: Params, folder: Path) -> list[Table]:
 
 
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
-    """Return the checks derived from schema and params, for each config."""
+    """Return the checks that follow from schema and params, for all configs."""
     by_config: list[Table] = []
-    types: list[Row] = []
-    finite: list[Row] = []
-    counts: list[Row] = []
+    types, finite, counts = list[Row](), list[Row](), list[Row]()
     configs = store.configs(folder)
     for config in configs:
         path = folder / f"{config}.parquet"
@@ -192,31 +189,28 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
         for name in (n for n, kind in expected.items() if "double" in kind and have.get(n) == kind):
             values = pl.read_parquet(path, columns=[name])[name]
             values = values.explode() if values.dtype == pl.List else values
-            number = int((~values.is_finite()).sum())
-            finite.append((config, name, number, number == 0))
+            infinite = int((~values.is_finite()).sum())
+            finite.append((config, name, infinite, infinite == 0))
     for config, frame in frames(folder) if params.counts_min else ():
         scopes = (config, store.EVERY) if schema.config(config) is schema else (config,)
-        floors = [item for scope in scopes for item in params.counts_min.get(scope, {}).items()]
-        for names, least in floors:
+        for names, least in (f for s in scopes for f in params.counts_min.get(s, {}).items()):
             numbers = _count(schema.config(config), frame, names.split())
-            compared = ((value, numbers.get(value, 0), floor) for value, floor in least.items())
-            counts += [(config, names, *row, row[1] >= row[2]) for row in compared]
+            for value, floor in least.items():
+                number = numbers.get(value, 0)
+                counts.append((config, names, value, number, floor, number >= floor))
     built = [(config, config in configs) for config in sorted({*configs, *params.rows_min})]
-    return [
-        *by_config,
-        listed("types", "config column declared found as_declared", types, 4),
-        *([listed("numbers", "config column not_finite finite", finite, 3)] if finite else []),
-        *([listed("counts", COUNTS, counts, 5)] if counts else []),
-        listed("configs", "config built", built, 1),
-        _rejects(params, folder),
-    ]
-
-
-COUNTS = "config column value rows floor over_floor"
+    derived = (
+        ("types", "config column declared found as_declared", types, 4),
+        ("numbers", "config column not_finite finite", finite, 3),
+        ("counts", "config column value rows floor over_floor", counts, 5),
+        ("configs", "config built", built, 1),
+    )
+    filled = (listed(*table) for table in derived if table[2])
+    return [*by_config, *filled, _rejects(params, folder)]
 
 
 def _count(schema: Schema, frame: pl.DataFrame, names: list[str]) -> dict[str, int]:
-    """Count rows by the values of columns, joined by spaces."""
+    """Count rows by the values of columns, which are joined by spaces."""
     lists = [name for name in names if isinstance(frame.schema[name], pl.List)]
     rows = frame.explode(lists) if lists else frame
     texts = [
@@ -253,7 +247,7 @@ def _rejects(params: Params, folder: Path) -> Table:
     """Compare the share of rejected input rows with its ceilings, by config and reason."""
     rejects = (
         pl.scan_parquet(folder / store.REJECTS)
-        .filter(pl.col("reason") != REMOVED)  # removal requests have no ceiling
+        .filter(pl.col("reason") != REMOVED)  # removal requests are not limited
         .group_by("config", "reason")
         .agg(pl.col("number").sum())
         .sort("config", "reason")

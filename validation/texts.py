@@ -1,8 +1,8 @@
-"""Checks of the strings of every dataset, by the columns of its schema.
+"""Checks of the strings in every dataset, by the columns of its schema.
 
-Strings are clean: in NFC, without extra spaces, control or invisible characters, markup, or
-mojibake. Prose is in the language of its config, judged by script and function words, and no text
-is in two splits, ignoring case and punctuation.
+Strings must be clean: in NFC, without extra spaces, control or invisible characters, markup, or
+mojibake. Prose must be in the language of its config, judged by script and function words, and no
+text may be in two splits, whatever its case and punctuation.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.readers.table import script_of
 from plumbline.validation.suite import Params, Table, frames, listed, retrieved
 
-READ = 5_000  # evenly spaced texts of a config whose language is judged
+READ = 5_000  # number of texts per config whose language is judged, evenly spaced
 LETTER = r"\p{L}"
-INVISIBLE = (  # joiners only in scripts without joining letters
+INVISIBLE = (  # joiners are allowed in scripts whose letters join
     r"[\x{AD}\x{200B}\x{200E}\x{200F}\x{202A}-\x{202E}\x{2060}-\x{206F}\x{FEFF}\x{FFF9}-\x{FFFB}]"
     r"|[\p{Latin}\p{Cyrillic}\p{Greek}\p{Han}][\x{200C}\x{200D}]"
 )
@@ -36,7 +36,7 @@ MOJIBAKE = (
 NOTHING = r"^(?:N/A|n/a|#N/A|<NA>|NaN|nan|None|NULL|undefined|\[deleted\]|\[removed\]|[?#-]+)$"
 MIXED = r"\p{Latin}[\p{Cyrillic}\p{Greek}]|[\p{Cyrillic}\p{Greek}]\p{Latin}"
 CUT = r"(?:…|\.\.\.|[,(\-–&])$"
-WORDS = {  # function words, to distinguish languages in Latin script
+WORDS = {  # function words that distinguish languages in Latin script
     "cs": "aby ale být by jako je jeho jejich jsou která které který lidé mají měl mělo na nebo "
     "není od podle pro při se si to ve za že",
     "de": "auch auf dem den der die das ein eine für ich ist mit nicht sich sind und von wird zu",
@@ -104,12 +104,10 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
 
 
 def _rules(column: Column) -> dict[str, pl.Expr]:
-    """Return the expressions that are true for violations, by name of the rule."""
-    text = pl.col(column.name)
-    lines = column.prose == "lines"
-    single = text.str.replace_all(r"\s+", " ")
-    if lines:
-        single = text.str.replace_all(r"[^\S\n]+", " ").str.replace_all(r" ?\n[ \n]*", "\n")
+    """Return expressions that are true for strings that violate a rule, by name of the rule."""
+    text, lines = pl.col(column.name), column.prose == "lines"
+    single = text.str.replace_all(r"[^\S\n]+" if lines else r"\s+", " ")
+    single = single.str.replace_all(r" ?\n[ \n]*", "\n")  # only lines still contain line breaks
     wrong = {
         "single_spaces": single.str.strip_chars() != text,
         "composed": text != text.str.normalize("NFC"),
@@ -125,15 +123,14 @@ def _rules(column: Column) -> dict[str, pl.Expr]:
         "no_address": text.str.contains(r"://|^www\.|\w@\w"),
         "no_item": text.str.contains(r"^Q[1-9]\d+$"),
     }
-    skipped = {"filled"} if column.empty else set()
-    skipped |= set() if column.prose else {"no_stand_in", "has_a_letter", "no_item"}
-    skipped |= set() if column.prose == "name" else {"not_cut"}
-    skipped |= set() if column.prose in ("name", "word") else {"one_script_a_word", "no_address"}
-    return {rule: by for rule, by in wrong.items() if rule not in skipped}
+    applies = dict.fromkeys(("no_stand_in", "has_a_letter", "no_item"), column.prose is not None)
+    applies |= {"filled": not column.empty, "not_cut": column.prose == "name"}
+    applies |= dict.fromkeys(("one_script_a_word", "no_address"), column.prose in ("name", "word"))
+    return {rule: by for rule, by in wrong.items() if applies.get(rule, True)}
 
 
 def _language(config: str, frame: pl.DataFrame) -> str:
-    """Return the language in a config's name, or else the most frequent one of its rows."""
+    """Return the language in the name of a config, or else the most frequent one in its rows."""
     last = config.rpartition("-")[2]
     if re.fullmatch(r"[a-z]{2}", last) and script_of(last):
         return last
@@ -145,7 +142,7 @@ def _language(config: str, frame: pl.DataFrame) -> str:
 
 @lru_cache
 def foreign(column: str, language: str) -> pl.Expr:
-    """Return True for a text in another script or, in Latin script, another language."""
+    """Return True for a text in another script or (in Latin script) another language."""
     text = pl.col(column)
     letters = text.str.count_matches(LETTER)
     script = script_of(language)
@@ -159,7 +156,7 @@ def foreign(column: str, language: str) -> pl.Expr:
 
 
 def _shouted(column: str) -> pl.Expr:
-    """Return True for a text in capitals that is longer than an abbreviation."""
+    """Return True for a text in capitals with more letters than an abbreviation."""
     text = pl.col(column)
     capitals = (text == text.str.to_uppercase()) & (text != text.str.to_lowercase())
     return capitals & (text.str.count_matches(LETTER) > ABBREVIATION)

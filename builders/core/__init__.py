@@ -1,1 +1,1 @@
-"""Common code of all builders, which imports nothing else from this project."""
+"""Code shared by all builders; it imports nothing else from this project."""

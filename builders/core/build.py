@@ -1,4 +1,4 @@
-"""One build: params, snapshot, rows, and the facts for the card."""
+"""Build one dataset: read params and snapshots, write the rows and the facts for the card."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import Snapshot, manifest_digests
 
-SECTION = ("datasets", "derived")  # section of params, for one snapshot or for several
-
 
 def build(name: str, module: ModuleType) -> parquet.Counts:
     """Build a dataset into ``data/datasets/NAME``.
 
-    A dataset is built from the snapshot in its params; if its module has ``SOURCES``, from one
-    snapshot of each; if it has ``INPUTS``, from the folders of those datasets, which must be
-    validated.
+    A dataset is built from the snapshot named in its params. A module with ``SOURCES`` is built
+    from one snapshot of each source, and one with ``INPUTS`` from the folders of those datasets,
+    which must be validated.
 
-    Raises UserError if params, snapshot or removal list are invalid, an input is not validated, or
-    a config has no rows.
+    Raises UserError if the params, a snapshot or the removal list are invalid, an input is not
+    validated, or a required config has no rows.
     """
     inputs, snapshot_sources = getattr(module, "INPUTS", ()), getattr(module, "SOURCES", ())
-    params: Any = section(f"{SECTION[bool(inputs or snapshot_sources)]}.{name}", module.Params)
+    top = "derived" if inputs or snapshot_sources else "datasets"
+    params: Any = section(f"{top}.{name}", module.Params)
     folder = parquet.DATASETS / name
-    made_of: Any  # a module that is an input
+    made_of: Any  # a snapshot, or folders or snapshots by name
     if inputs:
         made_of = {dataset: parquet.require_validated(dataset) for dataset in inputs}
         sources = [front_matter.source(made_of[d], f"dataset {d}") for d in inputs]
@@ -36,7 +35,13 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
     else:
         named = {s: getattr(params.snapshots, s) for s in snapshot_sources}
         named = named or {getattr(module, "SOURCE", name): params.snapshot}
-        snapshots = {source: _opened(name, source, where) for source, where in named.items()}
+        snapshots = {source: Snapshot.open(Path(path)) for source, path in named.items()}
+        for source, snapshot in snapshots.items():
+            if (actual := snapshot.manifest["source"]) != source:
+                raise UserError(
+                    f"{snapshot.folder}: this is a snapshot of {actual}, but {name} is built from "
+                    f"{source}; name another snapshot for {name} in params.yaml"
+                )
         sources = [snapshot.manifest for snapshot in snapshots.values()]
         read = manifest_digests(snapshots.values())
         made_of = snapshots if snapshot_sources else next(iter(snapshots.values()))
@@ -48,8 +53,8 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
         if empty or not counts.rows:
             where = getattr(params, "snapshot", " and ".join(inputs or snapshot_sources))
             raise UserError(  # noqa: TRY301
-                f"{where}: no row of {name} for {', '.join(empty) or 'anything'}; fetch a snapshot "
-                "that has them"
+                f"{where}: has no rows of {name} for {', '.join(empty) or 'any config'}; fetch a "
+                "snapshot that has them"
             )
         recorded = module.recorded(params) if hasattr(module, "recorded") else ""
         command = f"make repro STAGE={parquet.stage_of(name)}"
@@ -61,13 +66,3 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
         shutil.rmtree(parquet.partial(folder), ignore_errors=True)
         raise
     return counts
-
-
-def _opened(name: str, source: str, folder: str) -> Snapshot:
-    snapshot = Snapshot.open(Path(folder))
-    if snapshot.manifest["source"] != source:
-        raise UserError(
-            f"{folder}: a snapshot of {snapshot.manifest['source']}, but {name} is built "
-            f"from {source}; name another for {name} in params.yaml"
-        )
-    return snapshot

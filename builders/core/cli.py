@@ -1,41 +1,36 @@
-"""Common parts of all commands: options for messages, one-line errors, exit statuses."""
+"""Parts shared by all commands: options for messages, one-line errors, exit statuses."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from plumbline.builders.core.errors import UserError, lacking, mask, unwritten
 
-if TYPE_CHECKING:
-    import argparse
-
 TRACEBACK = "PLUMBLINE_TRACEBACK"
-FINE, WRONG, FAULT, STOPPED = 0, 1, 70, 130  # argparse exits with 2
+FINE, WRONG, FAULT, STOPPED = 0, 1, 70, 130  # argparse itself exits with 2
 
 
 def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = None) -> None:
-    """Add the options for messages to a program and each of its commands."""
-    from argparse import SUPPRESS
-
+    """Add the options for messages to a parser and to each of its commands."""
     for command in (parser, *dict((commands and commands.choices) or {}).values()):
         about = command.add_argument_group("messages")
         about.add_argument(
             "--traceback",
             action="store_true",
-            default=SUPPRESS,
+            default=argparse.SUPPRESS,
             help="print the traceback of an error",
         )
 
 
 def run(arguments: argparse.Namespace, do: Callable[[], int | None]) -> int:
-    """Run a command and return its own status, or an exit status of ``docs/failures.md``.
+    """Run a command and return its status, or one of the exit statuses in ``docs/failures.md``.
 
-    A :class:`UserError` is printed as one line on standard error; so is a fault in the program,
+    A :class:`UserError` is printed as one line on standard error. So is a fault in the program,
     since its traceback is useful only to the authors.
     """
     if getattr(arguments, "traceback", False):
@@ -44,33 +39,23 @@ def run(arguments: argparse.Namespace, do: Callable[[], int | None]) -> int:
     try:
         status = do() or FINE
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `| head`, has ended; prevents a warning at exit
+    except BrokenPipeError:  # the reader, such as `| head`, has ended; avoid a warning at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except UserError as problem:
-        return _tell(WRONG, str(problem))
-    except ModuleNotFoundError as error:
-        return _fault(error) if not (reason := lacking(error)) else _tell(WRONG, reason)
     except KeyboardInterrupt:
-        return _tell(STOPPED, "stopped; run the same command again to continue")
+        print("stopped; run the same command again to continue", file=sys.stderr)
+        status = STOPPED
     except Exception as error:  # noqa: BLE001
-        return _tell(WRONG, reason) if (reason := unwritten(error)) else _fault(error)
+        known = str(error) if isinstance(error, UserError) else lacking(error) or unwritten(error)
+        status = WRONG if known else FAULT
+        trace = traceback.format_exc() if os.environ.get(TRACEBACK) else ""
+        print(mask(f"{trace}error: {known or _fault(error)}"), file=sys.stderr)
     return status
 
 
-def _fault(error: Exception) -> int:
+def _fault(error: Exception) -> str:
     reason = " ".join(str(error).split())[:300]
     last = traceback.extract_tb(error.__traceback__)[-1]
     text = f"{type(error).__name__}{': ' + reason if reason else ''}"
-    text += f" ({Path(last.filename).name}:{last.lineno}); please report it"
     again = "" if os.environ.get(TRACEBACK) else " with what --traceback shows"
-    return _tell(FAULT, f"a fault in the program, {text}{again}")
-
-
-def _tell(status: int, message: str) -> int:
-    """Print the error of a command, with its traceback if that is requested."""
-    if status != STOPPED:
-        message = f"error: {message}"
-        if os.environ.get(TRACEBACK):
-            message = traceback.format_exc() + message
-    print(mask(message), file=sys.stderr)
-    return status
+    where = f"({Path(last.filename).name}:{last.lineno})"
+    return f"a fault in the program, {text} {where}; please report it{again}"

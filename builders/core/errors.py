@@ -1,7 +1,7 @@
-"""Errors, warnings and progress on standard error; secrets are masked in messages and files.
+"""Errors, warnings and progress on standard error, and the masking of secrets.
 
-The Hub token and the keys of model servers are registered where they are read. Other secrets are
-unknown here, and params must not contain any.
+The Hub token and the keys of model servers are registered where they are read, and masked in
+messages and files. Other secrets are not known here, and params must not contain any.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from urllib.parse import urlsplit
 from tqdm import tqdm
 
 UNWRITTEN = (
-    "{path}: could not be written ({why}); free some space and run the same command again, it "
-    "continues where it stopped"
+    "{path}: could not be written ({why}); free some space, and run the same command again to "
+    "continue"
 )
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 FULL = re.compile("No space left on device|Disk quota exceeded|File too large")
 HUB = "HF_ENDPOINT"
-SHORTEST = 8  # minimum characters of a secret; shorter keys of local servers are words
-SECRET = re.compile(  # unregistered secrets in params
-    r"(?i)://[^\s/@?#]+@"  # a password, signature or token in an address, or a token
+SHORTEST = 8  # minimum length of a secret; shorter keys, of local servers, are ordinary words
+SECRET = re.compile(  # forms of secrets that params must not contain
+    r"(?i)://[^\s/@?#]+@"  # a password in an address
     r"|[?&;](?:[\w-]*token|api[_-]?key|key|auth|password|passwd|pwd|secret|sig|[\w-]*signature)=[^&{]"
     r"|\b(?:hf_|sk-|gh[opusr]_|github_pat_|glpat-)[\w-]{16,}"
 )
@@ -36,9 +36,10 @@ secrets: set[str] = set()
 
 
 class UserError(Exception):
-    """An error that a user can fix; its message states place, problem and action.
+    """An error that the user can fix; its message states where, what is wrong, and what to do.
 
-    Commands print it without a traceback and exit with status 1. Registered secrets are masked.
+    Commands print it without a traceback and exit with status 1. Registered secrets are masked in
+    the message.
     """
 
     def __init__(self, message: object = "") -> None:
@@ -47,7 +48,7 @@ class UserError(Exception):
 
 @contextmanager
 def reading(where: object, advice: str) -> Iterator[None]:
-    """Convert errors in reading a file into UserError; ``advice`` is the user's action."""
+    """Convert errors in reading a file into a UserError; ``advice`` tells the user what to do."""
     try:
         yield
     except (ValueError, OSError) as error:
@@ -55,9 +56,9 @@ def reading(where: object, advice: str) -> Iterator[None]:
 
 
 def unwritten(error: BaseException) -> str:
-    """Return advice on a full or read-only disk, or "" for other errors.
+    """Return advice if a disk is full or read-only, or "" for other errors.
 
-    Libraries wrap the system's message in errors of other classes.
+    The system's error is also searched for among the causes, since libraries wrap it in their own.
     """
     if isinstance(error, PermissionError):
         return f"{error.filename}: may not be read or written; change its permissions"
@@ -72,24 +73,21 @@ def unwritten(error: BaseException) -> str:
     return ""
 
 
-def lacking(error: ModuleNotFoundError) -> str:
-    """Return advice to install a missing module, or "" if it belongs to this project.
+def lacking(error: BaseException) -> str:
+    """Return advice on installing a missing module, or "" for other errors and our own modules.
 
-    A module of an extra is installed by ``pip install 'plumbline[EXTRA]'``.
+    If the module belongs to an extra, the advice is ``pip install 'plumbline[EXTRA]'``.
     """
     from importlib.metadata import requires
 
-    name = (error.name or "").partition(".")[0]
-    if not name or name == "plumbline":
+    name = str(error.name).partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if name in ("", "None", "plumbline"):
         return ""
-    package = {"sklearn": "scikit_learn", "ruamel": "ruamel.yaml"}.get(name, name).lower()
-    for requirement in requires("plumbline") or ():
-        required, _, condition = requirement.partition(";")
-        required = re.split(r"[^A-Za-z0-9_.-]", required.strip())[0].lower().replace("-", "_")
-        extra = re.search(r"extra == ['\"]([\w-]+)['\"]", condition)
-        if required == package and extra:
-            return f"{name} is not installed; run pip install 'plumbline[{extra[1]}]'"
-    return f"{name} is not installed; run pip install {name}"
+    package = {"sklearn": "scikit-learn", "ruamel": "ruamel.yaml"}.get(name, name)
+    form = rf"{re.escape(package).replace('_', '[_-]')}\b.*extra == ['\"]([\w-]+)"
+    extras = (re.match(form, text, re.IGNORECASE) for text in requires("plumbline") or ())
+    extra = next((f"'plumbline[{found[1]}]'" for found in extras if found), package)
+    return f"{name} is not installed; run pip install {extra}"
 
 
 @contextmanager
@@ -104,13 +102,13 @@ def optional_library() -> Iterator[None]:
 
 
 def keep(secret: str | None) -> None:
-    """Register a secret, to be masked from then on."""
+    """Register a secret, which is masked from then on."""
     if secret and len(secret) >= SHORTEST:
         secrets.add(secret)
 
 
 def mask(text: str, token: str = "") -> str:
-    """Replace the registered secrets, and the caller's token, in a text."""
+    """Replace all registered secrets, and the caller's own token, in a text."""
     for secret in sorted({*secrets, token} - {""}, key=len, reverse=True):
         text = text.replace(secret, "[secret]")
     return text
@@ -123,7 +121,7 @@ def in_the_open(address: str) -> bool:
 
 
 def wrong_hub(token: str | None) -> str:
-    """Register the Hub token; return the fault in the Hub's address, or ""."""
+    """Register the Hub token; return what is wrong with the Hub's address, or ""."""
     keep(token)
     address = os.environ.get(HUB) or ""
     if address and token and in_the_open(address):
@@ -133,7 +131,7 @@ def wrong_hub(token: str | None) -> str:
 
 T = TypeVar("T")
 PATIENCE = 2.0  # seconds before a bar is shown
-ALONE = {"PLUMBLINE_CORES": "1", "OMP_NUM_THREADS": "1"}  # environment of one process per core
+ALONE = {"PLUMBLINE_CORES": "1", "OMP_NUM_THREADS": "1"}  # variables for a process on one core
 
 
 def warn(message: str) -> None:
@@ -148,11 +146,9 @@ class Bar(tqdm):  # type: ignore[type-arg]
         super().__init__(*arguments, **{"delay": PATIENCE, "disable": None, **options})
 
 
-@contextmanager
-def during(task: str) -> Iterator[None]:
-    """Show the name of a task without a measure of progress, on a terminal."""
-    with Bar(desc=task, bar_format="{desc}", unit="", delay=0, leave=False):
-        yield
+def during(task: str) -> Bar:
+    """Show the name of a task that reports no progress, if standard error is a terminal."""
+    return Bar(desc=task, bar_format="{desc}", unit="", delay=0, leave=False)
 
 
 def each(
@@ -161,15 +157,15 @@ def each(
     number: int,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[tuple[int, T]]:
-    """Call a function with each tuple of arguments, in a number of new processes.
+    """Call a function with each tuple of arguments, in ``number`` new processes.
 
-    The processes end when this one ends; otherwise they would wait for work forever.
+    The processes end when this process ends; otherwise they would wait for work forever.
 
     ``environment``: additional variables, set before the modules that read them are imported.
 
-    Yields the index of the arguments and the result, as calls are completed.
+    Yields the index of each call and its result, in the order of completion.
 
-    Raises the exception of a call, and UserError if a process was killed.
+    Raises the exception that a call raises, and UserError if a process was killed.
     """
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
@@ -184,7 +180,7 @@ def each(
         except BrokenProcessPool as error:
             raise UserError(
                 "a worker process was killed, perhaps for lack of memory; run the same command "
-                "again, it continues where it can"
+                "again, which continues if it can"
             ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

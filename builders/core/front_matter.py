@@ -1,8 +1,9 @@
 """Metadata of a folder of parquet files, written with the rows.
 
-``build.json`` has the facts of a card that are not in the rows: schemas, sources, version and the
-command that rebuilds the folder. ``README.md`` has only the YAML front matter, which
-``datasets.load_dataset`` reads; ``release.card`` adds the prose, and tables of counts as Markdown.
+``build.json`` contains the facts of a card that are not in the rows: schemas, sources, version and
+the command that rebuilds the folder. ``README.md`` contains only the YAML front matter, which
+``datasets.load_dataset`` reads; ``release.card`` adds the prose. Counts of rows are formatted here,
+as Markdown tables.
 """
 
 from __future__ import annotations
@@ -32,23 +33,23 @@ SOURCE = ("source", "address", "retrieved", "licence", "citation")
 class Origin:
     """Provenance of a folder."""
 
-    sources: list[dict[str, Any]]  # manifests or similar facts for all inputs
+    sources: list[dict[str, Any]]  # the manifest of each input, or similar facts
     command: str
     version: str
-    recorded: str = ""  # Markdown by the builder, for the card
+    recorded: str = ""  # Markdown that the builder adds to the card
 
 
 @dataclass(frozen=True)
 class Built:
-    """A folder of parquet files: schemas, provenance and paths."""
+    """The description of a folder of parquet files: schemas, provenance and paths."""
 
     schemas: dict[str, Schema]  # by config
     origin: Origin
-    files: str = FILES  # pattern of a config's paths, with {config} and optionally *
+    files: str = FILES  # pattern of the paths of a config, with {config} and possibly *
 
 
 def source(folder: Path, name: str, sha256: str = "") -> dict[str, str]:
-    """Describe a folder of parquet files as a source; ``sha256``: its fingerprint, if computed."""
+    """Describe a folder of parquet files as a source; ``sha256``: its fingerprint, if known."""
     return {
         "source": name,
         "address": folder.as_posix(),
@@ -59,7 +60,7 @@ def source(folder: Path, name: str, sha256: str = "") -> dict[str, str]:
 
 
 def write(folder: Path, schemas: Mapping[str, Schema], origin: Origin, files: str = FILES) -> None:
-    """Write ``build.json`` and a card of front matter next to the parquet files.
+    """Write ``build.json``, and a card with only front matter, next to the parquet files.
 
     ``schemas``: the schema of each config that has rows.
     ``files``: pattern of the parquet files of a config, relative to the folder.
@@ -90,7 +91,7 @@ def read(path: Path) -> Built:
 
 
 def entries(schemas: Mapping[str, Schema], files: str = FILES) -> dict[str, Any]:
-    """Return the front matter from which configs and features are loaded."""
+    """Return the front matter that defines configs and features for ``load_dataset``."""
     names = sorted(schemas)
     configs = [
         {
@@ -119,10 +120,11 @@ def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def count_rows(folder: Path, schema: Schema, *groupings: str) -> str:
-    """Count the rows of each config by the columns of each grouping, as Markdown.
+    """Return counts of rows by config and the columns of each grouping, as Markdown tables.
 
-    A row with a list counts once for each value. If the schema has ``redistributable``, a column
-    states whether all rows may be published.
+    ``groupings``: names of columns, separated by spaces. A row with a list is counted once for each
+    of its values. If the schema has ``redistributable``, a column states whether all rows may be
+    published.
     """
     import polars as pl
 
@@ -133,7 +135,7 @@ def count_rows(folder: Path, schema: Schema, *groupings: str) -> str:
         lines += [f"### Rows by {', '.join(by)}", "", f"| {' | '.join(head)} |"]
         lines.append(f"|{'|'.join('---:' if name == 'rows' else '---' for name in head)}|")
         for config, frame in frames(folder):
-            if not set(by) <= set(frame.columns):  # this config has a separate schema
+            if not set(by) <= set(frame.columns):  # the schema of this config differs
                 continue
             columns = [schema.config(config)[name] for name in by]
             lists = [name for name in by if isinstance(frame.schema[name], pl.List)]
@@ -148,7 +150,7 @@ def count_rows(folder: Path, schema: Schema, *groupings: str) -> str:
 
 
 def _shown(column: Column, value: Any) -> str:
-    """Return the label of a code, yes or no, or "none" for an empty text or null."""
+    """Return a value as text: the label of a code, "yes" or "no", or "none" if null or empty."""
     if value is None or value == "":
         return "none"
     if isinstance(value, bool):

@@ -1,7 +1,8 @@
-"""Params: each section is a frozen pydantic model; all problems are reported together.
+"""Params: each section is a frozen pydantic model, and all problems are reported together.
 
-``params.yaml`` has the settings that users change. The files in :data:`BESIDE` have the others,
-each next to the code that reads it. All form one tree; a key must be in one file only.
+``params.yaml`` contains the settings that users change. The files in :data:`BESIDE` contain the
+others, each next to the code that reads it. Together they form one tree, and each key may be in one
+file only.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -34,17 +35,17 @@ BOOL = "tag:yaml.org,2002:bool"
 
 
 def yaml_of(text: str | bytes) -> Any:
-    """Parse YAML that the project or DVC wrote: cards, locks, pipelines.
+    """Parse YAML written by the project or by DVC: cards, locks, pipelines.
 
-    Tags that would construct arbitrary objects are an error.
+    Tags that construct arbitrary objects are refused.
 
-    Raises yaml.YAMLError if it is not YAML.
+    Raises yaml.YAMLError if the text is not valid YAML.
     """
     return yaml.load(text, Loader=LOADER)  # noqa: S506 - LOADER is a safe one
 
 
 class Reader(LOADER):  # type: ignore[misc,valid-type]
-    """YAML 1.2, as in DVC: yes, no, on and off are strings, since no is also Norwegian."""
+    """Reader of YAML 1.2, as in DVC: yes, no, on and off are strings (no also means Norwegian)."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         """Refuse a mapping with a repeated key, since one value would be lost."""
@@ -64,7 +65,7 @@ Reader.add_implicit_resolver(BOOL, re.compile("^(?:true|false)$", re.IGNORECASE)
 
 
 class Params(BaseModel):
-    """Base class of all sections: immutable, without unknown keys."""
+    """Base class of all sections: immutable; unknown keys are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -75,7 +76,7 @@ class DatasetParams(Params):
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
 
     def required_configs(self) -> list[str]:
-        """Return the configs in which a build must have rows."""
+        """Return the configs that must have rows after a build."""
         return list(getattr(self, "languages", ()) or getattr(self, "configs", ()))
 
 
@@ -91,12 +92,12 @@ class LanguageParams(SnapshotParams):
     languages: list[str] = Field(min_length=1, description="languages, one config for each")
 
 
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]  # corpus, list or config
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]  # name of a corpus, list or config
 P = TypeVar("P", bound=Params)
 
 
 def files(path: Path = FILE) -> list[Path]:
-    """Return a params file and those of :data:`BESIDE`, in reading order."""
+    """Return a params file and those of :data:`BESIDE`, in the order in which they are read."""
     top = path.parent
     return [path, *(file for pattern in BESIDE for file in sorted(top.glob(pattern)))]
 
@@ -104,7 +105,8 @@ def files(path: Path = FILE) -> list[Path]:
 def read(path: Path = FILE) -> dict[str, Any]:
     """Parse a params file and those of :data:`BESIDE` into one tree.
 
-    Raises UserError if the file is missing, one is not a YAML mapping, or two have the same key.
+    Raises UserError if the file is missing, any file is not a YAML mapping, or two files share a
+    key.
     """
     tree: dict[str, Any] = {}
     for file in files(path):
@@ -115,13 +117,13 @@ def read(path: Path = FILE) -> dict[str, Any]:
 def parse(path: Path) -> dict[str, Any]:
     """Parse one file.
 
-    Raises UserError if the file is missing, is not a YAML mapping, or holds a secret.
+    Raises UserError if the file is missing, is not a YAML mapping, or contains a secret.
     """
     if not path.is_file():
         raise UserError(f"{path}: no such file; run the command in the project's top folder")
     try:
         text = path.read_text(encoding="utf-8")
-        tree = deepcopy(_loaded(text))  # sections are merged in place
+        tree = deepcopy(_loaded(text))  # a copy, since sections are merged in place
     except UnicodeDecodeError as error:
         raise UserError(f"{path}: not UTF-8; save it as UTF-8") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -131,8 +133,8 @@ def parse(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}{line}: {wrong}; fix the indentation or quoting") from error
     if secret := SECRET.search(text):
         raise UserError(
-            f"{path}, line {text.count(chr(10), 0, secret.start()) + 1}: holds a password, a token "
-            "or a signature, which would be written to manifests; put it into the environment"
+            f"{path}, line {text.count(chr(10), 0, secret.start()) + 1}: contains a password, a "
+            "token or a signature, which would be written to manifests; put it into the environment"
         )
     if not isinstance(tree, dict):
         raise UserError(f"{path}: expected a mapping of sections, found {type(tree).__name__}")
@@ -146,7 +148,6 @@ def _loaded(text: str) -> Any:
 
 
 def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -> None:
-    """Merge the keys of one file into the tree of all."""
     for name, value in more.items():
         key = f"{above}{name}"
         if name not in tree:
@@ -154,32 +155,25 @@ def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -
         elif isinstance(tree[name], dict) and isinstance(value, dict):
             _merge(tree[name], value, file, f"{key}.")
         else:
-            raise UserError(f"{file}: {key} is in another params file too; keep it in one of them")
+            raise UserError(f"{file}: {key} is also in another params file; keep it in one of them")
 
 
 def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Params]:
-    """Validate sections named by dotted keys, e.g. ``{"datasets.words": words.Params}``.
+    """Validate and return the sections with given keys, e.g. ``{"datasets.words": words.Params}``.
 
-    Returns the validated model for each dotted key.
-
-    Raises
-    ------
-    UserError
-        One message that lists every problem of every section.
+    Raises UserError with one message that lists every problem of every section.
     """
-    tree = read(path)
+    tree, problems = read(path), []
     sections: dict[str, Params] = {}
-    problems: list[str] = []
     for key, model in schema.items():
         try:
-            node = _descend(tree, key)
-            sections[key] = model.model_validate(node)
+            sections[key] = model.model_validate(_descend(tree, key))
         except KeyError as error:
             problems.append(f"{key}: missing (no key {error.args[0]!r})")
         except ValidationError as error:
-            for item in error.errors(include_url=False):
-                where = ".".join([key, *map(str, item["loc"])])
-                problems.append(f"{where}: {_say(item)}")
+            problems += [
+                f"{'.'.join([key, *map(str, e['loc'])])}: {_say(e)}" for e in error.errors()
+            ]
     if problems:
         lines = "\n  ".join(problems)
         raise UserError(f"{path}: {len(problems)} problem(s) to fix:\n  {lines}")
@@ -188,23 +182,20 @@ def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Pa
 
 def section(key: str, model: type[P], path: Path = FILE) -> P:
     """Validate and return one section; see :func:`check`."""
-    params = check({key: model}, path)[key]
-    assert isinstance(params, model)
-    return params
+    return cast("P", check({key: model}, path)[key])
 
 
 def entry(key: str) -> Any:
-    """Return one section as written, without validation; see :func:`section`."""
+    """Return one section as it is written, without validation; compare :func:`section`."""
     return _descend(read(), key)
 
 
 def _descend(tree: Any, key: str) -> Any:
-    node = tree
     for part in key.split("."):
-        if not isinstance(node, dict) or part not in node:
+        if not isinstance(tree, dict) or part not in tree:
             raise KeyError(part)
-        node = node[part]
-    return {} if node is None else node
+        tree = tree[part]
+    return {} if tree is None else tree
 
 
 def _say(item: Any) -> str:

@@ -1,9 +1,9 @@
-"""Datasets as typed parquet files: streamed reading and atomic writing.
+"""Datasets as typed parquet files, which are written atomically.
 
-The key ``plumbline`` of a file's schema metadata holds JSON: ``inputs`` maps the path of each input
-(from the project's root) to its sha256. A folder of parquet files has :func:`fingerprint`, also on
-its card; a snapshot has the sha256 of its manifest, which has those of its files. Each input has
-such metadata too: the chain ends with snapshots and models.
+The key ``plumbline`` of a file's schema metadata contains JSON, in which ``inputs`` maps the path
+of each input (from the project's root) to its sha256: the :func:`fingerprint` of a folder of
+parquet files, or the sha256 of the manifest of a snapshot or model. The files of the inputs contain
+such metadata too, so the chain ends with snapshots and models.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ import hashlib
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from plumbline.builders.core.errors import Bar, UserError
-from plumbline.builders.core.schema import Schema
+from plumbline.builders.core.errors import Bar, UserError, reading
+from plumbline.builders.core.schema import Column, Schema
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,9 +27,19 @@ if TYPE_CHECKING:
 DATASETS = Path("data/datasets")
 VALIDATION = Path("data/validation")
 REJECTS = "rejects.parquet"
-GROUP = 50_000  # rows in a row group; bounds memory, independently of the input's batches
-EVERY = "*"  # config of a reject that applies to all configs
+GROUP = 50_000  # rows in a row group, however they arrive; this bounds the memory
+EVERY = "*"  # stands for all configs in a reject
 KEY = b"plumbline"
+FORMAT: dict[str, Any] = {"compression": "zstd", "version": "2.6"}
+REJECTED = Schema.keyed(
+    (
+        Column("config", "string", "config of the row; `*` for all configs"),
+        Column("key", "string", "name of the row in its source"),
+        Column("reason", "string", "reason for leaving it out"),
+        Column("detail", "string", "further details, or empty"),
+    ),
+    Column("number", "int64", "number of rows with this reason"),
+)
 
 
 class Row(NamedTuple):
@@ -41,7 +50,7 @@ class Row(NamedTuple):
 
 
 class Reject(NamedTuple):
-    """An input row that is excluded from the dataset, with its reason."""
+    """An input row that is excluded from the dataset, and the reason."""
 
     config: str
     key: str
@@ -58,58 +67,8 @@ class Counts:
     rejects: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
-class Writer:
-    """One parquet file, written in row groups of a fixed size, from rows or from tables."""
-
-    def __init__(self, sink: Path | BinaryIO, schema: pa.Schema) -> None:
-        import pyarrow.parquet as pq
-
-        if isinstance(sink, Path):
-            sink.parent.mkdir(parents=True, exist_ok=True)
-        self._schema = schema
-        self._rows: list[dict[str, Any]] = []
-        self._rest: pa.Table = schema.empty_table()
-        self._file = pq.ParquetWriter(sink, schema, compression="zstd", version="2.6")
-
-    def add(self, values: dict[str, Any]) -> None:
-        """Add a row; its keys must be the schema's columns."""
-        self._rows.append(values)
-        if len(self._rows) == GROUP:
-            self._add_rows()
-
-    def extend(self, table: pa.Table) -> None:
-        """Add the rows of a table with the schema's columns, in the schema's order."""
-        import pyarrow as pa
-
-        self._rest = pa.concat_tables([self._rest, table.cast(self._schema)])
-        while len(self._rest) >= GROUP:
-            self._file.write_table(self._rest.slice(0, GROUP))
-            self._rest = self._rest.slice(GROUP)
-
-    def close(self) -> None:
-        """Write the remaining rows and the footer."""
-        self._add_rows()
-        if len(self._rest):
-            self._file.write_table(self._rest)
-        self._file.close()
-
-    def abandon(self) -> None:
-        """Close the file without a footer, which its destructor would try to write."""
-        self._file.is_open = False
-        if self._file.file_handle is not None:
-            with suppress(OSError):
-                self._file.file_handle.close()
-
-    def _add_rows(self) -> None:
-        import pyarrow as pa
-
-        if self._rows:
-            self.extend(pa.Table.from_pylist(self._rows, schema=self._schema))
-            self._rows = []
-
-
 def carrying(schema: pa.Schema, inputs: Mapping[str, str]) -> pa.Schema:
-    """Add the sha256 of inputs to the metadata of a schema; without inputs, leave it unchanged."""
+    """Return a schema with the sha256 of the inputs in its metadata; unchanged without inputs."""
     if not inputs:
         return schema
     text = json.dumps({"inputs": dict(inputs)}, ensure_ascii=False, sort_keys=True)
@@ -119,29 +78,18 @@ def carrying(schema: pa.Schema, inputs: Mapping[str, str]) -> pa.Schema:
 def inputs_of(path: Path) -> dict[str, str]:
     """Return the sha256 of each input of a parquet file, by path.
 
-    Raises UserError if it is not a parquet file, or states no inputs.
+    Raises UserError if the file is not in parquet format, or does not state its inputs.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    with reading(path, "make or fetch the file again"):
         metadata = pq.read_schema(path).metadata or {}
-    except (OSError, pa.ArrowInvalid) as error:
-        raise UserError(f"{path}: not a parquet file that can be read ({error})") from error
     if KEY not in metadata:
         raise UserError(
-            f"{path}: does not say what it was made of; build it again, or name a file "
-            "of a dataset, outputs or tables"
+            f"{path}: does not state its inputs; build it again, or name a file of a dataset, "
+            "outputs or tables"
         )
     return dict(json.loads(metadata[KEY])["inputs"])
-
-
-def rejects_schema() -> pa.Schema:
-    """Return the Arrow schema of ``rejects.parquet``."""
-    import pyarrow as pa
-
-    text = [pa.field(n, pa.string(), nullable=False) for n in ("config", "key", "reason", "detail")]
-    return pa.schema([*text, pa.field("number", pa.int64(), nullable=False)])
 
 
 def write(
@@ -152,61 +100,83 @@ def write(
 ) -> Counts:
     """Write ``CONFIG.parquet`` for each config, and ``rejects.parquet``.
 
-    The rows must be sorted within their config. Memory holds one row group per config. The folder
-    gets its final name from :func:`finish`, which must be called after the card is added.
+    The rows must be sorted within their config. At most one row group per config is held in memory.
+    The folder gets its final name by :func:`finish`, which must be called once the card is added.
 
     ``inputs``: sha256 of each input, by path.
 
-    Raises UserError if a row does not fit the schema.
+    Raises UserError if a value does not fit its column.
     """
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    working, inputs = fresh(folder), inputs or {}
-    counts = Counts()
-    writers: dict[str, Writer] = {}
+    working, counts = fresh(folder), Counts()
+    files: dict[str, pq.ParquetWriter] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
+
+    def create(file: str, layout: Schema) -> pq.ParquetWriter:
+        arrow = carrying(layout.arrow(), inputs or {})
+        files[file], rows[file] = pq.ParquetWriter(working / file, arrow, **FORMAT), []
+        return files[file]
+
+    def flush(file: str, writer: pq.ParquetWriter) -> None:
+        writer.write_table(pa.Table.from_pylist(rows[file], schema=writer.schema))
+        rows[file].clear()
+
     try:
-        writers[REJECTS] = Writer(working / REJECTS, carrying(rejects_schema(), inputs))
+        create(REJECTS, REJECTED)
         for item in Bar(stream, desc=folder.name, unit=" rows", leave=False):
             if isinstance(item, Reject):
                 counts.rejects[(item.config, item.reason)] += item.number
-                writers[REJECTS].add(item._asdict())
-                continue
-            counts.rows[item.config] += 1
-            file = f"{item.config}.parquet"
-            if file not in writers:
-                arrow = schema.config(item.config).arrow()
-                writers[file] = Writer(working / file, carrying(arrow, inputs))
-            writers[file].add(item.values)
-        for writer in writers.values():
+                file, values = REJECTS, item._asdict()
+            else:
+                counts.rows[item.config] += 1
+                file, values = f"{item.config}.parquet", item.values
+            writer = files.get(file) or create(file, schema.config(item.config))
+            rows[file].append(values)
+            if len(rows[file]) == GROUP:
+                flush(file, writer)
+        for file, writer in files.items():
+            if rows[file]:
+                flush(file, writer)
             writer.close()
-    except BaseException as error:
-        for writer in writers.values():
-            writer.abandon()
-        shutil.rmtree(working, ignore_errors=True)
-        if not isinstance(error, pa.ArrowException | OverflowError | UnicodeEncodeError):
-            raise
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
         raise UserError(
-            f"{folder}: a value of the source does not fit its column ({error}); check the files "
+            f"{folder}: a value in the source does not fit its column ({error}); check the files "
             "of the snapshot, and fetch a valid one"
         ) from error
+    finally:
+        for writer in files.values():
+            writer.is_open = False  # otherwise the destructor would write a footer after a failure
     return counts
 
 
+def write_tables(tables: Iterable[pa.Table], schema: pa.Schema, sink: Path | BinaryIO) -> None:
+    """Write tables with the columns of a schema to one file, in row groups of a fixed size."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    whole = pa.concat_tables([schema.empty_table(), *(table.cast(schema) for table in tables)])
+    with pq.ParquetWriter(sink, schema, **FORMAT) as file:
+        if len(whole):  # an empty table would become an empty row group
+            file.write_table(whole, row_group_size=GROUP)
+
+
 def write_table(frame: pl.DataFrame, schema: pa.Schema, path: Path) -> None:
-    """Write a frame in the declared types; Polars would write the large variants."""
+    """Write a frame in the declared types, in place of the large variants that Polars writes."""
     import pyarrow.parquet as pq
 
     table = frame.select(schema.names).to_arrow().cast(schema)
-    pq.write_table(table, path, compression="zstd", version="2.6")
+    pq.write_table(table, path, **FORMAT)
 
 
 def partial(folder: Path) -> Path:
-    """Return the working folder, next to the final one."""
+    """Return the path of the working folder, which is next to the final one."""
     return folder.with_name(f".{folder.name}.partial")
 
 
 def fresh(folder: Path) -> Path:
-    """Return the working folder, empty."""
+    """Create and return an empty working folder."""
     recover(folder)
     shutil.rmtree(partial(folder), ignore_errors=True)
     partial(folder).mkdir(parents=True)
@@ -214,7 +184,7 @@ def fresh(folder: Path) -> Path:
 
 
 def finish(folder: Path) -> None:
-    """Rename the working folder to its final name; the old folder remains until then."""
+    """Give the working folder its final name; the old folder is removed only after that."""
     recover(folder)
     if folder.exists():
         folder.replace(_aside(folder))
@@ -223,7 +193,7 @@ def finish(folder: Path) -> None:
 
 
 def recover(folder: Path) -> None:
-    """Restore or remove the old folder that a killed process left behind."""
+    """Restore the old folder after a kill, or remove it if the new one has its final name."""
     if folder.exists():
         shutil.rmtree(_aside(folder), ignore_errors=True)
     elif _aside(folder).exists():
@@ -235,7 +205,7 @@ def _aside(folder: Path) -> Path:
 
 
 def configs(folder: Path) -> list[str]:
-    """Return the names of a dataset's configs.
+    """Return the names of a dataset's configs, sorted.
 
     Raises UserError if the dataset has not been built.
     """
@@ -247,17 +217,8 @@ def configs(folder: Path) -> list[str]:
     return names
 
 
-def stream(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a parquet file in bounded memory."""
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=8192, columns=columns):
-            yield from batch.to_pylist()
-
-
 def fingerprint(folder: Path) -> str:
-    """Return a single sha256 over the names and bytes of all parquet files in a folder."""
+    """Return one sha256 of the names and bytes of all parquet files in a folder."""
     total = hashlib.sha256()
     for path in sorted(folder.rglob("*.parquet")):
         name = path.relative_to(folder).as_posix().encode()
@@ -267,25 +228,23 @@ def fingerprint(folder: Path) -> str:
 
 
 def stage_of(name: str) -> str:
-    """Return the stage that builds a dataset."""
+    """Return the name of the stage that builds a dataset."""
     return name if name in ("corpora", "counterfactuals") else f"build@{name}"
 
 
 def require_validated(name: str) -> Path:
-    """Return the folder of a dataset whose current bytes passed validation.
+    """Return the folder of a dataset, whose current bytes must have passed validation.
 
-    Raises UserError if it was not validated, failed, or changed since.
+    Raises UserError if it has not been validated, failed validation, or has changed since.
     """
     folder, report = DATASETS / name, VALIDATION / f"{name}.json"
     configs(folder)
     if not report.is_file():
-        raise UserError(f"{report}: {name} is not validated; run `make repro` first")
-    try:
+        raise UserError(f"{report}: missing, so {name} is not validated; run `make repro` first")
+    with reading(report, "remove it and run `make repro`"):
         facts = json.loads(report.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise UserError(f"{report}: not valid JSON; remove it and run `make repro`") from error
     if not facts["success"]:
         raise UserError(f"{report}: {name} failed its validation and cannot be used")
     if facts["fingerprint"] != fingerprint(folder):
-        raise UserError(f"{folder}: changed since it was validated; run `make repro`")
+        raise UserError(f"{folder}: has changed since it was validated; run `make repro`")
     return folder

@@ -1,7 +1,8 @@
-"""The folder ``private/``, which git and DVC ignore: a salt, and the removal list.
+"""The folder ``private/``, which git and DVC ignore: the salt of pseudonyms, and the removal list.
 
-Before anything is written, identities of people are replaced by pseudonyms that only the salt links
-to them. Files whose name begins with ``removed`` list entries that are never built or published.
+Before anything is written, the identities of people are replaced by pseudonyms, which only the salt
+links to them. Files whose name begins with ``removed`` list the people and texts that are never
+built into a dataset or published.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SALT = FOLDER / "salt"
 PAGE = "docs/howto/publishing.md#remove-a-person"
 REMOVED = "on the removal list"
 SHA256 = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
-MATCHED = FOLDER / "matched"  # entries that matched a dataset before its rebuild
+MATCHED = FOLDER / "matched"  # entries that have matched a dataset, before it was rebuilt
 # Copied forms of entries: a Wikidata item from its page, a digest from a tool's output.
 WHERE = r"(?:\S*wikidata\.org/(?:\S*[\W_])??|(?:\w*:|wiki/|entity/)*)"
 ITEM = re.compile(rf"(?i){WHERE}Q0*(\d+)(?:[?&/.]\S*)?")
@@ -42,7 +43,7 @@ POST = re.compile(r"(t[13]_)?([a-z0-9]{4,12})", re.IGNORECASE)
 def pseudonym(identity: str) -> str:
     """Return a person's pseudonym of 16 hexadecimal digits, constant for a given salt.
 
-    The first call creates the salt, with which pseudonyms can be reversed by enumeration.
+    The first call creates the salt. Whoever has it can reverse pseudonyms by enumeration.
     """
     return _keyed(identity, salt())
 
@@ -72,21 +73,21 @@ def salt() -> bytes:
 
 @dataclass(frozen=True)
 class Removed:
-    """Entries of the removal list, by each form that a cell may have."""
+    """Entries of the removal list, by every form in which a cell may contain them."""
 
-    forms: Mapping[str, str]  # items, ids and sha256 of texts, and their pseudonyms
-    places: Mapping[str, str]  # file and line of each entry
+    forms: Mapping[str, str]  # entry by form: item, id, sha256 of a text, pseudonym
+    places: Mapping[str, str]  # file and line, by entry
     texts: bool  # whether any entry is a sha256
-    hits: set[str] = field(default_factory=set)  # entries that matched a cell
+    hits: set[str] = field(default_factory=set)  # entries that have matched a cell
 
     def has(self, value: Any) -> bool:
-        """Return True if a cell matches an entry, or is a list with a matching value."""
+        """Return True if a cell, or a value in its list, matches an entry."""
         if isinstance(value, list | tuple):
             return True in {self.has(part) for part in value}  # has() must record all of them
         if not isinstance(value, str):
             return False
-        forms = _digests(value) if self.texts else set()
-        if " " not in value:  # an id may have its source as prefix: reddit/ID
+        forms = _digests(value) if self.texts else set[str]()
+        if " " not in value:  # the source may precede an id: reddit/ID
             forms |= {value, value.partition("/")[2], *value.split("/")}
         hits = {self.forms[form] for form in forms & self.forms.keys()}
         self.hits.update(hits)
@@ -94,16 +95,16 @@ class Removed:
 
 
 def _digests(text: str) -> set[str]:
-    """Return the sha256 of a text unchanged, in NFC and in NFD, with and without a line ending."""
+    """Return the sha256 of a text as it is, in NFC and in NFD, with and without a line ending."""
     forms = {text, unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)}
     bodies = (form + end for form in forms for end in ("", "\n", "\r\n"))
     return {hashlib.sha256(body.encode("utf-8", "replace")).hexdigest() for body in bodies}
 
 
 def _read_entry(line: str) -> str:
-    """Return the item, sha256 or id in a line of the list, or "" if it is empty or a comment.
+    """Return the item, sha256 or id in a line, or "" if the line is empty or a comment.
 
-    Raises ValueError if it is none of these, or has more than one.
+    Raises ValueError if the line contains none of these, or more than one.
     """
     plain = unicodedata.normalize("NFKC", re.sub(r"\s", " ", line)).partition("#")[0]
     plain = "".join(c for c in plain if unicodedata.category(c)[0] not in "CM")
@@ -117,8 +118,8 @@ def _read_entry(line: str) -> str:
         return f"Q{int(item[1])}"
     if NO_ID.search(entry):
         raise ValueError(
-            "an item, a sha256 or an id has no spaces; for a text write its sha256, for a post "
-            f"its id, for a page the item, not the address ({PAGE})"
+            "not an item, sha256 or id; write the sha256 of a text, the id of a post, or the item "
+            f"of a page, not the address ({PAGE})"
         )
     return entry
 
@@ -126,7 +127,7 @@ def _read_entry(line: str) -> str:
 def _is_list(path: Path) -> bool:
     """Return True if a file is a removal list.
 
-    Raises UserError if it contains only entries, but has another name.
+    Raises UserError if the file contains nothing but entries, but has another name.
     """
     if path.name.lower().startswith("removed"):
         return True
@@ -134,14 +135,14 @@ def _is_list(path: Path) -> bool:
         lines = file.read(4096).decode("utf-8-sig").splitlines()[:100]
         entries = [entry for line in lines if (entry := _read_entry(line))]
         if path not in (SALT, MATCHED) and entries and all(map(CERTAIN.fullmatch, entries)):
-            raise UserError(f"{path}: a removal list; begin its name with: removed")
+            raise UserError(f"{path}: this is a removal list; begin its name with 'removed'")
     return False
 
 
 def removed() -> Removed:
     """Return the entries of the removal list.
 
-    A line has one entry, before any comma or semicolon; ``#`` begins a comment.
+    Each line contains one entry, before any comma or semicolon; ``#`` begins a comment.
 
     Raises UserError if a file cannot be read, or a line is not an item, sha256 or id.
     """
@@ -168,7 +169,7 @@ def removed() -> Removed:
 
 
 def note_matched(gone: Removed) -> set[str]:
-    """Return the entries that match a dataset or matched it before, and write them to a file."""
+    """Return the entries that match, or have matched, a dataset, and write them to a file."""
     matched = set(MATCHED.read_text("utf-8").splitlines()) if MATCHED.exists() else set()
     if gone.hits - matched:
         lines = sorted((matched | gone.hits) & gone.places.keys())
@@ -177,7 +178,7 @@ def note_matched(gone: Removed) -> set[str]:
 
 
 def warn_unmatched() -> None:
-    """Warn of entries that match no dataset and matched none before its rebuild."""
+    """Warn of entries that match no dataset, and have never matched one."""
     gone = removed()
     if gone.places.keys() - note_matched(gone):
         held(DATASETS, gone)
@@ -186,7 +187,7 @@ def warn_unmatched() -> None:
 
 
 def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Reject]:
-    """Yield the items of a build that match no entry, then the number removed, by config."""
+    """Yield the items of a build that match no entry, then the number removed from each config."""
     count: Counter[str] = Counter()
     for item in stream:
         if isinstance(item, Row):
@@ -204,7 +205,7 @@ def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Rej
 
 
 def held(folder: Path, gone: Removed) -> int:
-    """Count the rows of a folder's parquet files that match an entry of the list."""
+    """Count the rows in a folder's parquet files that match an entry of the list."""
     import polars as pl
 
     rows = 0

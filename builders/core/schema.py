@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 Lists = Literal["strings", "integers", "floats"]
 Kind = Literal["string", "bool", "int32", "int64", "float64", "date32", "label", "category", Lists]
-Role = Literal["label"]
 Prose = Literal["name", "word", "text", "lines"]
 LISTS = {"strings": "string", "integers": "int32", "floats": "float64"}  # element types
 CHECKED = ("prose", "empty")  # attributes that are not written to any file
@@ -23,15 +22,17 @@ CHECKED = ("prose", "empty")  # attributes that are not written to any file
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its type, and constraints on its values.
+    """A column: its type, and constraints on its values.
 
-    ``label`` is a Hub ClassLabel stored as int64, ``category`` a string that is one of
-    ``labels``; ``strings``, ``integers`` and ``floats`` are lists.
+    ``kind``: ``label`` is a ClassLabel of the Hub, stored as int64; ``category`` is a string, one
+    of ``labels``; ``strings``, ``integers`` and ``floats`` are lists.
 
-    ``role``: a comparison of two versions shows a ``label`` next to the key.
+    ``role``: the column with the role ``label`` is shown next to the key when versions are
+    compared.
 
-    ``prose`` is the kind of natural language in a string: a ``name``, a ``word``, a ``text`` of one
-    line, or several ``lines``; ``empty``: whether it may be empty. Only validation reads both.
+    ``prose``: kind of natural language in a string: a ``name``, a ``word``, a ``text`` of one line,
+    or several ``lines``. ``empty``: whether the string may be empty. Only validation reads these
+    two.
     """
 
     name: str
@@ -42,7 +43,7 @@ class Column:
     minimum: float | None = None
     maximum: float | None = None
     pattern: str | None = None
-    role: Role | None = None
+    role: Literal["label"] | None = None
     prose: Prose | None = None
     empty: bool = False
 
@@ -53,11 +54,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns and the key of a dataset, with exceptions for some configs."""
+    """The columns and the key of a dataset; some configs may have schemas of their own."""
 
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    others: tuple[tuple[str, Schema], ...] = ()  # schemas that differ, by config
+    others: tuple[tuple[str, Schema], ...] = ()  # (config, schema) where it differs
 
     @classmethod
     def keyed(cls, key: Iterable[Column], *others: Column) -> Schema:
@@ -72,7 +73,7 @@ class Schema:
         return cls(tuple(Column(**column) for column in columns), tuple(tree["key"]))
 
     def plain(self) -> dict[str, Any]:
-        """Return columns and key as plain Python values, without defaults."""
+        """Return columns and key as plain Python values; default values are left out."""
         columns = [
             {
                 k: v
@@ -87,12 +88,8 @@ class Schema:
         """Return the schema of a config."""
         return dict(self.others).get(name, self)
 
-    def role(self, role: Role) -> tuple[str, ...]:
-        """Return the names of the columns that have a role."""
-        return tuple(column.name for column in self.columns if column.role == role)
-
     def __getitem__(self, name: str) -> Column:
-        """Return the column with a name."""
+        """Return the column with this name."""
         return next(column for column in self.columns if column.name == name)
 
     def arrow(self) -> pa.Schema:
@@ -109,7 +106,7 @@ class Schema:
         )
 
     def features(self) -> list[dict[str, Any]]:
-        """Return the Hub's ``features:`` entry for a card's YAML block."""
+        """Return the features of the columns, for the YAML block of a card on the Hub."""
         entries: list[dict[str, Any]] = []
         for column in self.columns:
             names = {str(code): label for code, label in enumerate(column.labels)}

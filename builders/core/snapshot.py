@@ -1,6 +1,6 @@
-"""Snapshots: responses of a source, byte for byte, with a manifest that is written last.
+"""Snapshots: the responses of a source, byte for byte, and a manifest that is written last.
 
-A folder without ``manifest.json`` is an unfinished fetch, never an input.
+A folder without ``manifest.json`` is an unfinished fetch, and is never read as an input.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from plumbline.builders.core.errors import UNWRITTEN, UserError, mask, reading
 MANIFEST = "manifest.json"
 LEFT = (".writing-*", ".part-*", ".version-*", ".dump-*")  # temporary files of an interrupted fetch
 REQUIRED = ("source", "address", "retrieved", "licence", "citation", "request", "counts", "files")
-READ = 256 << 20  # maximum bytes of a file, response or member of an archive, decompressed
+READ = 256 << 20  # maximum bytes, decompressed, of a file, a response or an archive member
 
 
 class TooLarge(ValueError):  # noqa: N818
@@ -30,7 +30,7 @@ class TooLarge(ValueError):  # noqa: N818
 
 
 def within(size: int) -> None:
-    """Refuse a size in bytes above :data:`READ`."""
+    """Raise TooLarge if a size in bytes is above :data:`READ`."""
     if size > READ:
         raise TooLarge(f"larger than {READ >> 20:,} MB, the most that is read")
 
@@ -38,7 +38,7 @@ def within(size: int) -> None:
 def unzipped(body: bytes) -> bytes:
     """Return the content of a gzip file.
 
-    Raises ValueError if it is too large, or damaged.
+    Raises ValueError if it is too large or damaged.
     """
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
@@ -51,11 +51,11 @@ def unzipped(body: bytes) -> bytes:
 
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """Yield a temporary file that is renamed to a path at the end, so that writing is atomic.
+    """Yield the path of a temporary file, which is renamed at the end: writing is atomic.
 
-    Raises UserError if it cannot be written.
+    Raises UserError if the file cannot be written.
     """
-    part = path.with_name(f".writing-{path.name}")  # overwritten after a kill
+    part = path.with_name(f".writing-{path.name}")  # after a kill, the next write overwrites it
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -71,9 +71,9 @@ def writing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold the lock of a fetch into a folder, which the system releases if the process is killed.
+    """Hold the lock of a folder during a fetch; the system releases it if the process is killed.
 
-    Raises UserError if another fetch holds it.
+    Raises UserError if another fetch holds the lock.
     """
     from filelock import FileLock, Timeout
 
@@ -83,7 +83,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
         with FileLock(path, blocking=False):
             try:
                 yield
-            finally:  # unlink before the release, so that a waiting process creates a new lock
+            finally:  # before the release, so that a waiting process creates its own file
                 path.unlink(missing_ok=True)
     except Timeout as error:
         raise UserError(f"{folder}: another fetch is running there; wait until it ends") from error
@@ -96,23 +96,8 @@ def write_bytes(path: Path, body: bytes) -> None:
 
 
 def write_gzip(path: Path, body: bytes) -> None:
-    """Compress and write a body, deterministically."""
+    """Compress a body and write it; equal bodies give equal bytes."""
     write_bytes(path, gzip.compress(body, compresslevel=6, mtime=0))
-
-
-def resume(folder: Path) -> None:
-    """Remove the files of a snapshot that were edited, or an invalid manifest."""
-    path = folder / MANIFEST
-    if not path.is_file():
-        return
-    try:
-        files = json.loads(path.read_text(encoding="utf-8"))["files"]
-    except (ValueError, KeyError, TypeError):
-        path.unlink()
-        return
-    for name, sha256 in files.items():
-        if (folder / name).is_file() and digest(folder / name) != sha256:
-            (folder / name).unlink()
 
 
 def digest(path: Path) -> str:
@@ -122,38 +107,40 @@ def digest(path: Path) -> str:
 
 
 def manifest_digests(snapshots: Iterable[Snapshot]) -> dict[str, str]:
-    """Return path and sha256 of each snapshot's manifest."""
+    """Return the sha256 of each snapshot's manifest, by path."""
     manifests = [snapshot.folder / MANIFEST for snapshot in snapshots]
     return {path.as_posix(): digest(path) for path in manifests}
 
 
 def hash64(text: str) -> int:
-    """Return a 64-bit hash, the same on every machine."""
+    """Return a 64-bit hash of a text, which is the same on every machine."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
 
 
-def same_request(path: Path, request: dict[str, Any]) -> None:
-    """Require that a continued fetch has its original parameters, stored in its folder.
+def resume(begun: Path, request: dict[str, Any]) -> None:
+    """Prepare the folder of a new or interrupted fetch; remove the files that were edited.
 
-    Raises UserError if the stored file, or else the manifest, has other parameters.
+    ``begun``: file in the folder that stores the request until the manifest is written.
+
+    Raises UserError if the fetch was begun with other parameters.
     """
-    manifest, begun = path.with_name(MANIFEST), request
-    try:
-        if path.exists():
-            begun = dict(json.loads(path.read_text(encoding="utf-8")))
-        elif manifest.exists():
-            begun = dict(json.loads(manifest.read_text(encoding="utf-8"))["request"])
-    except (ValueError, TypeError, KeyError) as error:
+    folder, manifest, files, stored = begun.parent, begun.with_name(MANIFEST), {}, request
+    with reading(folder, "remove the folder and fetch again"):
+        if manifest.is_file():
+            facts = json.loads(manifest.read_text(encoding="utf-8"))
+            files, stored = facts["files"], facts["request"]
+        elif begun.is_file():
+            stored = json.loads(begun.read_text(encoding="utf-8"))
+    if any(stored.get(key) != request.get(key) for key in {*request, "mirror"}):
         raise UserError(
-            f"{path.parent}: its recorded request is damaged; remove the folder and fetch again"
-        ) from error
-    if any(begun.get(key) != request.get(key) for key in {*request, "mirror"}):
-        raise UserError(
-            f"{path.parent}: has a fetch with other parameters; restore them in "
-            "params.yaml, or fetch under another --date"
+            f"{folder}: contains a fetch with other parameters; restore them in params.yaml, or "
+            "fetch with another --date"
         )
-    if not path.exists():
-        write_bytes(path, _as_json(request).encode())
+    for path, sha256 in ((folder / name, sha256) for name, sha256 in files.items()):
+        if path.is_file() and digest(path) != sha256:
+            path.unlink()
+    if not begun.is_file():
+        write_bytes(begun, _as_json(request).encode())
 
 
 def _as_json(tree: dict[str, Any]) -> str:
@@ -161,7 +148,7 @@ def _as_json(tree: dict[str, Any]) -> str:
 
 
 def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
-    """Close a snapshot: hash its files, then write the manifest.
+    """Complete a snapshot: hash its files, then write the manifest.
 
     Files whose name begins with a dot are not part of the snapshot.
     """
@@ -169,9 +156,12 @@ def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
         path.unlink()
     files = sorted(p for p in folder.rglob("[!.]*") if p.is_file() and p.name != MANIFEST)
     facts = facts | {"files": {p.relative_to(folder).as_posix(): digest(p) for p in files}}
-    missing = [key for key in REQUIRED if not facts.get(key) and key != "counts"]
-    assert not missing, f"a manifest needs {missing}"
+    assert not (missing := _missing(facts)), f"a manifest needs {missing}"
     write_bytes(folder / MANIFEST, mask(_as_json(facts)).encode())
+
+
+def _missing(facts: dict[str, Any]) -> list[str]:
+    return [key for key in REQUIRED if key not in facts or not (facts[key] or key == "counts")]
 
 
 @dataclass(frozen=True)
@@ -183,21 +173,21 @@ class Snapshot:
 
     @classmethod
     def open(cls, folder: Path) -> Snapshot:
-        """Open a snapshot and check that every file exists and is unchanged.
+        """Open a snapshot, and check that every file exists and is unchanged.
 
-        Raises UserError if the manifest, a file or a fact is missing, or a file was changed.
+        Raises UserError if the manifest, a file, or a fact in the manifest is missing, or a file
+        has changed.
         """
         path = folder / MANIFEST
         if not path.is_file():
             raise UserError(
-                f"{folder}: no complete snapshot; fetch it (python -m plumbline.builders fetch "
+                f"{folder}: not a complete snapshot; fetch it (python -m plumbline.builders fetch "
                 "SOURCE continues where it stopped), `dvc pull` it, or name another in params.yaml"
             )
         with reading(path, "fetch the snapshot again"):
             manifest = json.loads(path.read_text(encoding="utf-8"))
-        for key in REQUIRED:
-            if key not in manifest or (key != "counts" and not manifest[key]):
-                raise UserError(f"{path}: no {key!r}; a snapshot without it cannot be used")
+        if missing := _missing(manifest):
+            raise UserError(f"{path}: {missing[0]!r} is missing; fetch the snapshot again")
         for name, sha256 in manifest["files"].items():
             file = folder / name
             if not file.is_file() or digest(file) != sha256:
@@ -208,18 +198,18 @@ class Snapshot:
         return cls(folder, manifest)
 
     def names(self, prefix: str) -> Iterator[str]:
-        """Yield the names of the files under a prefix, sorted."""
+        """Yield the names of the files that begin with a prefix, sorted."""
         yield from sorted(n for n in self.manifest["files"] if n.startswith(prefix))
 
     def read(self, name: str) -> bytes:
-        """Return a file's content, decompressed where its name ends in ``.gz``."""
+        """Return the content of a file, decompressed if its name ends in ``.gz``."""
         return whole(self.folder / name)
 
 
 def whole(path: Path) -> bytes:
-    """Return a file's content, decompressed where its name ends in ``.gz``.
+    """Return a file's content, decompressed if its name ends in ``.gz``.
 
-    Raises ValueError if it is too large, or damaged.
+    Raises ValueError if it is too large or damaged.
     """
     within(path.stat().st_size)
     body = path.read_bytes()

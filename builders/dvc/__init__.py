@@ -1,1 +1,1 @@
-"""The locks and the cache of DVC."""
+"""Access to the locks and the cache of DVC."""

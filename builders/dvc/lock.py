@@ -1,6 +1,6 @@
-"""DVC's records: stages in ``dvc.lock`` files, and their outputs in the cache.
+"""The records of DVC: stages in ``dvc.lock`` files, and their outputs in the cache.
 
-DVC's own API takes many seconds for this.
+DVC's own API takes many seconds to read these.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from plumbline.builders.core.params import yaml_of
 LOCK = "dvc.lock"
 PIPELINE = "dvc.yaml"
 USED = Path(".dvc/tmp/rwlock")
-MARKS = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)  # git's conflict markers
+MARKS = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)  # markers of a merge conflict in git
 
 
 @dataclass(frozen=True)
 class Item:
     """An input or output of a stage."""
 
-    path: str  # relative to the project
+    path: str  # relative to the project's folder
     md5: str  # ends in ``.dir`` for a folder
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The last run of a stage."""
+    """The record of the last run of a stage."""
 
     name: str
-    lock: str  # path of its lock
+    lock: str  # path of the lock that records it
     deps: tuple[Item, ...]
     params: dict[str, Any]
     outs: tuple[Item, ...]
@@ -72,7 +72,7 @@ def _stages(lock: Path) -> list[Stage]:
 
 
 def items(folder: Path, entries: list[dict[str, Any]] | None) -> tuple[Item, ...]:
-    """Return the entries of a list in DVC's format, with paths relative to the project."""
+    """Convert a list in DVC's format, with paths relative to the project's folder."""
     paths = [Path(os.path.normpath(folder / entry["path"])) for entry in entries or ()]
     return tuple(
         Item(path.as_posix(), str(entry.get("md5") or ""))
@@ -81,10 +81,10 @@ def items(folder: Path, entries: list[dict[str, Any]] | None) -> tuple[Item, ...
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return the stages of a lock or a pipeline, empty if the file is missing."""
+    """Return the stages of a lock or a pipeline; none if the file is missing."""
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if MARKS.search(text):
-        raise UserError(f"{path}: has a merge conflict; resolve it")
+        raise UserError(f"{path}: contains a merge conflict; resolve it")
     try:
         return dict((yaml_of(text) or {}).get("stages") or {})
     except (yaml.YAMLError, AttributeError, TypeError, ValueError) as error:
@@ -92,7 +92,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def is_cached(item: Item, folder: Path | None = None) -> bool:
-    """Return True if DVC's cache, by default the project's, has all files of an output."""
+    """Return True if all files of an output are in DVC's cache, by default that of the project."""
     folder = (folder or cache_folder()) / "files" / "md5"
     path = folder / item.md5[:2] / item.md5[2:]
     if not item.md5 or not path.is_file():
@@ -104,7 +104,7 @@ def is_cached(item: Item, folder: Path | None = None) -> bool:
 
 
 def cache_folder() -> Path:
-    """Return the folder of DVC's cache, as configured in this project."""
+    """Return the folder of DVC's cache that this project's configuration names."""
     where = Path(".dvc/cache")
     for path in (Path(".dvc/config"), Path(".dvc/config.local")):
         config = configparser.ConfigParser(strict=False, interpolation=None)
@@ -115,10 +115,10 @@ def cache_folder() -> Path:
 
 
 def mend() -> list[Path]:
-    """Restore and return the locks that DVC truncated when it was killed.
+    """Restore the locks that DVC truncated when it was killed; return their paths.
 
-    `dvc repro` restores later results from DVC's run cache. The list of files in use, also written
-    in place, is removed if it is truncated.
+    `dvc repro` restores later results from DVC's run cache. DVC also writes its list of files in
+    use in place; if it is truncated, it is removed.
     """
     command = ["git", "ls-files", "-z", LOCK, f"*/{LOCK}"]
     listed = subprocess.run(command, check=False, capture_output=True, text=True).stdout  # noqa: S603
@@ -134,7 +134,7 @@ def mend() -> list[Path]:
 
 
 def _sound(lock: Path) -> bool:
-    """Return True if DVC accepts a lock, or it has a merge conflict for the user to resolve."""
+    """Return True if DVC accepts a lock, or if the user must resolve a merge conflict in it."""
     from dvc.schema import COMPILED_LOCKFILE_SCHEMA as CHECK
     from voluptuous import Invalid
 

@@ -1,6 +1,6 @@
 """Add snapshots to DVC, complete its cache, and detect stale results.
 
-DVC ends with status 0 if it could not copy an output to its cache, and does not try again.
+If DVC cannot copy an output to its cache, it ends with status 0 and does not try again.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MADE = ("data/datasets", "data/validation", "data/models", "data/outputs", "data
 def track(folder: Path) -> None:
     """Add a snapshot to DVC and write its provenance into the ``.dvc`` file's ``meta``.
 
-    Temporary files of a killed fetch are removed first: they may hold unmasked content.
+    Temporary files of a killed fetch are removed first, since they may contain unmasked text.
 
-    Raises UserError if the folder has files that are not in the manifest, DVC fails, or its cache
-    has no room.
+    Raises UserError if the folder contains files that are not in the manifest, DVC fails, or its
+    cache is full.
     """
     manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     for path in sorted(folder.rglob(".*")):
@@ -39,7 +39,7 @@ def track(folder: Path) -> None:
     inside = [path.relative_to(folder).as_posix() for path in paths]
     if others := sorted({*inside} - {*manifest["files"], MANIFEST}):
         raise UserError(
-            f"{folder}: holds {', '.join(others[:5])}, which are not in its manifest; remove "
+            f"{folder}: contains {', '.join(others[:5])}, not listed in its manifest; remove "
             "them, then run the same fetch again"
         )
     _dvc("add", "--quiet", str(folder))
@@ -52,9 +52,9 @@ def track(folder: Path) -> None:
 
 
 def save(outs: Iterable[Item]) -> None:
-    """Copy outputs that match their lock to DVC's cache, if they are missing there.
+    """Copy outputs to DVC's cache if they match their lock and are not in the cache.
 
-    Raises UserError if one cannot be copied.
+    Raises UserError if an output cannot be copied.
     """
     missing = [o for o in outs if Path(o.path).exists() and not is_cached(o)]
     if not missing:
@@ -63,13 +63,13 @@ def save(outs: Iterable[Item]) -> None:
     from dvc.repo import Repo
 
     with Repo() as repo:
-        folder = Path(repo.cache.local_cache_dir)  # as configured at any level
+        folder = Path(repo.cache.local_cache_dir)  # as configured in the project or outside
         outputs = {Path(out.fs_path): out for out in repo.index.outs}
         for item in missing:
             output = outputs.get(Path.cwd() / item.path)
             if not (output and output.use_cache) or is_cached(item, folder):
                 continue
-            if output.changed_checksum():  # the output was edited, or is from another commit
+            if output.changed_checksum():  # it was edited, or belongs to another commit
                 continue
             with suppress(DvcException, OSError), repo.lock:
                 output.commit(relink=False)  # `dvc commit` would also lock changed dependencies
@@ -81,12 +81,12 @@ def save(outs: Iterable[Item]) -> None:
 
 
 def _added(pointer: Path) -> tuple[Item, ...]:
-    """Return the files and folders in a ``.dvc`` file."""
+    """Return the files and folders that a ``.dvc`` file tracks."""
     return items(pointer.parent, yaml.safe_load(pointer.read_text(encoding="utf-8")).get("outs"))
 
 
 def save_all() -> None:
-    """Save the outputs of the locks and of snapshots; warn of unmatched removals."""
+    """Save all outputs and snapshots in the cache; warn of entries for removal without a match."""
     pointers = sorted(Path("data/raw").glob("*/*.dvc"))
     made = [out for stage in here() for out in stage.cached]
     save(made + [out for pointer in pointers for out in _added(pointer)])
@@ -94,7 +94,7 @@ def save_all() -> None:
 
 
 def stale() -> list[Path]:
-    """Return results on disk that belong to no stage.
+    """Return the results on disk that no stage makes.
 
     DVC leaves them behind when an entry is removed from a ``foreach``.
     """
@@ -112,7 +112,7 @@ def stale() -> list[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a stale result from disk, not from DVC's cache."""
+    """Remove a stale result from disk, but not from DVC's cache."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:

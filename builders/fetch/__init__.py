@@ -1,1 +1,1 @@
-"""One client per source: ``fetch`` saves what the source sent under ``data/raw/SOURCE/DATE``."""
+"""Shared code of the clients, which save a source's responses under ``data/raw/SOURCE/DATE``."""

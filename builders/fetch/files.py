@@ -1,7 +1,7 @@
-"""Snapshots of published files, each from an address or checkout path in the params.
+"""Snapshots of published files, whose addresses or paths in the checkout are in the params.
 
 A fetch is resumable: existing files are not downloaded again, and the manifest is written last. The
-manifest contains the declaration of the files, so that a snapshot is readable without the params.
+manifest contains the declarations of the files, so that a snapshot can be read without the params.
 """
 
 from __future__ import annotations
@@ -10,31 +10,25 @@ import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import Params
-from plumbline.builders.core.snapshot import (
-    resume,
-    same_request,
-    within,
-    write_bytes,
-    write_manifest,
-    writing,
-)
+from plumbline.builders.core.snapshot import resume, within, write_bytes, write_manifest, writing
 from plumbline.builders.fetch.http import ADDRESS, Politeness, download, get, mirror_of
 from plumbline.builders.readers.table import web_page
 
 
 class Fetch:
-    """One fetch, into a folder whose name is its date.
+    """A fetch into a folder that is named by its date.
 
-    Raises UserError if the folder has a fetch with other parameters.
+    Raises UserError if the folder contains a fetch with other parameters.
 
-    ``page``: page of the docs with the file formats, for messages.
+    ``page``: page of the docs that describes the file formats, for messages.
     ``exclude``: parameters that may differ when a fetch is continued.
-    ``begun``: file of the request until the manifest is written; it is then removed if its name
-    begins with a dot.
+    ``begun``: file that stores the request. When the manifest is written, the file is removed if
+    its name begins with a dot.
     ``more``: additional parts of the request.
     """
 
@@ -50,13 +44,12 @@ class Fetch:
         **more: object,
     ) -> None:
         self.source, self.into, self.politeness = source, into, politeness
-        self.where = f"under sources.{source}{f' ({page} has the formats)' if page else ''}"
-        resume(into)
+        self.where = f"under sources.{source}{f' ({page} describes the formats)' if page else ''}"
         self.request = params.model_dump(mode="json", exclude=set(exclude)) | more
-        if mirror_of(politeness):  # its path differs between machines
+        if mirror_of(politeness):  # not its path, which differs between machines
             self.request["mirror"] = True
         self._begun = into / begun
-        same_request(self._begun, self.request)
+        resume(self._begun, self.request)
 
     def read(
         self,
@@ -65,17 +58,17 @@ class Fetch:
         missing: str = "no such file",
         cleared: Callable[[bytes], bytes] = bytes,
     ) -> int:
-        """Download or copy files that are read together into the snapshot, byte for byte.
+        """Download or copy files, which are read together, into the snapshot, byte for byte.
 
         Returns the number of items that the reader yields.
 
         Raises UserError if a file is missing or invalid.
 
-        ``files``: address, or path in the checkout, by path in the snapshot.
-        ``reader``: the reader that builds the dataset, called with the bodies in order. Files that
-        it refuses with a ValueError are not stored.
-        ``missing``: the message if the checkout has no such file.
-        ``cleared``: maps a body to the bytes to store, if not all are stored.
+        ``files``: address, or path in the checkout, of each file, by path in the snapshot.
+        ``reader``: the reader with which the dataset is built, called with the bodies in order.
+        Files that it refuses with a ValueError are not stored.
+        ``missing``: message if the file is not in the checkout.
+        ``cleared``: maps a body to the bytes to be stored, if some must not be.
         """
         bodies = [self._body(path, address, missing) for path, address in files.items()]
         try:
@@ -84,7 +77,7 @@ class Fetch:
             wrong = "not UTF-8" if isinstance(error, UnicodeDecodeError) else error
             places = ", ".join(files.values())
             raise UserError(
-                f"{places}: {wrong}; fix it, or how it is declared {self.where}"
+                f"{places}: {wrong}; fix the file, or its declaration {self.where}"
             ) from error
         for path, body in zip(files, bodies, strict=True):
             if not (self.into / path).exists():
@@ -92,13 +85,13 @@ class Fetch:
         return number
 
     def _body(self, path: str, address: str, missing: str) -> bytes:
-        """Return the bytes of a file from the snapshot, or else from its address."""
+        """Return the bytes of a file, from the snapshot if it is there, else from its address."""
         if (self.into / path).exists():
             return (self.into / path).read_bytes()
         if re.match(ADDRESS, address):
             return get(address, self.politeness, web_page)
         if not Path(address).is_file():
-            raise UserError(f"{address}: {missing}; name yours {self.where}")
+            raise UserError(f"{address}: {missing}; name your file {self.where}")
         with reading(address, f"name another file {self.where}"):
             within(Path(address).stat().st_size)
             body = Path(address).read_bytes()
@@ -107,7 +100,7 @@ class Fetch:
         return body
 
     def large(self, path: str, address: str, wrong: Callable[[Path], str | None]) -> Path:
-        """Download or copy a file that need not fit into memory; return its path."""
+        """Download or copy a file, which may be larger than memory; return its path."""
         copy, local = self.into / path, Path(address)
         if copy.exists():
             return copy
@@ -115,9 +108,9 @@ class Fetch:
             download(address, self.politeness, copy, wrong)
             return copy
         if not local.is_file():
-            raise UserError(f"{local}: no such file; name yours {self.where}")
+            raise UserError(f"{local}: no such file; name your file {self.where}")
         if reason := wrong(local):
-            raise UserError(f"{local}: {reason}; fix it, or how it is declared {self.where}")
+            raise UserError(f"{local}: {reason}; fix the file, or its declaration {self.where}")
         with writing(copy) as part:
             shutil.copyfile(local, part)
         return copy
@@ -146,17 +139,17 @@ class Fetch:
 
 
 def licences(declared: Iterable[tuple[str, Any]]) -> str:
-    """Return the licences of files by name, and whether their rows must not be published."""
+    """Return the licences of files, each with its name and any ban on publishing the rows."""
     return joined(f"{name}: {getattr(entry, 'stated', entry.licence)}" for name, entry in declared)
 
 
 def citations(declared: Iterable[tuple[str, Any]]) -> str:
-    """Return the citations of files, by name."""
+    """Return the citations of files, each with its name."""
     return joined(f"{name}: {entry.citation}" for name, entry in declared)
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Return the distinct texts, sorted, in one line."""
+    """Return the distinct texts, sorted, as one line."""
     return "; ".join(sorted(set(texts)))
 
 
@@ -165,29 +158,25 @@ def declared_once(
     addresses: Callable[[Any], Iterable[str]],
     form: str = ADDRESS,
 ) -> None:
-    """Refuse files of one language that share a name, and invalid addresses.
+    """Check that the files of each language have distinct names, and that addresses are valid.
 
-    Raises ValueError with the language and the name.
+    Raises ValueError with the language, and the address if it is invalid.
     """
     for language, entries in declared.items():
         names = [entry.name for entry in entries]
         if len(set(names)) < len(names) or not names:
             raise ValueError(f"{language}: needs entries with distinct names")
-        for entry in entries:
-            for address in addresses(entry):
-                if not re.match(form, address):
-                    raise ValueError(f"{language}/{entry.name}: {address!r} is no http address")
+        for address in (address for entry in entries for address in addresses(entry)):
+            if not re.match(form, address):
+                raise ValueError(f"{language}: {address!r} is not an http address")
 
 
 def fillable(*names: str) -> Callable[[str], str]:
-    """Return a validator of addresses with placeholders, whose names must be among these."""
+    """Return a validator of addresses that may contain placeholders with these names."""
 
     def check(value: str) -> str:
-        try:
-            value.format(**dict.fromkeys(names, ""))
-        except (KeyError, IndexError, ValueError, AttributeError) as error:
-            places = ", ".join(f"{{{name}}}" for name in names)
-            raise ValueError(f"only {places} may be in braces") from error
+        if {name for _, name, _, _ in Formatter().parse(value)} - {None, *names}:
+            raise ValueError(f"only {', '.join(f'{{{n}}}' for n in names)} may be in braces")
         return value
 
     return check

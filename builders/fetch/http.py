@@ -1,11 +1,9 @@
-"""Polite and strict HTTP: identified, one request at a time, with retries and complete bodies only.
+"""Polite and strict HTTP: one request at a time, a contact in each, retries, complete bodies only.
 
-A response has a time limit and a maximum size, which counts decompressed bytes.
+Each response has a time limit and a maximum size, measured in decompressed bytes.
 
-A mirror is a folder that is read in place of the network. ``DIR/HOST/PATH`` is the response of
-``https://HOST/PATH``, as ``wget --force-directories`` writes it: a non-default port follows the
-host after a colon, a path that ends in ``/`` is its ``index.html``, a query follows after ``?``.
-Names are spelled as in the address, or percent-decoded.
+A mirror is a folder that is read in place of the network; ``docs/howto/fresh-data.md`` describes
+how its files are named.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import requests
@@ -40,31 +38,32 @@ USUAL = {"http": ":80", "https": ":443"}
 
 
 class Politeness(Params):
-    """Request settings of a client."""
+    """Settings for the requests of a client."""
 
-    contact: str = Field(description="e-mail or address of the person who fetches; sent to sources")
+    contact: str = Field(
+        description="e-mail address or URL of the person who fetches; sent to sources"
+    )
     timeout_s: ClassVar[float] = 60  # time limit of one request
-    attempts: ClassVar[int] = 6  # maximum attempts per request
+    attempts: ClassVar[int] = 6  # maximum number of attempts for a request
     backoff_s: ClassVar[float] = 2  # first wait after a failure; doubles each time
     longest_wait_s: ClassVar[float] = 600
-    give_up_s: ClassVar[float] = 900  # maximum time without a complete response
 
     def user_agent(self) -> str:
         """Return the User-Agent header.
 
-        Raises UserError if the contact is empty or does not fit into a header.
+        Raises UserError if the contact is empty or not allowed in a header.
         """
         contact = self.contact.strip()
         if not contact or not (contact.isascii() and contact.isprintable()):
             raise UserError(
                 f"params.yaml, sources.politeness.contact: {contact or 'empty'!r} does not fit the "
-                "User-Agent header; write an e-mail or address in one line of ASCII"
+                "User-Agent header; give an e-mail address or URL on one line, in ASCII"
             )
         return PROJECT.format(contact=contact)
 
 
 class Reading(Politeness):
-    """Policy of a client that reads a mirror: it sends no requests and needs no contact."""
+    """Settings of a client that reads a mirror: it sends no requests, and needs no contact."""
 
     contact: str = "reads a mirror"
     attempts: ClassVar[int] = 1
@@ -77,7 +76,7 @@ def mirror_of(policy: Politeness) -> Path | None:
 
 
 class Busy(Exception):  # noqa: N818
-    """A failure that may be temporary; ``wait_s`` is the wait requested by the service."""
+    """A failure that may be temporary; ``wait_s`` is the waiting time that the service requests."""
 
     def __init__(self, message: str, wait_s: float | None = None) -> None:
         super().__init__(message)
@@ -86,13 +85,6 @@ class Busy(Exception):  # noqa: N818
 
 class Slow(Busy):
     """A timeout; a smaller request may succeed."""
-
-
-class Answer(NamedTuple):
-    """A complete body and its media type."""
-
-    body: bytes
-    kind: str
 
 
 def retry_after(value: str | None) -> float | None:
@@ -104,47 +96,30 @@ def retry_after(value: str | None) -> float | None:
 
 
 def patiently(
-    ask: Callable[[], T],
-    request: str,
-    policy: Politeness,
-    slow_attempts: int | None = None,
-    heard: float | None = None,
+    ask: Callable[[], T], request: str, policy: Politeness, slow_attempts: int | None = None
 ) -> T:
-    """Call ``ask`` until it succeeds, with exponential back-off or the requested wait.
+    """Call ``ask`` until it succeeds, with exponential back-off or the requested waiting time.
 
-    Parameters
-    ----------
-    ask
-        Function to call; raises :class:`Busy` if another attempt may succeed.
-    request
-        Name of the request, for messages.
-    slow_attempts
-        After this number of timeouts, or after the last attempt, :class:`Slow` is raised to the
-        caller, who may send a smaller request.
-    heard
-        Time of the last complete response of the service, by the monotonic clock: no attempt begins
-        more than ``give_up_s`` after it.
+    ``ask``: function to call; raises :class:`Busy` if another attempt may succeed.
+    ``request``: name of the request, for messages.
+    ``slow_attempts``: after this number of timeouts, or a timeout in the last attempt,
+    :class:`Slow` is raised, so that the caller can send a smaller request.
 
-    Raises
-    ------
-    UserError
-        If all attempts failed, or the service asks for a longer wait than the policy allows.
+    Raises UserError if all attempts fail, or the service requests a longer wait than ``policy``
+    allows.
     """
-    slow, later = 0, "nothing fetched so far is lost, run the same command later and it continues"
+    slow, later = 0, "nothing fetched so far is lost; run the same command later to continue"
     for attempt in range(1, policy.attempts + 1):
         try:
             return ask()
         except Busy as error:
             reason, wait = str(error), error.wait_s or 0
-            if heard is not None and time.monotonic() - heard > policy.give_up_s:
-                silent = f"no complete response for {policy.give_up_s:g} s ({reason})"
-                raise UserError(f"{request}: {silent}; {later}") from error
             slow += isinstance(error, Slow)
             last = slow_attempts and (slow >= slow_attempts or attempt == policy.attempts)
             if isinstance(error, Slow) and last:
                 raise
         if wait > policy.longest_wait_s:
-            raise UserError(f"{request}: {reason}, and asks to wait {wait:.0f} s; {later}")
+            raise UserError(f"{request}: {reason}, with a request to wait {wait:.0f} s; {later}")
         if attempt < policy.attempts:
             jitter = random.uniform(1, 1.25)  # noqa: S311 - spreads clients, guards nothing
             pause = min(policy.backoff_s * 2 ** (attempt - 1) * jitter, policy.longest_wait_s)
@@ -155,12 +130,12 @@ def patiently(
 def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> bytes:
     """Fetch one file, from the network or a mirror.
 
-    ``expect``: returns the fault in the body, such as a web page that was sent with status 200 in
-    place of a file, or None.
+    ``expect``: returns what is wrong with the body, such as a web page that was sent with status
+    200 in place of a file, or None.
 
-    Raises UserError on a permanent error status, a wrong body, or when all attempts failed.
+    Raises UserError if the error status is permanent, the body is wrong, or all attempts fail.
     """
-    body = patiently(lambda: receive(url, policy).body, url, policy)
+    body = patiently(lambda: receive(url, policy)[0], url, policy)
     if wrong := expect(body):
         raise _wrong(url, policy, wrong)
     return body
@@ -168,9 +143,8 @@ def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> 
 
 def _wrong(url: str, policy: Politeness, wrong: str) -> UserError:
     """Return the error for a file with wrong content."""
-    hint = HINT
-    if mirror := mirror_of(policy):
-        hint = f"replace the file of the mirror, {find(mirror, url)}"
+    mirror = mirror_of(policy)
+    hint = f"replace the file of the mirror, {find(mirror, url)}" if mirror else HINT
     return UserError(f"{url}: {wrong}; {hint}")
 
 
@@ -178,9 +152,9 @@ def _wrong(url: str, policy: Politeness, wrong: str) -> UserError:
 def opened(
     url: str, policy: Politeness, headers: Mapping[str, str], form: Mapping[str, str] | None = None
 ) -> Iterator[requests.Response]:
-    """Send one request and yield the response before its body is read; a form is sent by POST.
+    """Send one request, by POST if it has a form; yield the response before its body is read.
 
-    Raises Busy, Slow if the connection fails or times out, also while the body is read.
+    Raises Busy if the connection fails and Slow if it times out, even while the body is read.
     """
     try:
         with requests.request(
@@ -206,24 +180,20 @@ def receive(
     form: Mapping[str, str] | None = None,
     headers: Mapping[str, str] = MappingProxyType({}),
     hint: str = HINT,
-) -> Answer:
-    """Send one request and return the complete response, or read its file from the mirror.
+) -> tuple[bytes, str]:
+    """Send one request, or read the mirror's file; return the complete body and its media type.
 
-    ``throttling``: additional statuses by which this service limits the rate, as 429 and 503 do.
-    ``form``: sent by POST.
+    ``throttling``: statuses besides 429 and 503 by which this service limits the rate.
+    ``form``: fields of a form, which is sent by POST.
 
-    Raises
-    ------
-    Busy, Slow
-        If another attempt may succeed.
-    UserError
-        On a permanent error status, or a response that is too large.
+    Raises Busy or Slow if another attempt may succeed, and UserError if the error status is
+    permanent or the response is too large.
     """
     if mirror := mirror_of(policy):
         path = find(mirror, url)
         with reading(path, "use a smaller file"):
             within(path.stat().st_size)
-            return Answer(path.read_bytes(), "")
+            return path.read_bytes(), ""
     headers = {"Accept-Encoding": "gzip", **headers}
     with reading(url, hint), opened(url, policy, headers, form) as answer:
         if answer.status_code in throttling:
@@ -239,11 +209,11 @@ def receive(
         coding = answer.headers.get("Content-Encoding", "identity").strip().lower()
         if body and coding != "identity":
             body = bytearray(_decoded(bytes(body), coding))
-        return Answer(bytes(body), answer.headers.get("Content-Type", ""))
+        return bytes(body), answer.headers.get("Content-Type", "")
 
 
 def _decoded(body: bytes, coding: str) -> bytes:
-    """Decode a Content-Encoding; urllib3 accepts truncated gzip files."""
+    """Decode a body strictly, since urllib3 accepts truncated gzip files."""
     if coding not in ("gzip", "x-gzip"):
         raise ValueError(f"sent in the coding {coding!r}, not in gzip")
     try:
@@ -257,14 +227,10 @@ def _decoded(body: bytes, coding: str) -> bytes:
 def refuse(answer: requests.Response, request: str, hint: str = HINT) -> None:
     """Raise the error for a status of 400 or more.
 
-    ``hint``: advice to the user after a refusal.
+    ``hint``: advice to the user if the request is refused.
 
-    Raises
-    ------
-    Busy, Slow
-        If a later, or a smaller, request may succeed.
-    UserError
-        If the error is permanent.
+    Raises Busy if a later request may succeed, Slow if a smaller one may, and UserError if the
+    error is permanent.
     """
     status = answer.status_code
     if status < 400:
@@ -272,7 +238,7 @@ def refuse(answer: requests.Response, request: str, hint: str = HINT) -> None:
     try:
         begins = answer.raw.read(PIECE, decode_content=True)
     except (HTTPError, OSError):
-        begins = b""  # the status alone identifies the error
+        begins = b""  # the status is enough
     text = " ".join(begins.decode("utf-8", "replace").split())
     wait = retry_after(answer.headers.get("Retry-After"))
     if status in (429, 503):
@@ -289,16 +255,16 @@ def refuse(answer: requests.Response, request: str, hint: str = HINT) -> None:
 def download(
     url: str, policy: Politeness, path: Path, expect: Callable[[Path], str | None]
 ) -> None:
-    """Download one file to disk in chunks, or copy the file of the mirror.
+    """Download one file to disk in chunks, or copy the mirror's file.
 
-    A partial file is next to the final one under a name that begins with a dot. It is continued
-    after a failure or a kill, if the server identifies versions of the file (a strong ETag, or
-    Last-Modified) and sends ranges (RFC 9110, 14.2 and 13.1.5). Otherwise the file is downloaded
-    again.
+    A partial file is stored next to the final one, under a name that begins with a dot. It is
+    continued after a failure or a kill, if the server identifies versions of the file (a strong
+    ETag, or Last-Modified) and sends ranges (RFC 9110, 14.2 and 13.1.5). Otherwise the file is
+    downloaded again.
 
-    ``expect``: returns the fault in the complete file, or None.
+    ``expect``: returns what is wrong with the complete file, or None.
 
-    Raises UserError on a permanent error status, a wrong file, or when all attempts failed.
+    Raises UserError if the error status is permanent, the file is wrong, or all attempts fail.
     """
     if mirror := mirror_of(policy):
         source = find(mirror, url)
@@ -318,9 +284,9 @@ def download(
 
 
 def _download_rest(url: str, policy: Politeness, part: Path, version: Path) -> None:
-    """Request the missing part of a file and append it; ``version`` stores its ETag or date.
+    """Append the missing part of a file; the file ``version`` stores its ETag or date.
 
-    Raises Busy, Slow if another attempt may succeed.
+    Raises Busy or Slow if another attempt may succeed.
     """
     have = part.stat().st_size if part.exists() and version.exists() else 0
     headers = {"Accept-Encoding": "identity"}
@@ -348,7 +314,7 @@ def _download_rest(url: str, policy: Politeness, part: Path, version: Path) -> N
 
 
 def places(url: str) -> list[str]:
-    """Return the paths, relative to a mirror, that may hold the file of an address.
+    """Return the paths in a mirror at which the file of an address may be.
 
     Examples
     --------
@@ -372,15 +338,15 @@ def host(url: str) -> str:
 
 
 def find(mirror: Path, url: str) -> Path:
-    """Return the file of a mirror for an address.
+    """Return the path of the mirror's file for an address.
 
-    Raises UserError if it is missing.
+    Raises UserError if the file is missing.
     """
     paths = [mirror / path for path in places(url) if ".." not in path.split("/")]
     for path in paths:
         if os.path.isfile(path):  # noqa: PTH113 - False for names that are too long, no error
             return path
     raise UserError(
-        f"{url}: not in the mirror, there is no file {paths[0] if paths else mirror}; bring it "
-        f"there ({PAGE} has the names), or fetch without --mirror"
+        f"{url}: the mirror has no file {paths[0] if paths else mirror}; add it ({PAGE} explains "
+        "the names), or fetch without --mirror"
     )

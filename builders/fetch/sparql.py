@@ -1,8 +1,8 @@
-"""Client of a SPARQL endpoint: one request at a time, complete responses, saved unchanged.
+"""Client of a SPARQL endpoint: one request at a time; complete responses are saved unchanged.
 
-A query that is too large for the endpoint is halved: a range of birth dates, a batch of ids. In
-place of an endpoint a mirror has a folder ``DIR/HOST/PATH`` of triples, which a local engine
-serves.
+A query that is too large for the endpoint is halved: its range of birth dates, or its batch of ids.
+In place of an endpoint, a mirror contains a folder ``DIR/HOST/PATH`` of triples, which a local
+engine serves.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from plumbline.builders.core.errors import UserError
@@ -37,10 +38,10 @@ from plumbline.builders.fetch.http import (
     patiently,
     receive,
 )
-from plumbline.builders.readers.table import Binding, bindings, item
+from plumbline.builders.readers.declared import Terms
+from plumbline.builders.readers.table import Binding, bindings, item, web_page
 
 TRIPLES = (".nt", ".ttl", ".nt.gz", ".ttl.gz")
-STARTING_S = 60.0  # time limit for the start of the engine
 ITEM = "<http://www.wikidata.org/entity/{}>"
 HINT = "sources.wikidata.endpoint must be the address of a SPARQL 1.1 endpoint"
 PREFIXES = """\
@@ -56,19 +57,15 @@ BORN = (
     "?item wdt:P569 ?birth . "
     'FILTER(?birth >= "%sT00:00:00Z"^^xsd:dateTime && ?birth < "%sT00:00:00Z"^^xsd:dateTime)'
 )
-
-
+DAY = timedelta(days=1)
 COUNT = "SELECT (COUNT(*) AS ?count) WHERE { { %s } }"
 
 
-class Terms(NamedTuple):
-    """Licence and citation of the responses."""
-
-    licence: str
-    citation: str
-
-
-WIKIDATA = Terms("CC0-1.0", "Wikidata contributors, Wikidata (https://www.wikidata.org)")
+WIKIDATA = Terms(
+    licence="CC0-1.0",
+    redistribute=True,
+    citation="Wikidata contributors, Wikidata (https://www.wikidata.org)",
+)
 
 
 @dataclass(frozen=True)
@@ -80,25 +77,22 @@ class Born:
 
     @property
     def name(self) -> str:
-        """Name of the range's file."""
+        """Name of the file that stores the response for the range."""
         return f"{self.start}_{self.end}"
 
     def halves(self) -> list[Born]:
         """Return the earlier and the later half."""
-        days = (self.end - self.start).days
-        if days < 2:
-            return []
-        middle = self.start + timedelta(days=days // 2)
-        return [Born(self.start, middle), Born(middle, self.end)]
+        middle = self.start + (self.end - self.start) // 2  # whole days
+        return [Born(self.start, middle), Born(middle, self.end)] if middle > self.start else []
 
     def which(self) -> str:
-        """Return the condition on ``?item``."""
+        """Return the condition on ``?item``, in SPARQL."""
         return BORN % (self.start, self.end)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The ids of one query."""
+    """The items of one query, by their ids."""
 
     name: str
     ids: Sequence[str]
@@ -112,24 +106,19 @@ class Batch:
 
 @dataclass
 class Endpoint:
-    """One endpoint, queried one request at a time; every response is saved unchanged."""
+    """An endpoint, queried by one request at a time; every response is saved unchanged."""
 
     endpoint: str
     politeness: Politeness
     into: Path
-    _heard: float = field(default_factory=time.monotonic)  # time of the last complete response
 
     def gather(self, part: Born | Batch, folder: str, query: Callable[[Any], str]) -> None:
-        """Save the response for a part, or for its halves if the query is too slow."""
+        """Save the response for a part, or those for its halves if the query is too slow."""
         halves = part.halves()
         if not any(self._path(f"{folder}/{half.name}").exists() for half in halves):
-            try:
-                attempts = 2 if halves else None
-                ids = part.ids if isinstance(part, Batch) else ()
-                self.save(f"{folder}/{part.name}", query(part), attempts, ids)
-            except Slow:
-                pass
-            else:
+            ids = part.ids if isinstance(part, Batch) else ()
+            with suppress(Slow):
+                self.save(f"{folder}/{part.name}", query(part), 2 if halves else None, ids)
                 return
         for half in halves:
             self.gather(half, folder, query)
@@ -137,31 +126,29 @@ class Endpoint:
     def save(
         self, name: str, query: str, slow_attempts: int | None = None, ids: Sequence[str] = ()
     ) -> None:
-        """Save one response, unless it is already saved.
+        """Save one response, unless it has been saved before.
 
-        The response to a batch must contain only its ids. It must have as many rows as the
-        endpoint counts, since endpoints may truncate their results.
+        The response to a batch may contain only its ids. It must have as many rows as the endpoint
+        counts, since endpoints may truncate their results.
         """
         if self._path(name).exists():
             return
         request = f"{self.endpoint} ({name})"
         ask = partial(self._ask, query, ids)
-        body = patiently(ask, request, self.politeness, slow_attempts, self._heard)
-        self._heard = time.monotonic()
-        write_gzip(self._path(name), body)
+        write_gzip(self._path(name), patiently(ask, request, self.politeness, slow_attempts))
 
     def rows(self, folder: str) -> Iterator[Binding]:
-        """Yield the rows of all saved responses in a folder, or of the named one."""
+        """Yield the rows of all saved responses in a folder, or of the response with that name."""
         for path in [*self.into.glob(f"{folder}.json.gz"), *self.into.glob(f"{folder}/*.json.gz")]:
             yield from bindings(whole(path))
 
     def items(self, prefix: str) -> list[str]:
-        """Return the sorted, distinct ids in the saved responses."""
+        """Return the distinct ids in the saved responses, sorted by number."""
         people = {item(row) for row in self.rows(prefix)}
         return sorted(people, key=lambda qid: int(qid[1:]))
 
     def forget(self, folder: str) -> None:
-        """Remove all responses in a folder, or the named one."""
+        """Remove all responses in a folder, or the response with that name."""
         self._path(folder).unlink(missing_ok=True)
         shutil.rmtree(self.into / folder, ignore_errors=True)
 
@@ -169,24 +156,26 @@ class Endpoint:
         return self.into / f"{name}.json.gz"
 
     def _ask(self, query: str, ids: Sequence[str]) -> bytes:
-        """Return one response if it is a complete result of the query."""
+        """Return the response to a query, which must be complete."""
         body, rows = self._answer(query, ids)
         _, counted = self._answer(COUNT % query.partition(" ORDER BY ")[0])
         number = counted[0]["count"]["value"] if len(counted) == 1 else ""
         if not re.fullmatch("[0-9]{1,15}", number):
-            raise Busy("no number in the response to a count of rows")
+            raise Busy("the response to a count of rows contains no number")
         if int(number) > len(rows):
-            raise Slow(f"the answer has {len(rows):,} rows of the {int(number):,} that are counted")
+            raise Slow(
+                f"the answer contains {len(rows):,} of the {int(number):,} rows that are counted"
+            )
         return body
 
     def _answer(self, query: str, ids: Sequence[str] = ()) -> tuple[bytes, list[Binding]]:
         form, headers = _request(self.endpoint, PREFIXES + query)
-        answer = receive(self.endpoint, self.politeness, form=form, headers=headers, hint=HINT)
-        return answer.body, _whole(answer.body, query, ids)
+        body, _ = receive(self.endpoint, self.politeness, form=form, headers=headers, hint=HINT)
+        return body, _whole(body, query, ids)
 
 
 def _request(endpoint: str, query: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the form and headers of a query in the SPARQL protocol, for :func:`receive`."""
+    """Return the form and headers of a query by the SPARQL protocol, for :func:`receive`."""
     from SPARQLWrapper import JSON, POST, SPARQLWrapper
 
     wrapper = SPARQLWrapper(endpoint, returnFormat=JSON)
@@ -198,9 +187,9 @@ def _request(endpoint: str, query: str) -> tuple[dict[str, str], dict[str, str]]
 
 @contextmanager
 def connected(endpoint: str, politeness: Politeness, into: Path) -> Iterator[Endpoint]:
-    """Yield an endpoint, or a local one over the triples of the mirror.
+    """Yield an endpoint, or a local one that serves the triples of the mirror.
 
-    Raises UserError if the mirror has no triples for it, or no engine is installed.
+    Raises UserError if the mirror contains no triples for it, or no engine is installed.
     """
     mirror = mirror_of(politeness)
     if mirror is None:
@@ -210,9 +199,8 @@ def connected(endpoint: str, politeness: Politeness, into: Path) -> Iterator[End
     triples = sorted(path for path in folder.glob("*") if path.name.endswith(TRIPLES))
     if not triples:
         raise UserError(
-            f"{endpoint}: not in the mirror, there is no file of triples in {folder} "
-            f"({', '.join(f'*{end}' for end in TRIPLES)}); bring one there, or name an endpoint of "
-            f"your own and fetch without --mirror ({PAGE})"
+            f"{endpoint}: no file of triples ({', '.join(f'*{end}' for end in TRIPLES)}) in "
+            f"{folder}; add one, or name your own endpoint and fetch without --mirror ({PAGE})"
         )
     with serving(*triples) as address:
         yield Endpoint(address, Politeness(contact=politeness.contact), into)
@@ -220,18 +208,17 @@ def connected(endpoint: str, politeness: Politeness, into: Path) -> Iterator[End
 
 @contextmanager
 def serving(*triples: Path) -> Iterator[str]:
-    """Run a SPARQL engine over files of triples; yield the address of its endpoint.
+    """Run a SPARQL engine on files of triples; yield the address of its endpoint.
 
-    ``triples``: N-Triples or Turtle, also compressed by gzip.
+    ``triples``: files in N-Triples or Turtle, possibly compressed by gzip.
 
-    Raises UserError if the engine is not installed, or a file has no readable triples.
+    Raises UserError if the engine is not installed, or the files cannot be read as triples.
     """
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     engine = shutil.which("oxigraph", path=path)
     if engine is None:
         raise UserError(
-            "oxigraph, which serves files of triples, is not installed; run `pip install "
-            f"oxigraph`, or name an endpoint of your own and fetch without --mirror ({PAGE})"
+            "oxigraph, which serves files of triples, is not installed; run `pip install oxigraph`"
         )
     with tempfile.TemporaryDirectory() as folder:
         location = ["--location", folder]
@@ -240,37 +227,27 @@ def serving(*triples: Path) -> Iterator[str]:
         if loaded.returncode:
             reason = " ".join(loaded.stderr.split())[-200:]
             names = ", ".join(map(str, triples))
-            raise UserError(f"{names}: no triples that can be read ({reason})")
+            raise UserError(f"{names}: cannot be read as triples ({reason}); replace the files")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        serve = [engine, "serve", *location, "--bind", f"127.0.0.1:{port}"]
+            address, port = free.getsockname()
+        serve = [engine, "serve", *location, "--bind", f"{address}:{port}"]
         quiet = subprocess.DEVNULL
         with subprocess.Popen(serve, stdout=quiet, stderr=quiet) as server:  # noqa: S603
             try:
-                _wait(server, port)
-                yield f"http://127.0.0.1:{port}/query"
+                while server.poll() is None:  # wait until it listens
+                    with suppress(OSError), socket.create_connection((address, port)):
+                        break
+                    time.sleep(0.05)
+                yield f"http://{address}:{port}/query"
             finally:
                 server.terminate()
 
 
-def _wait(server: subprocess.Popen[bytes], port: int) -> None:
-    """Wait until the engine listens."""
-    end = time.monotonic() + STARTING_S
-    while server.poll() is None and time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    raise UserError("oxigraph: does not respond; run the same command again")
-
-
 def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
-    """Return the rows of a body; refuse an incomplete result, or one with other ids.
+    """Return the rows of a body; refuse a result that is incomplete or has other ids.
 
-    Queries here have no OPTIONAL: every row has all variables.
+    No query here contains OPTIONAL, so every row must have all variables.
     """
     variables = set(re.findall(r"\?(\w+)", re.sub(r"\(.*? AS ", "", query.partition(" WHERE ")[0])))
     try:
@@ -281,28 +258,20 @@ def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
             raise ValueError("a label without a language")  # noqa: TRY301
         answered = {item(row) for row in rows} if "item" in variables else set()
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        begins = body.lstrip()[:1]
-        if begins == b"{":
+        if body.lstrip()[:1] == b"{":
             raise Slow("the answer stops in the middle") from error
-        page = "a web page instead of results; check the endpoint's address"
-        content = page if begins == b"<" else "something that is not JSON"
-        raise Busy(f"answered {content}") from error
+        raise Busy(f"answered {web_page(body) or 'something that is not JSON'}") from error
     except ValueError as error:
-        raise Busy(f"answered JSON, but no query results of what was asked ({error})") from error
+        raise Busy(f"answered JSON that is not a result of the query ({error})") from error
     if ids and (strange := sorted(answered - set(ids))[:3]):
-        raise Busy(f"answered about {', '.join(strange)}, which were not requested")
+        raise Busy(f"answered with {', '.join(strange)}, which were not requested")
     return rows
 
 
 def ranges(first: date, last: date, days: int) -> list[Born]:
-    """Split the days from the first to the last, both included, into ranges of ``days`` days."""
-    end = last + timedelta(days=1)
-    parts = []
-    while first < end:
-        stop = first + timedelta(days=min(days, (end - first).days))
-        parts.append(Born(first, stop))
-        first = stop
-    return parts
+    """Split the days from ``first`` to ``last``, both included, into ranges of ``days`` days."""
+    starts = [first + offset * DAY for offset in range(0, (last - first).days + 1, days)]
+    return [Born(*ends) for ends in pairwise([*starts, last + DAY])]
 
 
 def batches(ids: Sequence[str], size: int) -> list[Batch]:
@@ -311,5 +280,5 @@ def batches(ids: Sequence[str], size: int) -> list[Batch]:
 
 
 def values(ids: Iterable[str]) -> str:
-    """Return ids as the data block of VALUES in a query."""
+    """Return ids as the data block of a VALUES clause."""
     return " ".join(ITEM.format(qid) for qid in ids)

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from plumbline.builders.core.parquet import configs, stream
+import polars as pl
+
+from plumbline.builders.core.parquet import configs
 from plumbline.builders.readers.name_lists import BEARERS, KINDS, NOWHERE
 
 COLUMNS = ["name", "kind", "rank", "bearer", "flags"]
@@ -62,8 +64,8 @@ def load(folder: Path) -> Gazetteer:
     words: set[str] = set()
     by_country: dict[str, dict[str, tuple[str, ...]]] = {}
     for country in configs(folder):
-        rows = list(stream(folder / f"{country}.parquet", COLUMNS))
-        rows.sort(key=lambda row: (row["kind"], row["rank"]))
+        frame = pl.read_parquet(folder / f"{country}.parquet", columns=COLUMNS)
+        rows = frame.sort("kind", "rank", maintain_order=True).to_dicts()
         named = [(KINDS[r["kind"]], r["name"], BEARERS[r["bearer"]], r["flags"]) for r in rows]
         words |= {fold(name) for k, name, _, flags in named if flags == ["word"] and k != "last"}
         good = [(kind, name, bearer) for kind, name, bearer, flags in named if not flags]

@@ -1,1 +1,1 @@
-"""Cards, Croissant and the Hub."""
+"""Cards, Croissant descriptions, and publishing on the Hub."""

@@ -1,8 +1,8 @@
-"""Dataset cards: a hand-written page and the facts of the build, as one README.
+"""Dataset cards: READMEs that combine a hand-written page with the facts of the build.
 
-The page has YAML front matter for the Hub, and prose; the schema, counts, provenance, datasheet and
-the command that rebuilds the dataset are added here. The Croissant description is written next to
-the card and, if the Hub has no name for the licence, the terms.
+The page contains YAML front matter for the Hub, and prose; the schema, counts, provenance,
+datasheet and the command that rebuilds the dataset are added here. The Croissant description is
+written next to the card, as are the terms if the Hub has no name for the licence.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from plumbline.builders.release import facts as known
 from plumbline.builders.release.facts import Facts
 from plumbline.builders.release.params import publishing
 
-CARDS = Path("data/cards")  # outside the datasets, so that a changed page makes no dataset stale
+CARDS = Path("data/cards")  # not in the datasets' folders: an edited page makes no dataset stale
 TERMS = "LICENSE.md"  # one of the two file names that the Hub recognises
 ADULT = "not-for-all-audiences"  # the Hub's tag for sensitive content
-WARNING = "content_warning"  # key of the front matter; shown first on the card
-SUMMARY = (  # generated comment at the top of a card
+WARNING = "content_warning"  # key in the front matter; the warning comes first on the card
+SUMMARY = (  # labels and questions of the answers at the top of a card
     ("A row", known.ROW),
     ("Source", known.COLLECTED),
     ("Use", known.USES),
@@ -44,24 +44,19 @@ SIZES = ("n<1K", *(f"{low}<n<{high}" for low, high in pairwise(POWERS)), "n>1T")
 
 
 def write_all(names: Iterable[str]) -> None:
-    """Write the cards of the named datasets, or of all built ones."""
-    for name in names or [n for n in DATASETS if (parquet.DATASETS / n).is_dir()]:
-        print(write_dataset_card(name) / CARD)
+    """Write card, Croissant description and terms of the named datasets, or of all that are built.
 
-
-def write_dataset_card(name: str) -> Path:
-    """Write card, Croissant description and terms of a built dataset; return their folder.
-
-    Raises UserError if the dataset is not built, or has no page.
+    Raises UserError if a dataset is not built, or has no page.
     """
-    folder, into = parquet.DATASETS / name, CARDS / name
-    for file, body in render(folder, files_at=os.path.relpath(folder, into)).items():
-        write_bytes(into / file, body)
-    return into
+    for name in names or [n for n in DATASETS if (parquet.DATASETS / n).is_dir()]:
+        folder, into = parquet.DATASETS / name, CARDS / name
+        for file, body in render(folder, files_at=os.path.relpath(folder, into)).items():
+            write_bytes(into / file, body)
+        print(into / CARD)
 
 
 def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[str, bytes]:
-    """Return the card of a folder under ``data``, and the files next to it, by name.
+    """Return the card of a folder under ``data`` and the files next to it, by file name.
 
     Raises UserError if the folder was not written by a build, or the page is missing.
     """
@@ -110,7 +105,7 @@ def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[s
 
 @cache
 def template(name: str) -> Template:
-    """Return a template of Markdown."""
+    """Return a Markdown template of this folder."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
@@ -123,7 +118,7 @@ def template(name: str) -> Template:
 
 
 def _front(facts: Facts, *, adult: bool) -> dict[str, Any]:
-    """Return a card's YAML front matter: the page's, completed from rows and schemas."""
+    """Return a card's YAML front matter: the page's, and fields derived from rows and schemas."""
     front: dict[str, Any] = {}
     after = "license_name" if "license_name" in facts.front else "license"
     for key, value in facts.front.items():
@@ -134,7 +129,7 @@ def _front(facts: Facts, *, adult: bool) -> dict[str, Any]:
         front["tags"] = list(dict.fromkeys([*front.get("tags", ()), ADULT]))
     if languages := front.get("language"):
         built = {name.rpartition("-")[2] for name in facts.rows}
-        if built <= set(languages):  # lists only built languages
+        if built <= set(languages):  # list only languages that were built
             front["language"] = languages = [code for code in languages if code in built]
         many = len(languages) > 1 or "mul" in languages
         front.setdefault("multilinguality", ["multilingual" if many else "monolingual"])

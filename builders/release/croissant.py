@@ -1,8 +1,9 @@
-"""Croissant 1.1 descriptions: contents, provenance and intended use of a folder.
+"""Descriptions of a folder in Croissant 1.1: contents, provenance and intended use.
 
-``croissant.json`` next to the card is JSON-LD with PROV-O and the vocabulary for responsible AI
-(RAI). File addresses are relative, so that it works from a folder; publishing inserts the Hub's.
-All facts come from the build, without the time of writing or absolute paths.
+``croissant.json``, next to the card, is JSON-LD with PROV-O and the vocabulary for responsible AI
+(RAI). Addresses of files are relative, so that the description works in a local folder; publishing
+inserts those on the Hub. All facts come from the build; the time of writing and absolute paths do
+not occur.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.params import yaml_of
-from plumbline.builders.core.schema import LISTS, Column, Schema
+from plumbline.builders.core.schema import LISTS, Schema
 from plumbline.builders.core.snapshot import digest
 from plumbline.builders.release import facts as known
 from plumbline.builders.release.facts import Facts, dates, origins
@@ -23,19 +24,10 @@ from plumbline.builders.release.facts import Facts, dates, origins
 FILE = "croissant.json"
 VOCABULARY = yaml_of(Path(__file__).with_name("croissant.yaml").read_text(encoding="utf-8"))
 FORMAT = {"encodingFormat": VOCABULARY["parquet"]}
-REJECTS = Schema.keyed(
-    (
-        Column("config", "string", "config of the row; `*` for all configs"),
-        Column("key", "string", "name of the row in its source"),
-        Column("reason", "string", "reason for leaving it out"),
-        Column("detail", "string", "further details, or empty"),
-    ),
-    Column("number", "int64", "number of rows with this reason"),
-)
 
 
 def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[str, Any]:
-    """Return the description of a folder whose parquet files all exist.
+    """Return the description of a folder; all its parquet files must exist.
 
     ``front``: the front matter of its card.
     ``files_at``: folder of the files, relative to the description, or empty for the same one.
@@ -75,12 +67,16 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
         size = {"contentSize": f"{path.stat().st_size} B"}
         file = _node("FileObject", inside, **address, **size, **FORMAT, sha256=digest(path))
         description["distribution"].append(file)
-    rejects = {"rejects": REJECTS} if (folder / parquet.REJECTS).is_file() else {}
+    rejects = {"rejects": parquet.REJECTED} if (folder / parquet.REJECTS).is_file() else {}
     for config, schema in {**facts.built.schemas, **rejects}.items():
-        pattern = parquet.REJECTS if schema is REJECTS else facts.built.files.format(config=config)
+        pattern = (
+            parquet.REJECTS
+            if schema is parquet.REJECTED
+            else facts.built.files.format(config=config)
+        )
         inner = sorted(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
         source = {"fileObject": {"@id": inner[0]}}
-        if len(inner) > 1:  # shards have no container
+        if len(inner) > 1:  # shards, which are not in an archive
             shards = f"{config}-files"
             source = {"fileSet": {"@id": shards}}
             one_set = _node("FileSet", shards, f"files of {config}", **FORMAT, includes=pattern)
@@ -117,7 +113,7 @@ def text(description: dict[str, Any]) -> str:
 
 
 def named(folder: Path) -> str:
-    """Return the name of a folder, with the model if each model has a folder."""
+    """Return the name of a folder, followed by the model's if each model has a folder."""
     label = folder.name.removeprefix(".").removesuffix(".partial")
     name, kind = folder.parent.name, folder.parent.parent.name
     return f"{name}-{label}" if kind in {"outputs", "tables"} else label
@@ -130,7 +126,9 @@ def _node(kind: str, identity: str, name: str = "", **more: Any) -> dict[str, An
 def _records(config: str, schema: Schema, source: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the record set of a config's rows, and one with the codes of each label column."""
     rows = f"The rows of config {config}."
-    rows = "Input rows that are not in the dataset, by reason." if schema is REJECTS else rows
+    rows = (
+        "Input rows that are not in the dataset, by reason." if schema is parquet.REJECTED else rows
+    )
     key = [{"@id": f"{config}/{name}"} for name in schema.key]
     fields = []
     for column in schema.columns:
@@ -167,7 +165,7 @@ def _records(config: str, schema: Schema, source: dict[str, Any]) -> Iterator[di
 
 def _licence(front: dict[str, Any]) -> Any:
     stated, names = str(front.get("license") or "unknown"), VOCABULARY["licences"]
-    if stated in names or stated.startswith("cc"):  # upper-case Creative Commons ids
+    if stated in names or stated.startswith("cc"):  # SPDX writes Creative Commons ids in upper case
         return f"https://spdx.org/licenses/{names.get(stated, stated.upper())}.html"
     link = front.get("license_link")
     label = {"@type": "sc:CreativeWork", "name": str(front.get("license_name") or stated)}
@@ -175,7 +173,7 @@ def _licence(front: dict[str, Any]) -> Any:
 
 
 def _entity(source: dict[str, Any]) -> dict[str, Any]:
-    """Return a source in PROV-O; its time is the retrieval of the copy used."""
+    """Return a source in PROV-O; its time is that of the retrieval."""
     days = dates([source])
     when = {"prov:generatedAtTime": days[-1]} if days else {"sc:identifier": source["retrieved"]}
     return {
@@ -189,7 +187,7 @@ def _entity(source: dict[str, Any]) -> dict[str, Any]:
 
 
 def _responsible(facts: Facts, days: list[str]) -> dict[str, Any]:
-    """Return the RAI properties, from the page's datasheet and sections."""
+    """Return the RAI properties, taken from the datasheet and sections of the page."""
     answers, sections, sources = facts.by_hand, facts.sections, facts.built.origin.sources
     limits = re.split(r"^- ", sections.get("Known limits", ""), flags=re.MULTILINE)
     people = (answers.get(known.PEOPLE), _plain(sections.get("Sensitive content", "")))
@@ -212,6 +210,6 @@ def _responsible(facts: Facts, days: list[str]) -> dict[str, Any]:
 
 
 def _plain(markdown: str) -> str:
-    """Return prose in one line, without code blocks and tables."""
+    """Return prose as one line, without code blocks and tables."""
     text = re.sub(r"^```.*?^```$", "", markdown, flags=re.MULTILINE | re.DOTALL)
     return " ".join(" ".join(re.findall(r"^(?!\|).*$", text, re.MULTILINE)).split())

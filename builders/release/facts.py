@@ -1,17 +1,16 @@
-"""Facts of a folder for its card: from its page, its build and its parquet files.
+"""The facts on a folder's card, collected from its page, its build and its parquet files.
 
 The questions of the datasheet follow Gebru et al. (2021), Datasheets for Datasets, in the project's
-own words; ``datasheet.md.j2`` has all of them. A page answers some of them in its section
-``## Datasheet``, in paragraphs that begin with the question in bold.
+own words; ``datasheet.md.j2`` contains all of them. A page answers some of them in its section
+``## Datasheet``, in paragraphs that begin with the question in bold type.
 
 Each dataset has a page. Outputs and tables are described by a section of their study's page, whose
-front matter has the metadata of their cards.
+front matter contains the metadata of their cards.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -41,14 +40,14 @@ ROW, SAMPLE, LABELS, PEOPLE, BIASES, COLLECTED, ASKED, PREPARED, USES, NOT_FOR, 
 )
 MAINTAINED = (
     "The authors of plumbline maintain its builder. Errors are fixed there or at the source, never "
-    "in the rows. Every fetch of its sources is a dated snapshot, every build has a version of "
-    "three numbers. A published version is a tag that never moves, so older ones stay."
+    "in the rows. Every fetch of its sources is a dated snapshot, and every build has a version of "
+    "three numbers. A published version is a tag that never moves, so older versions remain."
 )
 DATASET_PAGES = Path("docs/datasets")
 STUDY_PAGES = Path("docs/studies")
-METHOD_PAGES = Path("docs/methods")  # page of analyses across studies
-CARDS = "cards"  # keys in the front matter of a study's page, by kind and name
-SHARED = ("Sensitive content", "Citation")  # sections of a study's page that are on all its cards
+METHOD_PAGES = Path("docs/methods")  # pages of analyses across studies
+CARDS = "cards"  # key in a study's front matter: metadata by kind and name
+SHARED = ("Sensitive content", "Citation")  # sections of a study's page that go on all its cards
 GENERATED = re.compile(r"<!-- begin generated -->.*?<!-- end generated -->\n?", re.DOTALL)
 _RELATIVE = re.compile(r"\[([^]]+)\]\((?!https?:|mailto:)[^)\s]+\)")
 _ANSWER = re.compile(
@@ -70,12 +69,12 @@ class Facts:
 
     @cached_property
     def by_hand(self) -> dict[str, str]:
-        """The answers of the page, by question."""
+        """The answers that the page gives, by question."""
         return answers(self.prose)
 
     @cached_property
     def sections(self) -> dict[str, str]:
-        """The sections of the page."""
+        """The sections of the page, by heading."""
         return sections(self.prose)
 
     @property
@@ -85,7 +84,7 @@ class Facts:
 
     @property
     def nullable(self) -> str:
-        """A sentence on the nullable columns."""
+        """A sentence that lists the nullable columns."""
         schemas = self.built.schemas.values()
         names = dict.fromkeys(f"`{c.name}`" for s in schemas for c in s.columns if c.nullable)
         if not names:
@@ -98,9 +97,9 @@ class Facts:
 
 
 def page_of(folder: Path) -> Path:
-    """Return the page for a folder under ``data``.
+    """Return the page that describes a folder under ``data``.
 
-    Raises UserError if no study's page has a card for such outputs or tables.
+    Raises UserError if no page describes these outputs or tables.
     """
     _, kind, name, *_ = folder.parts
     if kind == "datasets":
@@ -110,19 +109,20 @@ def page_of(folder: Path) -> Path:
             return page
     if kind == "tables" and (METHOD_PAGES / f"{name}.md").is_file():
         return METHOD_PAGES / f"{name}.md"
-    raise UserError(f"{STUDY_PAGES}: no page has a card for the {kind} `{name}`")
+    raise UserError(f"{STUDY_PAGES}: no page describes the {kind} `{name}`; add a card for it")
 
 
 def gather(folder: Path, page: Path) -> Facts:
-    """Read the facts of a folder.
+    """Collect the facts of a folder.
 
     Raises UserError if the folder was not written by a build, or the page is missing.
     """
+    import polars as pl
     import pyarrow.parquet as pq
 
     path, rejected = folder / front_matter.FACTS, folder / parquet.REJECTS
     if not path.is_file():
-        raise UserError(f"{path}: missing; make the folder with `make repro`")
+        raise UserError(f"{path}: no such file; make the folder with `make repro`")
     built = front_matter.read(path)
     front, prose = read_page(page, folder)
     front = limited(front, folder)
@@ -130,19 +130,19 @@ def gather(folder: Path, page: Path) -> Facts:
     for config in built.schemas:
         shards = folder.glob(built.files.format(config=config))
         rows[config] = sum(pq.read_metadata(p).num_rows for p in shards)
-    rejects: Counter[tuple[str, str]] = Counter()
+    rejects = {}
     if rejected.is_file():
-        for row in parquet.stream(rejected, ["config", "reason", "number"]):
-            rejects[row["config"], row["reason"]] += row["number"]
-    return Facts(folder, page, front, prose, built, rows, dict(sorted(rejects.items())))
+        counts = pl.read_parquet(rejected).group_by("config", "reason").agg(pl.col("number").sum())
+        rejects = {(c, reason): number for c, reason, number in sorted(counts.iter_rows())}
+    return Facts(folder, page, front, prose, built, rows, rejects)
 
 
 def read_page(page: Path, folder: Path | None = None) -> tuple[dict[str, Any], str]:
     """Return the front matter and prose that describe a folder, without generated parts.
 
-    From a study's page it is the section of the outputs or tables, as a separate page.
+    If it is a study's page, its section on these outputs or tables is returned as a separate page.
 
-    Raises UserError if the page is missing, has no front matter, or no section for the folder.
+    Raises UserError if the page is missing, or lacks front matter or a section for the folder.
     """
     front, prose = _split(page)
     prose = GENERATED.sub("", prose)
@@ -163,9 +163,10 @@ def read_page(page: Path, folder: Path | None = None) -> tuple[dict[str, Any], s
 
 
 def limited(front: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Replace the licence in front matter if it permits more than those of the sources.
+    """Replace the licence in front matter if it permits more than the licences of the sources.
 
-    Each source then keeps its own licence. Tables hold estimates, no rows of the sources.
+    Each source then keeps its own licence. Tables are exempt: they contain estimates, no rows of
+    the sources.
     """
     licence = str(front.get("license") or "other")
     if licence == "other" or folder.parts[1:2] == ("tables",):
@@ -177,7 +178,7 @@ def limited(front: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def origins(folder: Path) -> Iterator[tuple[dict[str, Any], Path | None]]:
-    """Yield all direct and indirect sources of a folder; folders under data have their paths."""
+    """Yield all direct and indirect sources of a folder, each with its path if it is under data."""
     todo, seen = [folder], {folder}
     for part in todo:
         for source in front_matter.read(part / front_matter.FACTS).origin.sources:
@@ -191,7 +192,7 @@ def origins(folder: Path) -> Iterator[tuple[dict[str, Any], Path | None]]:
 
 def _split(page: Path) -> tuple[dict[str, Any], str]:
     if not page.is_file():
-        raise UserError(f"{page}: no such page; copy that of another dataset and edit it")
+        raise UserError(f"{page}: no such page; copy that of another dataset, and edit it")
     pieces = page.read_text(encoding="utf-8").split("---\n", 2)
     if len(pieces) != 3 or pieces[0]:
         raise UserError(f"{page}: no YAML front matter between two lines of '---'")
@@ -205,13 +206,13 @@ def sections(prose: str) -> dict[str, str]:
 
 
 def answers(prose: str) -> dict[str, str]:
-    """Return the hand-written answers of a page, by question, each in one line."""
+    """Return the hand-written answers on a page, by question; each is one line."""
     pairs = _ANSWER.findall(sections(prose).get(HEADING, ""))
     return {" ".join(question.split()): " ".join(answer.split()) for question, answer in pairs}
 
 
 def without_datasheet(prose: str) -> str:
-    """Return a page's prose without its datasheet."""
+    """Return the prose of a page without its datasheet."""
     return re.sub(rf"^## {HEADING}\n.*?(?=^## |\Z)", "", prose, flags=re.MULTILINE | re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""Access to the Hugging Face Hub: repository state, tagged commits, files of a version."""
+"""Access to the Hugging Face Hub: repository state, commits with tags, files of a version."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 ROWS = [CARD, FACTS, "*.parquet"]
-ATTRIBUTES = ".gitattributes"  # file by the Hub with patterns of large files
 STRICT: tuple[Gated, ...] = (False, "auto", "manual")
 
 
 @dataclass(frozen=True)
 class Remote:
-    """A repository of the Hub before publishing."""
+    """The state of a repository on the Hub before publishing."""
 
-    sha: str | None = None  # last commit, or None without such a repository
+    sha: str | None = None  # last commit, or None if there is no such repository
     private: bool = True
     gated: Gated = False
     tags: tuple[str, ...] = ()
@@ -47,14 +46,11 @@ def look(repo: str, kind: str, token: str | None) -> Remote:
 
     Raises UserError if the Hub cannot be reached or refuses the token.
     """
-    from huggingface_hub.errors import RepositoryNotFoundError
-
     api = client(token)
     with answering(repo):
-        try:
-            info: Any = api.repo_info(repo, repo_type=kind)
-        except RepositoryNotFoundError:
+        if not api.repo_exists(repo, repo_type=kind):
             return Remote()
+        info: Any = api.repo_info(repo, repo_type=kind)
         refs = api.list_repo_refs(repo, repo_type=kind)
         files = frozenset(file.rfilename for file in info.siblings or ())
         text = ""
@@ -62,14 +58,14 @@ def look(repo: str, kind: str, token: str | None) -> Remote:
             path = api.hf_hub_download(repo, CARD, repo_type=kind, revision=info.sha)
             text = Path(path).read_text(encoding="utf-8")
     tags = tuple(sorted(tag.name for tag in refs.tags))
-    files -= {ATTRIBUTES}
-    return Remote(info.sha, bool(info.private), info.gated or False, tags, files, text)
+    shown = files - {".gitattributes"}  # written by the Hub
+    return Remote(info.sha, bool(info.private), info.gated or False, tags, shown, text)
 
 
 def validate(release: Release, repo: str) -> None:
-    """Check the card with the Hub's validator; nothing else is sent.
+    """Check the card with the Hub's validator, to which nothing else is sent.
 
-    Raises UserError if it rejects the card, or does not respond.
+    Raises UserError if the validator rejects the card or does not respond.
     """
     from huggingface_hub import DatasetCard, ModelCard
 
@@ -81,9 +77,10 @@ def validate(release: Release, repo: str) -> None:
 def fetch(repo: str, revision: str, token: str | None) -> Path:
     """Return a folder with the card and the parquet files of a version of a dataset.
 
-    A version in the cache of huggingface_hub needs no network.
+    A version that is in the cache of huggingface_hub is read without a network.
 
-    Raises UserError if there is no such version, or the Hub cannot be reached or refuses the token.
+    Raises UserError if the version does not exist, or the Hub cannot be reached or refuses the
+    token.
     """
     options: dict[str, Any] = {"repo_type": "dataset", "revision": revision, "allow_patterns": ROWS}
     with answering(f"{repo}@{revision}"):
@@ -91,56 +88,48 @@ def fetch(repo: str, revision: str, token: str | None) -> Path:
 
 
 def settings(release: Release, remote: Remote) -> tuple[bool, Gated]:
-    """Return the new private and gated settings, never more open than the current ones."""
+    """Return the new values of private and gated, never more open than the current ones."""
     if not remote.tags and not remote.files:
         return release.private, release.gated
     return release.private or remote.private, max(release.gated, remote.gated, key=STRICT.index)
 
 
 def send(release: Release, remote: Remote, repo: str, version: str, token: str) -> str:
-    """Publish: the repository, its settings, one commit, the tag; return the commit's id.
+    """Create the repository, apply its settings, commit and tag; return the id of the commit.
 
-    The settings are applied before any data is sent, so that access is never wider than they allow.
+    The settings are applied before any data are sent, so that access is never wider than intended.
     The commit is made by ``create_commit``, since ``upload_folder`` of huggingface_hub 2 may split
-    a folder into several; the Hub refuses it if there was a commit since :func:`look`. After an
-    interruption the same call completes it.
+    a folder into several; the Hub refuses it if there has been another commit since :func:`look`.
+    After an interruption the same call completes the upload.
 
-    Raises UserError if the Hub refuses or does not respond.
+    Raises UserError if the Hub refuses the upload or does not respond.
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     api, kind, parent = client(token), release.kind, remote.sha
     private, gated = settings(release, remote)
-    operations: list[Any] = [
-        CommitOperationDelete(path, is_folder=False)
-        for path in sorted(remote.files - set(release.files))
-    ]
-    operations += [
-        CommitOperationAdd(path, body if isinstance(body, bytes) else str(body))
-        for path, body in sorted(release.files.items())
-    ]
+    gone = sorted(remote.files - set(release.files))
+    operations: list[Any] = [CommitOperationDelete(path, is_folder=False) for path in gone]
+    operations += [CommitOperationAdd(*file) for file in sorted(release.files.items())]
     with answering(repo):
         if parent is None:
             api.create_repo(repo, repo_type=kind, private=True)
             parent = api.repo_info(repo, repo_type=kind).sha
         api.update_repo_settings(repo, repo_type=kind, private=private, gated=gated)
+        message = f"Version {version}"
         done = api.create_commit(
-            repo,
-            operations,
-            commit_message=f"Version {version}",
-            repo_type=kind,
-            parent_commit=parent,
+            repo, operations, commit_message=message, repo_type=kind, parent_commit=parent
         )
         api.create_tag(repo, tag=version, repo_type=kind, revision=done.oid)
     return str(done.oid)
 
 
 def client(token: str | None) -> HfApi:
-    """Return a client with the token or without one, never with a token stored on disk."""
+    """Return a client with the given token or none, never with a token stored on disk."""
     from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    if not sys.stderr.isatty():  # prevents the client's own progress bars
+    if not sys.stderr.isatty():  # no progress bars of the client in a log
         disable_progress_bars()
     if problem := wrong_hub(token):
         raise UserError(problem)
@@ -149,7 +138,7 @@ def client(token: str | None) -> HfApi:
 
 @contextmanager
 def answering(name: str) -> Iterator[None]:
-    """Convert errors of the Hub to Missing, Unreachable, or UserError for a refusal.
+    """Convert errors of the Hub into Missing, Unreachable, or (for a refusal) UserError.
 
     ``name``: the repository, with ``@REVISION`` if one of its versions is read.
     """
@@ -163,15 +152,15 @@ def answering(name: str) -> Iterator[None]:
         while cause is not None and not isinstance(cause, errors.HfHubHTTPError):
             cause = cause.__cause__
         status = 0 if cause is None else cause.response.status_code
+        reason = " ".join(str(error).split())[:300]
         unread = status in (401, 403, 404) and "@" in name
         if unread or isinstance(error, errors.HFValidationError):
             raise Missing(
-                f"{name}: not on the Hub, or not for this token; check id, version and HF_TOKEN, "
+                f"{name}: not on the Hub, or closed to this token; check id, version and HF_TOKEN, "
                 "and accept any terms on its page"
             ) from error
         refused = status or (isinstance(error, ValueError) and not isinstance(error, OSError))
         if not refused or status == 429 or status >= 500:
-            reason = f"answered {status}" if status else f"was not reached ({type(error).__name__})"
-            raise Unreachable(f"{name}: the Hub {reason}; run the same command again") from error
-        reason = " ".join(str(error).split())[:300]
-        raise UserError(f"{name}: the Hub refuses this ({status or ''} {reason})") from error
+            how = f"answered {status}" if status else f"was not reached ({type(error).__name__})"
+            raise Unreachable(f"{name}: the Hub {how}; run the same command again") from error
+        raise UserError(f"{name}: the Hub refused this ({status or ''} {reason})") from error

@@ -1,10 +1,10 @@
-"""The section ``publish`` of the params: permissions, and the contact on cards."""
+"""The section ``publish`` of the params: what may be published, and the contact on cards."""
 
 from __future__ import annotations
 
-import re
+from typing import Annotated
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from plumbline.builders.core.params import FILE, section
 from plumbline.builders.core.params import Params as Section
@@ -14,40 +14,32 @@ PARTISAN = ("corpora", "outlets")  # datasets of political texts, also used to t
 PRETRAINED = "pretrained"
 
 
+def _open(licence: str) -> str:
+    if not is_open(licence):
+        raise ValueError(f"{licence} is no SPDX id of an open licence")
+    return licence
+
+
 class Params(Section):
     """Terms of publishing."""
 
-    acknowledged: tuple[str, ...] = Field(
+    acknowledged: tuple[
+        Annotated[str, Field(pattern=rf"^({'|'.join(PARTISAN)}|{PRETRAINED}/[\w-]+)$")], ...
+    ] = Field(
         (),
         description="partisan texts (`corpora`, `outlets`) and models trained on them "
         "(`pretrained/MODEL`) that may be published privately, with manual approval",
     )
     contact: str = Field(
         "",
-        description="e-mail or address for requests to remove a person; on every card, and "
-        "required for publishing",
+        description="e-mail address or web page for requests to remove a person; shown on "
+        "every card, and required for publishing",
     )
-    licences: dict[str, str] = Field(
+    licences: dict[str, Annotated[str, AfterValidator(_open)]] = Field(
         {},
-        description="SPDX id of an open licence by a source's wording of it; sources with other "
-        "wordings are not published",
+        description="SPDX id of an open licence, by the words with which a source states it; "
+        "sources that state a licence in other words are not published",
     )
-
-    @field_validator("acknowledged")
-    @classmethod
-    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            if name not in PARTISAN and not re.fullmatch(rf"{PRETRAINED}/[\w-]+", name):
-                raise ValueError(f"{name}: write {', '.join(PARTISAN)} or {PRETRAINED}/MODEL")
-        return names
-
-    @field_validator("licences")
-    @classmethod
-    def _open(cls, named: dict[str, str]) -> dict[str, str]:
-        for words, licence in named.items():
-            if not is_open(licence):
-                raise ValueError(f"{words}: {licence} is no SPDX id of an open licence")
-        return named
 
 
 def publishing() -> Params:

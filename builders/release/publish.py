@@ -1,4 +1,4 @@
-"""Publishing a folder on the Hugging Face Hub: a printed plan, then one commit and a tag."""
+"""Publish a folder on the Hugging Face Hub: print a plan, then make one commit and a tag."""
 
 from __future__ import annotations
 
@@ -24,23 +24,29 @@ VERSION = re.compile(r"\d+\.\d+\.\d+")
 def publish(named: str, repo: str, version: str, *, dry: bool) -> None:
     """Publish a folder, or print what would be published.
 
-    ``named``: a dataset's name, or a folder of outputs, tables or a checkpoint.
-    ``repo``: ``OWNER/NAME`` on the Hub that ``HF_ENDPOINT`` names.
-    ``version``: three numbers; it becomes a tag, and a tag is never moved.
+    ``named``: name of a dataset, or folder of outputs, tables or a checkpoint.
+    ``repo``: ``OWNER/NAME`` on the Hub, whose address ``HF_ENDPOINT`` may change.
+    ``version``: three numbers, which become a tag; a tag is never moved.
 
-    Raises UserError if it may not be published, the version exists already, the token is missing,
-    or the Hub refuses or does not respond.
+    Raises UserError if the folder may not be published, the version exists already, token or
+    contact are missing, or the Hub refuses the upload or does not respond.
     """
-    if not REPO.fullmatch(repo):
-        raise UserError(f"--repo {repo}: not a repository; write it as OWNER/NAME")
-    if not VERSION.fullmatch(version):
-        raise UserError(f"--version {version}: not a version; write three numbers, as 1.2.0")
     token, params = os.environ.get(TOKEN) or None, publishing()
+    needed = {
+        f"--repo {repo}: not a repository; write it as OWNER/NAME": REPO.fullmatch(repo),
+        f"--version {version}: not a version; write three numbers, as 1.2.0": VERSION.fullmatch(
+            version
+        ),
+        f"{TOKEN}: not set; export a token that may write to {repo}": dry or token,
+        "params.yaml, publish.contact: empty; write an address for removal requests": dry
+        or params.contact,
+    }
+    for message, value in needed.items():
+        if not value:
+            raise UserError(message)
     warn_unmatched()
     made = release(locate(named), params.acknowledged, params.licences)
     made = replace(made, files={**made.files, **_addressed(made, repo, version)})
-    if not dry:
-        _require(token, repo, params.contact)
     try:
         remote = hub.look(repo, made.kind, token)
     except hub.Unreachable as error:
@@ -63,18 +69,8 @@ def publish(named: str, repo: str, version: str, *, dry: bool) -> None:
     print("dry run: nothing was sent")
 
 
-def _require(token: str | None, repo: str, contact: str) -> None:
-    """Refuse to publish without a token or a contact."""
-    if token is None:
-        raise UserError(f"{TOKEN}: not set; export a token that may write to {repo}")
-    if not contact:
-        raise UserError(
-            "params.yaml, publish.contact: empty; write an address for removal requests"
-        )
-
-
 def _addressed(made: Release, repo: str, version: str) -> dict[str, bytes]:
-    """Return the card of a dataset and the files next to it, with the repository's addresses."""
+    """Return a dataset's card and the files next to it, with the addresses of the repository."""
     if made.kind == "model":
         return {}
     folder, files = made.folder, card.render(made.folder)
@@ -89,7 +85,7 @@ def _addressed(made: Release, repo: str, version: str) -> dict[str, bytes]:
 
 
 def _plan(made: Release, remote: hub.Remote, repo: str, version: str) -> Iterator[str]:
-    """Yield the plan: target, access, every file with its size, changes of the card."""
+    """Yield the lines of the plan: target, access, each file with its size, changes in the card."""
     private, gated = hub.settings(made, remote)
     yield f"{made.folder} -> {made.kind} {repo}, version {version}"
     yield f"on the Hub: {', '.join(remote.tags) if remote.sha else 'no such repository'}"

@@ -1,12 +1,13 @@
-"""Permissions and access levels for publishing folders under data/.
+"""Decide whether a folder under data/ may be published, and who may read it.
 
-The page states the licence and ``build.json`` the sources; the column ``redistributable`` and the
-manifests of the snapshots state restrictions of third parties.
+The page states the licence, and ``build.json`` the sources; the column ``redistributable`` and the
+manifests of the snapshots state the restrictions of third parties.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -32,8 +33,8 @@ WAYS = {
     "tables": "tables/ANALYSIS[/MODEL]",
     PRETRAINED: f"{PRETRAINED}/MODEL/CHECKPOINT",
 }
-# Names that builds, probes and analyses give to sources that are checked themselves; sources of
-# snapshots have other names.
+# Names that builds, probes and analyses give to their inputs, which are checked themselves.
+# Sources of snapshots have other names.
 OURS = re.compile(r"(dataset|made by|model) .+|tables")
 # Licence names on the Hub that do not state who may access the data.
 CLOSED = ("other", "unknown", "")
@@ -42,22 +43,23 @@ FORBIDS = re.compile(
     r"|redistribution (is )?(not|forbidden|prohibited)",
     re.IGNORECASE,
 )
-CHECKPOINTS = "checkpoints.json"  # a model's list, see ``probes.training.checkpoints``
-ASKS = "extra_gated_"  # keys of a card's access form
+CLOSED_SOURCE = re.compile(r'"redistribute":\s*false')  # at any level of a manifest
+CHECKPOINTS = "checkpoints.json"  # list of a model's checkpoints, written by training
+ASKS = "extra_gated_"  # prefix of the keys of an access form, in a card
 
 Gated = Literal["auto", "manual", False]
 
 
 @dataclass(frozen=True)
 class Release:
-    """The published form of a folder."""
+    """A folder as it will be published."""
 
     folder: Path
     kind: Literal["dataset", "model"]
     files: dict[str, Path | bytes]  # by path in the repository; bytes are generated for the Hub
     private: bool
     gated: Gated
-    why: str  # reason for private and gated
+    why: str  # reason for the values of private and gated
 
     @property
     def card(self) -> str:
@@ -67,23 +69,17 @@ class Release:
 
 
 def folder_of(named: str, kinds: Collection[str] = tuple(DEPTHS)) -> Path:
-    """Return the folder under data/ for a name or path, whether it exists or not.
+    """Return the folder under data/ that a name or path denotes; it need not exist.
 
-    Raises UserError if it is not a folder of these kinds.
+    Raises UserError if it is not a folder of one of these kinds.
     """
-    folder = Path(named)
-    if folder.is_absolute() and folder.is_relative_to(Path.cwd()):
-        folder = folder.relative_to(Path.cwd())
-    if len(folder.parts) == 1 and folder.parts != ("data",):
-        folder = store.DATASETS / folder
-    elif folder.parts and folder.parts[0] in DEPTHS:
-        folder = "data" / folder
-    top, kind, *inner = (*folder.parts, "", "")
-    depth = len(folder.parts) - 2
-    if top != "data" or kind not in kinds or ".." in inner or depth not in DEPTHS[kind]:
-        ways = ", ".join(WAYS[k] for k in kinds)
-        raise UserError(f"{named}: not a folder for this; name {ways}")
-    return folder
+    parts = Path(os.path.relpath(named or ".")).parts
+    parts = ("datasets", *parts) if len(parts) == 1 and parts != ("data",) else parts
+    top, *inner = parts[parts[:1] == ("data",) :] or ("",)
+    if top not in kinds or ".." in inner or len(inner) not in DEPTHS[top]:
+        ways = ", ".join(WAYS[kind] for kind in kinds)
+        raise UserError(f"{named}: not a folder that this command accepts; name {ways}")
+    return Path("data", top, *inner)
 
 
 def locate(named: str) -> Path:
@@ -97,25 +93,25 @@ def locate(named: str) -> Path:
     if folder.parts[1] != PRETRAINED and not (folder / FACTS).is_file():
         inner = sorted(p.parent.as_posix() for p in folder.glob(f"*/{FACTS}"))
         hint = f"name one of {', '.join(inner)}" if inner else "make it with `make repro`"
-        raise UserError(f"{folder}: no {FACTS} there; {hint}")
+        raise UserError(f"{folder}: contains no {FACTS}; {hint}")
     return folder
 
 
 def release(
     folder: Path, acknowledged: tuple[str, ...], stated: Mapping[str, str] | None = None
 ) -> Release:
-    """Decide on publishing a folder from :func:`locate`.
+    """Decide whether and how a folder from :func:`locate` may be published.
 
     ``acknowledged``: partisan datasets and models (``pretrained/MODEL``) that may be published,
     privately.
-    ``stated``: SPDX ids of open licences, by the wording of sources.
+    ``stated``: SPDX ids of open licences, by the words with which sources state them.
 
-    Raises UserError if it may not be published: the first reason, in one sentence.
+    Raises UserError with the first reason why it may not be published, in one sentence.
     """
     kind, name = folder.parts[1:3]
     partisan = name if kind == "datasets" and name in PARTISAN else ""
     partisan = f"{PRETRAINED}/{name}" if kind == PRETRAINED else partisan
-    why = "partisan: each reader is admitted by hand"
+    why = "partisan texts: the owner admits each reader"
     if partisan and partisan not in acknowledged:
         raise UserError(
             f"{folder}: partisan texts and models trained on them are not published; to publish "
@@ -127,7 +123,7 @@ def release(
     datasets = _datasets(folder)
     for dataset in sorted(datasets):
         store.require_validated(dataset)
-    # tables hold estimates; responses of a model trained on partisan texts hold none of these
+    # tables contain estimates only, and responses contain no partisan texts
     excluded = {"tables": datasets, "outputs": set(PARTISAN)}.get(kind, set())
     parts = sorted({folder, *(store.DATASETS / dataset for dataset in datasets - excluded)})
     fronts = {part: limited(read_page(page_of(part), part)[0], part) for part in parts}
@@ -139,7 +135,7 @@ def release(
     if partisan:
         return Release(folder, "dataset", files, True, "manual", why)
     licence = str(fronts[folder].get("license") or "")
-    # outputs of prompts from a gated dataset are gated too
+    # outputs are gated if a dataset in their prompts is
     asks = any(key.startswith(ASKS) for front in fronts.values() for key in front)
     why = f"the card's licence is {licence or 'not stated'}"
     return Release(folder, "dataset", files, licence in CLOSED, "auto" if asks else False, why)
@@ -155,19 +151,19 @@ def _files(folder: Path) -> dict[str, Path | bytes]:
 
 
 def _checkpoint(folder: Path) -> dict[str, Path | bytes]:
-    """Return the files of a checkpoint by name, and its card.
+    """Return the files of a checkpoint, and its card, by name.
 
-    Raises UserError if it is not in its model's list, or a file differs from the list.
+    Raises UserError if the checkpoint is not in the list of its model, or a file differs from it.
     """
     path = folder.parent / CHECKPOINTS
     entries = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
     facts = next((e for e in entries if e["name"] == folder.name), None)
     if facts is None:
-        raise UserError(f"{path}: no checkpoint {folder.name!r} in it; run `make repro` first")
+        raise UserError(f"{path}: contains no checkpoint {folder.name!r}; run `make repro` first")
     files: dict[str, Path | bytes] = {name: folder / name for name in sorted(facts["files"])}
     for name, sha256 in facts["files"].items():
         if not (folder / name).is_file() or digest(folder / name) != sha256:
-            raise UserError(f"{folder / name}: not the file of {path}; `dvc checkout` the model")
+            raise UserError(f"{folder / name}: differs from {path}; `dvc checkout` the model")
     model = (read().get("models") or {}).get(folder.parts[2]) or {}
     pinned = "/" in str(model.get("id") or "") and model.get("revision")
     text = template("model_card.md.j2").render(
@@ -181,7 +177,6 @@ def _checkpoint(folder: Path) -> dict[str, Path | bytes]:
 
 
 def _nobody_removed(folder: Path) -> None:
-    """Refuse a folder with rows on the removal list."""
     if number := private.held(folder, private.removed()):
         raise UserError(
             f"{folder}: {number:,} rows are on the removal list; `make repro` leaves them out"
@@ -195,7 +190,7 @@ def _ours(source: Mapping[str, Any]) -> bool:
 def _datasets(folder: Path) -> set[str]:
     """Return the datasets from which a folder was derived, including itself.
 
-    Raises UserError if one of them has changed since.
+    Raises UserError if one of them has changed since the folder was built.
     """
     datasets = {folder.parts[2]} if folder.parts[1] == "datasets" else set()
     for source, _ in origins(folder):
@@ -203,32 +198,36 @@ def _datasets(folder: Path) -> set[str]:
         if not _ours(source) or part.parts[:1] != ("data",) or part.parts[1] not in MADE:
             continue
         if front_matter.source(part, "")["retrieved"] != source["retrieved"]:
-            raise UserError(f"{folder}: built from another version of {part}; run `make repro`")
+            raise UserError(f"{folder}: was built from another version of {part}; run `make repro`")
         datasets |= {part.parts[2]} if part.parts[1] == "datasets" else set()
     return datasets
 
 
 def _allowed(part: Path, front: dict[str, Any], folder: Path, spdx: Mapping[str, str]) -> None:
-    """Refuse a source folder if its card, sources, manifests or rows forbid publishing it.
+    """Refuse a folder that was read if its card, sources, manifests or rows forbid publishing it.
 
-    A licence also forbids it if neither its text nor ``spdx`` has the SPDX id of an open licence.
+    A licence permits it only if its text is, or ``spdx`` gives for it, the SPDX id of an open
+    licence.
     """
     tree = read() if part.parts[1] == "datasets" else {}
     entries = [(tree.get(top) or {}).get(part.name) or {} for top in ("datasets", "derived")]
     named = [n for e in entries for n in (e.get("snapshot"), *(e.get("snapshots") or {}).values())]
     paths = [path for n in named if n and (path := Path(n) / MANIFEST).is_file()]
-    manifests = {path: json.loads(path.read_text(encoding="utf-8")) for path in paths}
-    facts_of = (*front_matter.read(part / FACTS).origin.sources, *manifests.values())
+    manifests = {path: path.read_text(encoding="utf-8") for path in paths}
+    facts_of = [
+        *front_matter.read(part / FACTS).origin.sources,
+        *map(json.loads, manifests.values()),
+    ]
     stated = [str(facts.get("licence")) for facts in facts_of if not _ours(facts)]
     card = f"{front.get('license') or ''} {front.get('license_name') or ''}".strip()
     texts = (card, *stated)
     wrong = [f"its licence forbids redistribution ({t})" for t in texts if FORBIDS.search(t)]
-    closed = (path for path, facts in manifests.items() if _is_forbidden(facts))
+    closed = (path for path, text in manifests.items() if CLOSED_SOURCE.search(text))
     wrong += [f"{path} has redistribute: false" for path in closed]
     words = [word for text in stated for word in split_licences(spdx.get(text, text))]
     licences = (spdx.get(word, word) for word in words)
     wrong += [
-        f"the licence of a source, {licence!r}, is no SPDX id of an open licence (if it stands for "
+        f"the licence of a source, {licence!r}, is not the SPDX id of an open licence (if it means "
         "one, write into params.yaml: publish: "
         f"{{licences: {{{json.dumps(licence, ensure_ascii=False)}: SPDX-ID}}}})"
         for licence in licences
@@ -239,13 +238,6 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path, spdx: Mapping[str,
     if wrong:
         about = f"{folder}" if part == folder else f"{folder}, made of {part}"
         raise UserError(f"{about}: {wrong[0]}; publish the recipe instead")
-
-
-def _is_forbidden(facts: Any) -> bool:
-    """Return True if a manifest has ``redistribute: false`` at any level."""
-    if isinstance(facts, dict):
-        return facts.get("redistribute") is False or any(map(_is_forbidden, facts.values()))
-    return isinstance(facts, list) and any(map(_is_forbidden, facts))
 
 
 def _closed_rows(part: Path) -> int:

@@ -1,1 +1,1 @@
-"""Differences between versions, and provenance of rows."""
+"""Differences between versions, and the provenance of rows."""

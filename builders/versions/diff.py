@@ -1,6 +1,6 @@
 """Differences between two versions of a dataset, outputs or tables, by config.
 
-Rows are matched by their key; rows that share a key are matched in order.
+Rows are matched by their key; rows that share a key are matched in their order.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ LIMIT = 10  # maximum rows of a list in the text, unless --all is given
 WIDTH = 60  # maximum characters of a value in the text
 WHEN = BEFORE, AFTER = "before", "after"
 NUMBERS = ("row before", "row after")
-NTH = "nth of its key"  # numbers rows that share a key
+NTH = "nth of its key"  # column that numbers the rows with the same key
 ESTIMATE = ("value", "low", "high")
 COUNTED = ("added", "removed", "changed", "columns_added", "columns_removed", "columns_retyped")
-Tree = dict[str, Any]  # the JSON report, with frames for lists of rows
+Tree = dict[str, Any]  # the JSON report; lists of rows are frames
 
 
 def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) -> Tree:
     """Compare two versions.
 
-    ``named``: a dataset's name, or a folder of outputs or tables.
+    ``named``: name of a dataset, or folder of outputs or tables.
     ``first``, ``second``: the versions, see
     :func:`plumbline.builders.versions.folders.find_version`.
-    ``selected``: configs to compare, or empty for all.
+    ``selected``: the configs to compare; all if empty.
 
-    Raises UserError if a version cannot be read, or a config is in neither.
+    Raises UserError if a version cannot be read, or a selected config is in neither version.
     """
     folder = folder_of(named, MADE)
     tree: Tree = {"name": folder.relative_to("data").as_posix()}
@@ -52,8 +52,8 @@ def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) ->
             existing = ", ".join(names) or "none"
             raise UserError(f"--config {unknown[0]}: in neither version; available: {existing}")
         names = [name for name in names if not selected or name in selected]
-        tree["configs_added"] = {c: after[c].rows() for c in names if c not in before}
-        tree["configs_removed"] = {c: before[c].rows() for c in names if c not in after}
+        tree["configs_added"] = {c: len(after[c].read()[0]) for c in names if c not in before}
+        tree["configs_removed"] = {c: len(before[c].read()[0]) for c in names if c not in after}
         tree["rejects"] = _rejects(versions, selected)
         shared = [c for c in names if c in before and c in after]
         tree["configs"] = {c: compare(before[c], after[c]) for c in shared}
@@ -67,44 +67,40 @@ def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) ->
 
 
 def compare(before: Config, after: Config) -> Tree:
-    """Return the rows and columns of a config that were added, removed or changed."""
-    sides, types = (before, after), (before.types(), after.types())
-    frames = [side.read(kinds) for side, kinds in zip(sides, types, strict=True)]
-    first, last = types
+    """Return the rows and columns that were added to, removed from, or changed in a config."""
+    (frame, first), (frame_after, last) = before.read(), after.read()
     shared = [column for column in last if column in first]
     keys = (config.key for config in (after, before) if config.key)
     key = next((key for key in keys if {*key} <= {*shared}), ())
+    aligned = [align_types(frame[c], frame_after[c]) for c in shared]
+    frames = [
+        frame.with_columns(a for a, _ in aligned),
+        frame_after.with_columns(b for _, b in aligned),
+    ]
     by = list(key) or ["row"]
     if not key:
         frames = [frame.with_row_index("row", offset=1) for frame in frames]
-    pairs = {c: align_types(frames[0][c], frames[1][c]) for c in {*by, *shared}}
-    keyed = [pl.DataFrame([pairs[c][side] for c in by]) for side in range(2)]
-    repeated = sum(len(frame) - frame.n_unique() for frame in keyed)
+    repeated = sum(len(frame) - frame.select(by).n_unique() for frame in frames)
     if repeated:
         number = pl.int_range(1, pl.len() + 1).over(by).alias(NTH)
-        keyed = [frame.with_columns(number) for frame in keyed]
+        frames = [frame.with_columns(number) for frame in frames]
         by = [*by, NTH]
-    numbered = [frame.with_row_index(row) for frame, row in zip(keyed, NUMBERS, strict=True)]
-    joined = numbered[0].join(numbered[1], on=by, how="full", coalesce=True, nulls_equal=True)
-    matched = joined.drop_nulls(NUMBERS).sort(NUMBERS[0])
-    rows = [matched[number] for number in NUMBERS]
     names = []  # the key and the columns shown next to it
-    for side, frame, keys_of in zip(sides, frames, keyed, strict=True):
-        shown = [c for c in side.names if c in frame.columns and c not in by]
-        names.append(keys_of.hstack(frame.select(shown)))
-    changed, changes = pl.repeat(False, len(matched), eager=True), dict[str, pl.DataFrame]()
+    for side, frame in zip((before, after), frames, strict=True):
+        names.append(frame.select(*by, *(c for c in side.names if c in frame and c not in by)))
+    numbered = [f.select(by).with_row_index(row) for f, row in zip(frames, NUMBERS, strict=True)]
+    joined = numbered[0].join(numbered[1], on=by, how="full", coalesce=True, nulls_equal=True)
+    rows = joined.drop_nulls(NUMBERS).sort(NUMBERS[0])
+    old, new = (frame[rows[row]] for frame, row in zip(frames, NUMBERS, strict=True))
+    named = names[1][rows[NUMBERS[1]]]
+    changed, changes = pl.repeat(False, len(rows), eager=True), dict[str, pl.DataFrame]()
     for column in (c for c in shared if c not in key):
-        old, new = (values[indices] for values, indices in zip(pairs[column], rows, strict=True))
-        unequal = old.ne_missing(new)  # null equals null, NaN equals NaN
+        unequal = old[column].ne_missing(new[column])  # null equals null, NaN equals NaN
         if unequal.any():
             changed |= unequal
-            where = [indices[unequal.arg_true()] for indices in rows]
-            values = [
-                frame[column][indices].alias(when)
-                for frame, indices, when in zip(frames, where, WHEN, strict=True)
-            ]
-            named = names[1][where[1]].drop(column, strict=False)
-            changes[column] = named.hstack(values).sort(by, maintain_order=True)
+            values = [old[column].alias(BEFORE), new[column].alias(AFTER)]
+            changes[column] = named.drop(column, strict=False).hstack(values).filter(unequal)
+            changes[column] = changes[column].sort(by, maintain_order=True)
     added, removed = (joined.filter(pl.col(number).is_null()) for number in NUMBERS)
     tree: Tree = {
         "rows": [len(frame) for frame in frames],
@@ -122,16 +118,15 @@ def compare(before: Config, after: Config) -> Tree:
         "changes": changes,
     }
     if {*ESTIMATE} <= {*shared} and {*ESTIMATE} & {*changes}:
-        parts = [frame.select(ESTIMATE)[index] for frame, index in zip(frames, rows, strict=True)]
-        tree["estimates"] = compare_estimates(names[1][rows[1]], *parts)
+        tree["estimates"] = compare_estimates(named, old, new)
     return tree
 
 
 def compare_estimates(names: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame) -> Tree:
-    """Count the estimates that changed, and list those outside each other's interval.
+    """Count the estimates that changed, and list those that left each other's interval.
 
-    They are those whose values are each outside the other version's closed interval. Estimates
-    without a value or a bound in either version are not judged.
+    In these, each value is outside the closed interval of the other version. Estimates that lack a
+    value or a bound in either version are not judged.
     """
     parts = [
         frame.select(pl.col(c).cast(pl.Float64).alias(f"{when}_{c}") for c in ESTIMATE)
@@ -168,25 +163,23 @@ def _as_text(values: pl.Series) -> pl.Series:
 
 def _rejects(versions: list[Version], selected: tuple[str, ...]) -> list[Tree]:
     """Count the rejected input rows of both versions, by config and reason."""
-    kinds = {"config": pl.String, "reason": pl.String, "number": pl.Int64}
-    frames = []
+    texts = {"config": pl.String, "reason": pl.String}
+    frames = [pl.DataFrame(schema=texts | dict.fromkeys(WHEN, pl.Int64))]
     for version, when in zip(versions, WHEN, strict=True):
-        frame = pl.DataFrame(schema=kinds)
         if REJECTS in version.files:
-            frame = Config([version.files[REJECTS]]).read(kinds)
-        frames.append(frame.rename({"number": when}))
-    counts = pl.concat(frames, how="diagonal").group_by("config", "reason").sum()
-    rows = counts.select("config", "reason", *WHEN).sort("config", "reason")
+            frame, _ = Config([version.files[REJECTS]]).read()
+            frames.append(frame.select(*texts, pl.col("number").alias(when)))
+    rows = pl.concat(frames, how="diagonal").group_by(*texts).sum().sort(*texts)
     return (rows.filter(pl.col("config").is_in(selected)) if selected else rows).to_dicts()
 
 
 def as_json(tree: Tree) -> str:
-    """Serialise all differences as JSON; numbers that are not finite are null."""
+    """Serialise all differences as JSON, in which numbers that are not finite are null."""
     return to_json(tree, indent=1, inf_nan_mode="null", fallback=pl.DataFrame.to_dicts).decode()
 
 
 def as_text(tree: Tree, limit: int | None = LIMIT) -> Iterator[str]:
-    """Yield the lines of the report; ``limit``: maximum rows of a list, or None for all."""
+    """Yield the lines of the report; ``limit``: maximum number of rows in a list, or None."""
     yield tree["name"]
     for when in WHEN:
         version = tree[when]
@@ -234,7 +227,7 @@ def _config_text(name: str, config: Tree, limit: int | None) -> Iterator[str]:
 
 
 def _list(head: str, rows: pl.DataFrame, values: tuple[str, ...], limit: int | None) -> list[str]:
-    """Return the lines of a list of rows: keys, and values before and after."""
+    """Return the lines for a list of rows: each key, with its values before and after."""
     lines = [f"  {head}: {len(rows):,}"] if len(rows) else []
     for row in rows[:limit].iter_rows(named=True):
         if values == ESTIMATE:
@@ -251,7 +244,7 @@ def _list(head: str, rows: pl.DataFrame, values: tuple[str, ...], limit: int | N
 
 
 def _short(value: Any) -> str:
-    """Return a value as one short line."""
+    """Return a value as a short text on one line."""
     if isinstance(value, list):
         value = f"[{', '.join(map(_short, value))}]"
     text = f"{value:.4g}" if isinstance(value, float) else " ".join(str(value).split()) or '""'

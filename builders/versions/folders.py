@@ -1,6 +1,7 @@
-"""Versions of a folder of parquet files, and their configs with keys and labels.
+"""Versions of a folder of parquet files, and their configs, with keys and labels.
 
-Both are in ``build.json``; without it each parquet file is a config without a key.
+Keys and labels are read from ``build.json``; without it, each parquet file is a config without a
+key.
 """
 
 from __future__ import annotations
@@ -8,16 +9,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from plumbline.builders.core import front_matter
 from plumbline.builders.core.errors import UserError
@@ -34,16 +32,16 @@ class Version:
 
     named: str  # name given by the user
     described: str  # description for the report
-    files: dict[str, Path]  # by path inside the folder
+    files: dict[str, Path]  # by path relative to the folder
 
 
 def find_version(named: str, folder: Path, scratch: Path) -> Version:
     """Return a version of a folder.
 
-    ``named``: ``workspace``, ``OWNER/NAME@REVISION`` on the Hub, a revision of git, or a folder; a
+    ``named``: ``workspace``, ``OWNER/NAME@REVISION`` on the Hub, a git revision, or a folder; a
     folder with the name of a revision needs the prefix ``./``.
     ``folder``: the folder under data/ in the project.
-    ``scratch``: an empty folder for the files of a commit.
+    ``scratch``: an empty folder, to which the files of a commit are copied.
 
     Raises UserError if the version does not exist, lacks the folder, or cannot be read.
     """
@@ -72,7 +70,7 @@ def find_version(named: str, folder: Path, scratch: Path) -> Version:
 
 
 def _commit_of(revision: str) -> str:
-    """Return the commit of a revision, or "" if it does not exist, or git is not installed."""
+    """Return the commit of a revision, or "" if it does not exist or git is not installed."""
     command = ["git", "rev-parse", "--verify", "--quiet", "--end-of-options"]
     try:
         done = subprocess.run(  # noqa: S603
@@ -84,13 +82,13 @@ def _commit_of(revision: str) -> str:
 
 
 def _get_from_dvc(commit: str, named: str, folder: Path, scratch: Path) -> Path:
-    """Copy a folder of a commit from DVC's cache or remote into the scratch folder."""
+    """Copy a folder, as of a commit, from DVC's cache or remote into the scratch folder."""
     from dvc.api import DVCFileSystem
     from dvc.config import Config as Configuration
 
     into, remote = scratch / commit, None
     try:
-        # The current remotes: those in the configuration of that commit may not exist.
+        # Use the current remotes, since those configured in that commit may not exist.
         config = Configuration.from_cwd()
         remotes = dict(config.get("remote") or {})
         remote = (config.get("core") or {}).get("remote") or next(iter(remotes), None)
@@ -100,7 +98,7 @@ def _get_from_dvc(commit: str, named: str, folder: Path, scratch: Path) -> Path:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         where = f"its remote {remote} gives" if remote else "any remote has"
         raise UserError(
-            f"{folder}: neither the DVC cache nor {where} it as it was at {named} ({reason}); `git "
+            f"{folder}: neither the DVC cache nor {where} its files of {named} ({reason}); `git "
             f"checkout {named}` and `dvc fetch {folder}` where a remote can be reached"
         ) from error
     return into
@@ -108,61 +106,36 @@ def _get_from_dvc(commit: str, named: str, folder: Path, scratch: Path) -> Path:
 
 @dataclass(frozen=True)
 class Config:
-    """The files of one config, and the facts of its schema."""
+    """The files of one config, and facts from its schema."""
 
     paths: list[Path]
     key: tuple[str, ...] = ()
     names: tuple[str, ...] = ()  # columns shown next to the key
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by column of codes
 
-    def types(self) -> dict[str, str]:
-        """Return the type of each column, in the file's order."""
-        with self._readable():
-            schema = pl.read_parquet_schema(self.paths[0])
-        return {
-            name: f"label: {', '.join(self.labels[name])}"
-            if name in self.labels and kind.is_integer()
-            else str(kind).lower()
-            for name, kind in schema.items()
-        }
-
-    def rows(self) -> int:
-        """Return the number of rows, from the files' footers."""
-        with self._readable():
-            return sum(pq.read_metadata(path).num_rows for path in self.paths)
-
-    def read(self, columns: Iterable[str]) -> pl.DataFrame:
-        """Return columns of all rows, with labels in place of their codes."""
-        selected, types = list(columns), self.types()
-        named = [
-            pl.col(column).replace_strict(
-                range(len(self.labels[column])),
-                self.labels[column],
-                default=pl.col(column).cast(pl.String),
-                return_dtype=pl.String,
-            )
-            for column in selected
-            if types[column].startswith("label: ")
-        ]
-        with self._readable():
-            parts = [pl.scan_parquet(path, glob=False).select(selected) for path in self.paths]
-            return pl.concat(parts).with_columns(named).collect()
-
-    @contextmanager
-    def _readable(self) -> Iterator[None]:
+    def read(self) -> tuple[pl.DataFrame, dict[str, str]]:
+        """Return all rows, with labels in place of their codes, and the type of each column."""
         try:
-            yield
-        except (OSError, pl.exceptions.PolarsError, pa.ArrowException) as error:
+            frame = pl.concat(pl.read_parquet(path, glob=False) for path in self.paths)
+        except (OSError, pl.exceptions.PolarsError) as error:
             reason = " ".join(str(error).split())[:150]
             raise UserError(
                 f"{self.paths[0]}: cannot be read as parquet ({reason}); make or fetch it again"
             ) from error
+        types = {name: str(kind).lower() for name, kind in frame.schema.items()}
+        for name, labels in self.labels.items():
+            if frame.schema.get(name, pl.String()).is_integer():
+                types[name] = f"label: {', '.join(labels)}"
+                texts, codes = dict(enumerate(labels)), pl.col(name)
+                unknown = codes.cast(pl.String)
+                frame = frame.with_columns(codes.replace_strict(texts, default=unknown))
+        return frame, types
 
 
 def read_configs(files: Mapping[str, Path]) -> tuple[dict[str, Config], str | None]:
-    """Return the configs of a folder by name, and its stated version.
+    """Return the configs of a folder, by name, and the version that it states.
 
-    ``files``: paths of the files, by path relative to the folder.
+    ``files``: path of each file, by path relative to the folder.
     """
     data = {inside: path for inside, path in files.items() if inside.endswith(".parquet")}
     data.pop(REJECTS, None)
@@ -177,5 +150,6 @@ def read_configs(files: Mapping[str, Path]) -> tuple[dict[str, Config], str | No
         pattern = built.files.format(config=name)
         if paths := [data[inside] for inside in sorted(data) if fnmatch(inside, pattern)]:
             labels = {c.name: c.labels for c in schema.columns if c.labels}
-            configs[name] = Config(paths, schema.key, schema.role("label"), labels)
+            shown = tuple(c.name for c in schema.columns if c.role == "label")
+            configs[name] = Config(paths, schema.key, shown, labels)
     return configs, built.origin.version

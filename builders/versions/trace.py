@@ -1,7 +1,7 @@
-"""Provenance of a file or a row: hashes, commands, dates and queries of all builds.
+"""The provenance of a file or a row: hashes, commands, dates and queries of all builds.
 
-Every parquet file has the path and sha256 of each of its inputs (``core.parquet``), and each input
-has the same, back to snapshots and models. Other facts are read from the ``build.json`` of a
+Every parquet file states the path and sha256 of each of its inputs (``core.parquet``), as do the
+inputs themselves, back to snapshots and models. Other facts are read from the ``build.json`` of a
 folder, the manifest of a snapshot or model, and the ``dvc.lock`` of a stage.
 """
 
@@ -26,13 +26,13 @@ from plumbline.builders.versions.folders import read_configs
 
 SHORT = 100  # maximum characters of a value in the text
 SHOWN = 5  # maximum rows or files listed in a message
-MODEL = "model.json"  # id, revision and files of a model of the Hub
+MODEL = "model.json"  # file with id, revision and files of a model from the Hub
 BUILD_STATES = ("version", "command", "sources")
 SOURCE_STATES = (
     *("source", "address", "retrieved", "licence", "citation", "request"),  # snapshots
     *("id", "revision", "world", "parameters", "files"),  # models
 )
-COUNTED = ("sources", "code", "files")  # counted in the text, complete in the JSON
+COUNTED = ("sources", "code", "files")  # only counted in the text; the JSON lists them
 
 State = Literal["unchanged", "changed", "missing"]
 
@@ -42,8 +42,8 @@ class Node:
     """A folder, snapshot or model in the chain."""
 
     path: str
-    sha256: str  # when it was read; for the traced folder, its current sha256
-    state: State  # current state, compared with ``sha256``
+    sha256: str  # at the time of reading; for the traced folder, the current one
+    state: State  # the current bytes, compared with ``sha256``
     facts: dict[str, Any]
     inputs: dict[str, str]  # sha256 by path
 
@@ -53,19 +53,19 @@ class Trace:
     """The provenance of a file, and optionally one of its rows."""
 
     file: str
-    row: dict[str, Any] | None  # number, and columns with labels in place of codes
+    row: dict[str, Any] | None  # its number and its columns, with labels in place of codes
     nodes: list[Node]  # the file's folder, then its inputs
 
 
 def trace(named: str) -> Trace:
     """Trace ``FILE``, ``FILE#ROW`` or ``FILE#column=value``.
 
-    Raises UserError if the file is missing, is not part of a build or snapshot, or has no such row.
+    Raises UserError if the file is missing, belongs to no build or snapshot, or has no such row.
     """
     path, _, selector = named.partition("#")
     file = Path(os.path.relpath(path) if Path(path).is_absolute() else os.path.normpath(path))
     if not file.exists():
-        raise UserError(f"{file}: no such file; name one that `make repro` made")
+        raise UserError(f"{file}: no such file; name one that `make repro` has made")
     folder = next((p for p in (file, *file.parents) if _facts_file(p)), None)
     if folder is None:
         raise UserError(f"{file}: not in a folder with {front_matter.FACTS} or {MANIFEST}")
@@ -82,10 +82,10 @@ def trace(named: str) -> Trace:
 
 
 def read_node(path: str, sha256: str, stages: Mapping[str, Stage]) -> Node:
-    """Return an input with all recorded facts.
+    """Return an input with all facts that are recorded about it.
 
-    ``sha256``: its hash when it was read.
-    ``stages``: stages of the locks, by path of their outputs.
+    ``sha256``: its hash at the time of reading.
+    ``stages``: the stages in the locks, by path of their outputs.
     """
     folder = Path(path).parent if Path(path).name in (MANIFEST, MODEL) else Path(path)
     facts, inputs = dict[str, Any](), dict[str, str]()
@@ -97,11 +97,11 @@ def read_node(path: str, sha256: str, stages: Mapping[str, Stage]) -> Node:
     built = facts_path is not None and facts_path.name == front_matter.FACTS
     if built:
         for file in sorted(folder.rglob("*.parquet")):
-            with suppress(UserError):  # the folder states no inputs
+            with suppress(UserError):  # the file states no inputs
                 inputs |= inputs_of(file)
-    elif facts_path:  # worlds (control models) state their datasets
+    elif facts_path:  # worlds (control models) list their datasets
         inputs = {f"data/datasets/{k}": v for k, v in (facts.get("datasets") or {}).items()}
-    else:  # a folder of several builds
+    else:  # a folder that contains several builds
         parts = sorted(path.parent for path in folder.glob(f"*/{front_matter.FACTS}"))
         inputs = {part.as_posix(): fingerprint(part) for part in parts}
     facts = {k: facts[k] for k in (BUILD_STATES if built else SOURCE_STATES) if k in facts}
@@ -124,13 +124,13 @@ def read_node(path: str, sha256: str, stages: Mapping[str, Stage]) -> Node:
 
 
 def _facts_file(folder: Path) -> Path | None:
-    """Return the file with the facts of a folder."""
+    """Return the file that contains the facts of a folder."""
     files = (folder / name for name in (front_matter.FACTS, MANIFEST, MODEL))
     return next((path for path in files if path.is_file()), None)
 
 
 def fingerprint(path: Path) -> str:
-    """Return the sha256 of a file or folder as an input, or "" if it is missing."""
+    """Return the sha256 of a file or folder that is an input, or "" if it is missing."""
     if path.is_file():
         return digest(path)
     facts_path = _facts_file(path)
@@ -140,7 +140,7 @@ def fingerprint(path: Path) -> str:
 
 
 def read_row(folder: Path, file: Path, selector: str) -> dict[str, Any]:
-    """Return a row by its number, from 0, or by ``column=value`` pairs joined by commas.
+    """Return a row, selected by its number (from 0) or by ``column=value`` pairs joined by commas.
 
     Raises UserError unless exactly one row matches.
     """
@@ -150,10 +150,10 @@ def read_row(folder: Path, file: Path, selector: str) -> dict[str, Any]:
         file = next(iter(configs))
     if file not in configs:
         names = ", ".join(path.relative_to(folder).as_posix() for path in [*configs][:SHOWN])
-        raise UserError(f"{file}: has no rows; name one of {names or 'no file'}")
+        raise UserError(f"{file}: not a file of rows; available: {names or 'none'}")
     config = configs[file]
     config.paths[:] = [file]
-    frame = config.read(config.types())
+    frame, _ = config.read()
     if selector.removeprefix("-").isdecimal():
         numbers = [int(selector)] if 0 <= int(selector) < len(frame) else []
     else:
@@ -165,7 +165,7 @@ def read_row(folder: Path, file: Path, selector: str) -> dict[str, Any]:
         numbers = [i for i, row in rows if [*map(str, row)] == [*values.values()]]
     if len(numbers) != 1:
         shown = f" ({', '.join(map(str, numbers[:SHOWN]))}); name more columns" if numbers else ""
-        raise UserError(f"{file}: {len(numbers)} rows of {len(frame)} for {selector}{shown}")
+        raise UserError(f"{file}: {selector} matches {len(numbers)} of {len(frame)} rows{shown}")
     return {"number": numbers[0]} | frame.row(numbers[0], named=True)
 
 
@@ -175,7 +175,7 @@ def as_json(traced: Trace) -> str:
 
 
 def as_text(traced: Trace) -> Iterator[str]:
-    """Yield the lines of a trace: each node before its inputs, in full only once."""
+    """Yield the lines of a trace: each node, then its inputs; a node is shown in full once."""
     nodes = {(node.path, node.sha256): node for node in traced.nodes}
     yield traced.file
     for column, value in (traced.row or {}).items():

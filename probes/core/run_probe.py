@@ -322,10 +322,8 @@ class Worker:
         task = self.task
         sink = io.BytesIO()
         schema = task.schema(shard.config).arrow()
-        writer = parquet.Writer(sink, carrying(schema, self.inputs))
-        for table in task.module.answer(shard, task, self.scorer):
-            writer.extend(table)
-        writer.close()
+        tables = task.module.answer(shard, task, self.scorer)
+        parquet.write_tables(tables, carrying(schema, self.inputs), sink)
         return sink.getvalue()
 
 

@@ -44,7 +44,7 @@ def write(folder, schemas, rows, *, rejects=(), version="1.0.0", page="datasets/
         table = pa.Table.from_pylist(whole, schema=schema.arrow())
         pq.write_table(table, partial / f"{config}.parquet")
     listed = [store.Reject(*reject)._asdict() for reject in rejects]
-    table = pa.Table.from_pylist(listed, schema=store.rejects_schema())
+    table = pa.Table.from_pylist(listed, schema=store.REJECTED.arrow())
     pq.write_table(table, partial / store.REJECTS)
     about = dict.fromkeys(("source", "address", "retrieved", "licence", "citation"), "x")
     origin = front_matter.Origin([about], "make it", version)

@@ -105,7 +105,7 @@ def write(folder, page=PAGE, configs=("en",), rejects=()):
     where = folder.with_name("toys.md")
     where.write_text(page, "utf-8")
     if rejects:
-        table = pa.Table.from_pylist(list(rejects), schema=parquet.rejects_schema())
+        table = pa.Table.from_pylist(list(rejects), schema=parquet.REJECTED.arrow())
         pq.write_table(table, folder / parquet.REJECTS)
     origin = front_matter.Origin([SOURCE], "make repro STAGE=validate@toys", "1.2.0")
     front_matter.write(folder, dict.fromkeys(configs, SCHEMA), origin)

@@ -65,7 +65,8 @@ def rows(path, number=50):
 
 def check(folder):
     """Hold what a description says and yields against the files themselves."""
-    path = card.write_dataset_card(folder.name) / croissant.FILE
+    card.write_all([folder.name])
+    path = card.CARDS / folder.name / croissant.FILE
     found = loaded(path)
     described = json.loads(path.read_text("utf-8"))
     files = {entry["@id"]: entry["sha256"] for entry in described["distribution"]}

@@ -60,8 +60,8 @@ def test_it_stays_with_the_file_and_out_of_the_rows(finished, tmp_path):
 def test_a_file_that_carries_nothing_is_told(tmp_path):
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"word": ["a"]}), path)
-    with pytest.raises(UserError, match=r"x\.parquet: does not say what it was made of; build it"):
+    with pytest.raises(UserError, match=r"x\.parquet: does not state its inputs; build it"):
         inputs_of(path)
     path.write_text("word\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"x\.parquet: not a parquet file that can be read"):
+    with pytest.raises(UserError, match=r"x\.parquet: Parquet file size is 5 bytes"):
         inputs_of(path)

@@ -58,7 +58,7 @@ def only(folder, dataset, language):
             path.unlink()
     rejects = folder / "data/datasets" / dataset / "rejects.parquet"
     own = pl.read_parquet(rejects).filter(pl.col("config").is_in([language, "*"]))
-    store.write_table(own, store.rejects_schema(), rejects)
+    store.write_table(own, store.REJECTED.arrow(), rejects)
     floors(folder, dataset, rows_min={language: 1})
 
 

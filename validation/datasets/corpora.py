@@ -1,4 +1,4 @@
-"""Checks of ``corpora`` across columns, rows and corpora."""
+"""Checks of the dataset ``corpora`` across columns, rows and corpora."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from plumbline.builders.datasets.corpora.sample import CONFIGS
 from plumbline.validation import suite
 
 _FOLDED = pl.col("text").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", "").hash()
-# Differs from the patterns that mask them, whose misses would also pass here.
+# These differ from the patterns used for masking, whose misses would also pass here.
 _USER = r"(?i)(?:^|[^a-z0-9_])u(?:ser)?\s?(?:\\?/|%2f)(?:\\?[a-z0-9_-]){3}"
 _ADDRESS = r"(?i)[^\s@]@\w[\w-]*\.[a-z]{2}|(?:^|\s)@[a-z_]\w|\+\d[\d ()-]{8}"
 
 
 class Params(suite.Params):
-    """Minimum rows, and the maximum ratio of corpus sizes."""
+    """Minimum numbers of rows, and the maximum ratio of corpus sizes."""
 
     dated_min_share: float = Field(ge=0, le=1, description="minimum share of texts with a date")
     words_max_ratio: float = Field(
-        ge=1, description="maximum ratio of words in the largest corpus to the smallest"
+        ge=1, description="maximum ratio of the numbers of words in the largest and smallest corpus"
     )
 
 
@@ -50,7 +50,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
 
 
 def across(params: Params, folder: Path) -> list[suite.Table]:
-    """Check that texts are unique across corpora, all corpora exist, and sizes are similar."""
+    """Check that texts are unique across corpora, no corpus is missing, and sizes are similar."""
     texts = pl.concat(
         frame.select("id", "outlet", "words", config=pl.lit(config), folded=_FOLDED)
         for config, frame in suite.frames(folder)

@@ -1,4 +1,4 @@
-"""Checks of ``labelled_texts`` across columns and rows."""
+"""Checks of the dataset ``labelled_texts`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from plumbline.validation.suite import Params, Table, checked, same
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Check that a corpus has the same terms for all rows, and each label in both splits."""
+    """Check that the rows of a corpus have the same terms, and each label is in both splits."""
     texts = frame.select(
         "source",
         "text",

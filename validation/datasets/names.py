@@ -1,4 +1,4 @@
-"""Checks of ``names`` across columns and rows."""
+"""Checks of the dataset ``names`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from plumbline.builders.datasets.names.build import FLAGS
 from plumbline.builders.readers.name_lists import KINDS
 from plumbline.validation import suite
 
-ALIKE = 0.9  # minimum Jaccard index of two countries' names to count as copies
+ALIKE = 0.9  # minimum Jaccard index at which two countries' names count as copies
 
 
 class Params(suite.Params):
-    """Minimum rows, and the maximum share of unusable names."""
+    """Minimum numbers of rows, and the maximum share of unusable names."""
 
     flagged_max_share: float = Field(
         ge=0, le=1, description="maximum share of a config's names that have a flag"
@@ -41,7 +41,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
 
 
 def across(_: Params, folder: Path) -> list[suite.Table]:
-    """Check that countries differ, and names are of the same kind in other countries."""
+    """Check that countries have different names, and a name is of the same kind in all of them."""
     frame = pl.concat(f.with_columns(country=pl.lit(c)) for c, f in suite.frames(folder))
     last, rows = pl.col("kind") == KINDS.index("last"), []
     groups = frame.group_by("country", last).agg("name").sort("country", "kind")

@@ -1,4 +1,4 @@
-"""Checks of ``outlets`` across columns and rows."""
+"""Checks of the dataset ``outlets`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plumbline.validation import suite
 
 
 class Params(suite.Params):
-    """Floors."""
+    """Minimum numbers of rows, and the minimum share of dated articles."""
 
     dated_min_share: float = Field(ge=0, le=1, description="minimum share of articles with a date")
 

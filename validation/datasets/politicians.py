@@ -1,4 +1,4 @@
-"""Checks of ``politicians`` across rows and languages."""
+"""Checks of the dataset ``politicians`` across rows and languages."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from plumbline.builders.readers.table import script_of
 from plumbline.validation import suite
 
 BORN = date(1900, 1, 1), date(2000, 12, 31)  # first and last day of birth
-FEW = 20  # maximum number of people with equal sitelinks
-# Of 24,000 real labels, .0005 have brackets or digits (.005 of 2,300 Russian ones).
+FEW = 20  # from this number of people on, their sitelinks must differ
+# Of 24,000 real labels, .05% contain brackets or digits (.5% of 2,300 Russian ones).
 BRACKETS = r"[()\[\]{}<>]|\p{Nd}"
 USUAL = {"no_brackets_no_digits": 0.98, "begins_with_a_capital": 0.95}
 NAMED = {
@@ -36,7 +36,7 @@ class Params(suite.Params):
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Check that columns agree, people are unique, and names are in the language."""
+    """Check that columns agree, people are unique, and names are in the language of the config."""
     if config == PUBLISHED:
         return _released(params, frame)
     born, language = pl.col("birth_date"), pl.col("name_language")
@@ -76,7 +76,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
 
 
 def _released(params: Params, frame: pl.DataFrame) -> list[suite.Table]:
-    """Check that names are plausible, mostly in the language's script, and of one gender."""
+    """Check that names are plausible, mostly in the language's script, and each of one gender."""
     single = pl.col("gender").n_unique().over("name_language", "name") == 1
     names = frame.select("name_language", "name", "gender_stated", of_one_gender=single, **NAMED)
     shares = USUAL | {"of_one_gender": USUAL["no_brackets_no_digits"]}
@@ -98,7 +98,7 @@ def _in_script(params: Params, name: str, language: str, frame: pl.DataFrame) ->
 
 
 def across(params: Params, folder: Path) -> list[suite.Table]:
-    """Check that a person has the same facts in all languages, and is in all of them."""
+    """Check that every person is in all languages, with the same facts in each."""
     configs = {c: f for c, f in suite.frames(folder) if c != PUBLISHED}
     everybody = pl.concat(f.select("qid", *SAME) for f in configs.values())
     people = everybody.group_by("qid").agg(
@@ -106,7 +106,7 @@ def across(params: Params, folder: Path) -> list[suite.Table]:
         _codes=pl.col("countries").first(),
         _of=pl.col("country_qids").first(),
     )
-    # a country's code is the same for all citizens
+    # citizens of the same countries must have the same codes
     people = people.with_columns(codes_of_its_countries=suite.same("_codes", "_of"))
     people = people.drop("_codes", "_of").sort("qid")
     rejects = pl.read_parquet(folder / store.REJECTS).group_by("config").agg(pl.col("number").sum())

@@ -1,4 +1,4 @@
-"""Checks of ``statements`` across columns and rows."""
+"""Checks of the dataset ``statements`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from plumbline.validation import suite
 
 
 class Params(suite.Params):
-    """Minimum rows, and the maximum imbalance of scales."""
+    """Minimum numbers of rows, and the maximum imbalance of scales."""
 
     half_tolerance: float = Field(
         0.1,
         ge=0,
         le=0.5,
-        description="maximum distance from .5 of the share of likely statements, or of reversed "
-        "ones on an axis; published scales are exempt",
+        description="maximum distance from .5 of the share of likely or (on an axis) reversed "
+        "statements; published scales are exempt",
     )
     even: list[str] = Field(
-        default_factory=list, description="scales that must be balanced, with opposites"
+        default_factory=list,
+        description="scales that must be balanced, and whose statements must have opposites",
     )
 
 
@@ -32,7 +33,7 @@ HALVES = "config scale axis statements share even"
 
 
 def across(_: Params, folder: Path) -> list[suite.Table]:
-    """Check that the languages of a scale have the same statements and metadata."""
+    """Check that a scale has the same statements and metadata in all languages."""
     first: dict[str, tuple[str, frozenset[object]]] = {}
     rows = []
     for config, frame in suite.frames(folder):

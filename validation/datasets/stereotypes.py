@@ -1,4 +1,4 @@
-"""Checks of ``stereotypes`` across columns and rows."""
+"""Checks of the dataset ``stereotypes`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plumbline.validation import suite
 
 
 class Params(suite.Params):
-    """Minimum rows, and the maximum share of flagged rows."""
+    """Minimum numbers of rows, and the maximum share of flagged rows."""
 
     flagged_max_share: float = Field(
         ge=0, le=1, description="maximum share of a config's rows that have a flag"
@@ -18,7 +18,7 @@ class Params(suite.Params):
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Check that queries match groups and templates, engines match ranks, and few are flagged."""
+    """Check queries against groups and templates, engines against ranks, and the share of flags."""
     row, query, attribute, template, day = (
         pl.col(name) for name in ("source_row", "query", "attribute", "template", "wave")
     )

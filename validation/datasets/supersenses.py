@@ -1,4 +1,4 @@
-"""Checks of ``supersenses`` across columns and rows."""
+"""Checks of the dataset ``supersenses`` across columns and rows."""
 
 from __future__ import annotations
 

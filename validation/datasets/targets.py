@@ -1,4 +1,4 @@
-"""Checks of ``targets`` across columns and rows."""
+"""Checks of the dataset ``targets`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from plumbline.validation.suite import Params, Table, checked
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Check that texts are unique, have one task, and a class with a minimum."""
+    """Check that texts are unique, belong to the task of the config, and have a known class."""
     classes = params.counts_min.get(config, {}).get("label", {})
     split = pl.col("split")
     texts = frame.select(

@@ -13,11 +13,12 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any, Literal
 
+import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import DatasetParams
-from plumbline.builders.core.parquet import EVERY, Reject, Row, configs, stream
+from plumbline.builders.core.parquet import EVERY, Reject, Row, configs
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.counterfactuals import barriere2024, find_people, substitute
 from plumbline.builders.readers import gazetteer
@@ -87,7 +88,8 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
         yield Reject(EVERY, country, "names of a country that are not put in")
     making = _Making(names, countries, params)
     for config in configs(inputs["targets"]):
-        rows = list(stream(inputs["targets"] / f"{config}.parquet", COLUMNS))
+        path = inputs["targets"] / f"{config}.parquet"
+        rows = pl.read_parquet(path, columns=COLUMNS).to_dicts()
         small = find_people.small_words(row["text"] for row in rows)
         if params.texts is not None and params.texts < len(rows):
             chosen = set(substitute.draws(f"{params.seed}/texts/{config}", len(rows), params.texts))

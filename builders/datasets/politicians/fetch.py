@@ -125,7 +125,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         counts = _ask(params, client)
     shutil.rmtree(into / "ids", ignore_errors=True)
     queries = {"people": PEOPLE, **BATCHES}
-    licence, citation = sparql.WIKIDATA
+    licence, citation = sparql.WIKIDATA.licence, sparql.WIKIDATA.citation
     if brought:
         licence = "; ".join([licence, licences(brought.items())])
         citation = "; ".join([citation, joined(f"{k}: {f.citation}" for k, f in brought.items())])
