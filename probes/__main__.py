@@ -22,9 +22,15 @@ if TYPE_CHECKING:
 
 STAGE = "(a stage of dvc.yaml)"
 TRAINS = ("after_training", "finetuned_classifiers")  # the trained weights depend on the last bits
-IN_PARALLEL = {  # commands that run their models in parallel, each on one core
-    *("clusters", "finetuned_classifiers", "latent", "perplexity"),
-    *("pretrain", "stances", "subgroups"),
+TRAINING, MODELS = "plumbline.probes.training.train", "plumbline.probes.models.forward"
+IN_PARALLEL = {  # commands that run their models in parallel, each on one core: what they import
+    "clusters": "plumbline.probes.politicians.clusters",
+    "finetuned_classifiers": TRAINING,
+    "latent": "plumbline.probes.politicians.latent_model",
+    "perplexity": MODELS,
+    "pretrain": TRAINING,
+    "stances": MODELS,
+    "subgroups": "plumbline.probes.politicians.subgroups",
 }
 
 
@@ -290,7 +296,8 @@ def _run(arguments: Arguments) -> None:
     if arguments.command in IN_PARALLEL and multiple and local:
         from plumbline.probes.core.run_probe import run_models
 
-        run_models(arguments.command, models)  # type: ignore[arg-type]
+        preload = IN_PARALLEL[arguments.command]
+        run_models(arguments.command, models, preload)  # type: ignore[arg-type]
     else:
         arguments.run(arguments)
 

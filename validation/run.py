@@ -37,7 +37,7 @@ def validate_all(names: list[str]) -> None:
     """
     processes = min(len(os.sched_getaffinity(0)), len(names))
     one_by_one = ((index, _problem(name)) for index, name in enumerate(names))
-    many = each(_problem, [(name,) for name in names], processes)
+    many = each(_problem, [(name,) for name in names], processes, preload=[__name__])
     problems = dict(sorted(many if processes > 1 else one_by_one))
     if failed := "\n".join(filter(None, problems.values())):
         raise UserError(failed)

@@ -14,10 +14,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from tqdm import tqdm
+
+if TYPE_CHECKING:
+    from multiprocessing.context import BaseContext
 
 UNWRITTEN = (
     "{path}: could not be written ({why}); free some space, and run the same command again to "
@@ -156,12 +159,14 @@ def each(
     arguments: Sequence[tuple[Any, ...]],
     number: int,
     environment: Mapping[str, str] = MappingProxyType({}),
+    preload: Sequence[str] = (),
 ) -> Iterator[tuple[int, T]]:
     """Call a function with each tuple of arguments, in ``number`` new processes.
 
     The processes end when this process ends; otherwise they would wait for work forever.
 
     ``environment``: additional variables, set before the modules that read them are imported.
+    ``preload``: modules that all processes share, on Linux: they are imported only once.
 
     Yields the index of each call and its result, in the order of completion.
 
@@ -169,10 +174,9 @@ def each(
     """
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
 
-    spawn, options = get_context("spawn"), (dict(environment),)
-    with ProcessPoolExecutor(number, spawn, initializer=_begin, initargs=options) as pool:
+    context, options = _context(environment, preload), (dict(environment),)
+    with ProcessPoolExecutor(number, context, initializer=_begin, initargs=options) as pool:
         places = {pool.submit(function, *values): n for n, values in enumerate(arguments)}
         try:
             for done in as_completed(places):
@@ -184,6 +188,24 @@ def each(
             ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _context(environment: Mapping[str, str], preload: Sequence[str]) -> BaseContext:
+    from multiprocessing import forkserver, get_context
+
+    if not preload or sys.platform != "linux":
+        return get_context("spawn")
+    context = get_context("forkserver")
+    context.set_forkserver_preload([*preload])
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update(environment)
+    forkserver.ensure_running()  # with the environment of this moment
+    for name, value in before.items():
+        if value is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = value
+    return context
 
 
 def _begin(environment: dict[str, str]) -> None:

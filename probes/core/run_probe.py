@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 OUTPUTS = Path("data/outputs")
 REQUEST = "request.json"
 LIBRARIES = ("torch", "transformers", "tokenizers", "pyarrow")
+TRAINING = "plumbline.probes.training.train"
 FEW = 4  # minimum number of shards for which starting another process saves time
 
 
@@ -100,7 +101,7 @@ def _finished(task: Task, todo: list[Shard], execution: Execution) -> Generator[
 
         yield from each_on_cluster(_compute, arguments, execution.workers, gpu=True)
     elif not execution.part and (number := processes(task, len(todo))) > 1:
-        yield from each(_compute, arguments, number, ALONE)
+        yield from each(_compute, arguments, number, ALONE, [TRAINING])
     elif todo:
         worker = Worker(task.probe, task.name)
         yield from ((index, worker(shard)) for index, shard in enumerate(todo))
@@ -124,13 +125,17 @@ def _compute(probe: str, name: str, shard: Shard) -> bytes:
     return _worker(probe, name)(shard)
 
 
-def run_models(command: str, models: Sequence[str]) -> None:
+def run_models(command: str, models: Sequence[str], preload: str) -> None:
     """Run a command of ``python -m plumbline.probes`` for each model, in parallel.
+
+    ``preload``: a module that the processes share.
 
     Raises UserError if the command fails for any model; its message is printed to standard error.
     """
     number = min(len(models), len(os.sched_getaffinity(0)))
-    statuses = dict(each(_run_model, [(command, model) for model in models], number, ALONE))
+    statuses = dict(
+        each(_run_model, [(command, model) for model in models], number, ALONE, [preload])
+    )
     if failed := [model for index, model in enumerate(models) if statuses[index]]:
         raise UserError(f"{command} failed for {', '.join(failed)}: see above")
 
