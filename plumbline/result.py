@@ -173,9 +173,7 @@ class Result:
         return latex.table(columns, "lrr", note if len(estimates) > most else "")
 
     def export(self, folder: str | Path, *, width: float = 12) -> list[Path]:
-        """Write tables as CSV and parquet, the headline as LaTeX, the plot, and a record.
-
-        The record, ``every_eval_ever.json``, is in the format of Every Eval Ever.
+        """Write tables as CSV and parquet, the headline as LaTeX, the plot, and the provenance.
 
         Parameters
         ----------
@@ -192,8 +190,6 @@ class Result:
         UserError
             If the folder cannot be written, or the width is out of bounds.
         """
-        from plumbline import every_eval
-
         check_width(width)
         into, paths = Path(folder).expanduser(), []
         try:
@@ -202,14 +198,12 @@ class Result:
                 table.write_csv(into / f"{name}.csv")
                 table.write_parquet(into / f"{name}.parquet")
                 paths += [into / f"{name}.csv", into / f"{name}.parquet"]
-            texts = {
-                "headline.tex": self.to_latex(),
-                "summary.txt": self.summary + "\n",
-                "provenance.json": _json(self.provenance),
+            facts = json.dumps(self.provenance, indent=1, sort_keys=True, allow_nan=False)
+            files = {
+                "headline.tex": self.to_latex().encode(),
+                "summary.txt": f"{self.summary}\n".encode(),
+                "provenance.json": f"{facts}\n".encode(),
             }
-            if "model" in self.provenance:  # a comparison has no such record
-                texts[every_eval.FILE] = _json(every_eval.record(self))
-            files = {name: text.encode() for name, text in texts.items()}
             files |= {f"headline.{kind}": self.plot(width=width).encode(kind) for kind in FORMATS}
             for name, body in files.items():
                 write_bytes(into / name, body)
@@ -227,7 +221,3 @@ class Result:
     def __str__(self) -> str:
         """Return the summary."""
         return self.summary
-
-
-def _json(facts: Any) -> str:
-    return json.dumps(facts, indent=1, sort_keys=True, allow_nan=False) + "\n"
