@@ -6,7 +6,6 @@ Labels are strings. Rows are those of ``data``, without further computation.
 from __future__ import annotations
 
 import difflib
-import importlib
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,7 +14,7 @@ import polars as pl
 
 from plumbline import latex
 from plumbline.builders.core import front_matter
-from plumbline.builders.core.errors import UserError, optional_library
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import write_bytes, writing
 from plumbline.figure import FORMATS as FIGURES
@@ -75,9 +74,6 @@ def export(
     into, top = Path(into).expanduser(), Path(data) / kind
     formats = [nearest(f, FORMATS[kind], "format") for f in formats] or FORMATS[kind]
     check_width(width)
-    if {"pdf", "png"} & {*formats}:
-        with optional_library():
-            importlib.import_module("typst")
     existing = sorted(p.name for p in top.glob("[!.]*") if any(p.rglob(front_matter.FACTS)))
     if not existing:
         raise UserError(f"{top}: empty; run `make repro` first, or name another --data")
@@ -85,10 +81,6 @@ def export(
     sources = [source for name in names for source in _sources(top, name)]
     texts = _latex(sources, selection) if "tex" in formats else {}
     kinds = [f for f in formats if f in FIGURES]
-    try:
-        into.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{into}: cannot be written ({error.strerror}); name another") from error
     for source in sources:
         for suffix in (f for f in ROWS if f in formats):
             with writing(path := into / f"{source.path}.{suffix}") as part:
@@ -110,28 +102,27 @@ def export(
 def _sources(top: Path, name: str) -> Iterator[Source]:
     """Yield the tables in a folder; those of all models are joined, with a column ``model``."""
     by_model = top.name == "outputs" or name in EACH
-    stored: dict[str, list[tuple[Path, front_matter.Built]]] = {}
+    stored: dict[tuple[str, str], list[tuple[Path, front_matter.Built]]] = {}  # by path and config
     for facts in sorted((top / name).rglob(front_matter.FACTS)):
         inside = facts.parent.relative_to(top)
         if not any(part.startswith(".") for part in inside.parts):
-            files = (facts.parent, front_matter.read(facts))
-            stored.setdefault(name if by_model else inside.as_posix(), []).append(files)
-    for path, folders in stored.items():
-        for config in sorted({config for _, built in folders for config in built.schemas}):
-            parts = [(folder, built) for folder, built in folders if config in built.schemas]
-            schema = parts[0][1].schemas[config]
-            names = [column.name for column in schema.columns]
-            added = by_model and parts[0][0].name != POOLED and MODEL.name not in names
-            frames = []
-            for folder, built in parts:
-                frame = pl.scan_parquet(folder / built.files.format(config=config))
-                codes = labels(folder / front_matter.FACTS).get(config, {})
-                model = [pl.lit(folder.name).alias(MODEL.name)] if added else []
-                frame = labelled(frame, codes).select(*model, *names)
-                frames.append(frame.with_columns(pl.selectors.enum().cast(pl.String)))
-            if added:
-                schema = Schema((MODEL, *schema.columns), (MODEL.name, *schema.key))
-            yield Source(f"{path}/{config}", pl.concat(frames, how="vertical"), schema)
+            built, path = front_matter.read(facts), name if by_model else inside.as_posix()
+            for config in built.schemas:
+                stored.setdefault((path, config), []).append((facts.parent, built))
+    for (path, config), parts in sorted(stored.items()):
+        schema = parts[0][1].schemas[config]
+        names = [column.name for column in schema.columns]
+        added = by_model and parts[0][0].name != POOLED and MODEL.name not in names
+        frames = []
+        for folder, built in parts:
+            frame = pl.scan_parquet(folder / built.files.format(config=config))
+            codes = labels(folder / front_matter.FACTS).get(config, {})
+            model = [pl.lit(folder.name).alias(MODEL.name)] if added else []
+            frame = labelled(frame, codes).select(*model, *names)
+            frames.append(frame.with_columns(pl.selectors.enum().cast(pl.String)))
+        if added:
+            schema = Schema((MODEL, *schema.columns), (MODEL.name, *schema.key))
+        yield Source(f"{path}/{config}", pl.concat(frames, how="vertical"), schema)
 
 
 def _lists_as_json(frame: pl.LazyFrame) -> pl.LazyFrame:

@@ -254,9 +254,9 @@ def _report(arguments: Arguments) -> None:
 def _demo(arguments: Arguments) -> None:
     from plumbline.page import write_demo
 
-    demo = write_demo(arguments.to, arguments.model)
-    print(demo.public)
-    print(f"open in a browser: {demo.page}")
+    page, public = write_demo(arguments.to, arguments.model)
+    print(public)
+    print(f"open in a browser: {page}")
 
 
 def main(arguments: list[str] | None = None) -> int:

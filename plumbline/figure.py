@@ -16,6 +16,8 @@ from plumbline.builders.core.snapshot import write_bytes
 
 FORMATS = ("svg", "pdf", "png")
 NARROWEST, WIDEST = 2, 100  # centimetres
+XMLNS = 'xmlns="http://www.w3.org/2000/svg"'
+PAGE = '<rect width="100%" height="100%" fill="#fff"/><style>text{fill:#000}</style>'
 DOCUMENT = b"""
 #set document(date: none)
 #set page(width: auto, height: auto, margin: 0pt)
@@ -47,19 +49,8 @@ class Figure:
     def __post_init__(self) -> None:
         check_width(self.width)
 
-    def standalone(self) -> str:
-        """Return the figure as an SVG file, with white background and black text."""
-        head, _, body = self.svg.strip().partition(">")
-        size = re.search(r' width="([^"]*)" height="([^"]*)"', head)
-        assert size, "a figure without a size"
-        height = self.width * float(size[2]) / float(size[1])
-        head = head.replace(size[0], f' width="{self.width:g}cm" height="{height:.4f}cm"', 1)
-        head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
-        page = '<rect width="100%" height="100%" fill="#fff"/><style>text{fill:#000}</style>'
-        return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}>{page}{body}\n'
-
     def encode(self, kind: str, dpi: float = 300) -> bytes:
-        """Return the bytes of a file, deterministic for a given figure and fonts.
+        """Return the bytes of a file with white background, deterministic for given fonts.
 
         Parameters
         ----------
@@ -73,11 +64,18 @@ class Figure:
         UserError
             If Typst is not installed.
         """
+
+        def resized(size: re.Match[str]) -> str:
+            height = self.width * float(size[2]) / float(size[1])
+            return f' {XMLNS} width="{self.width:g}cm" height="{height:.4f}cm"'
+
+        svg = re.sub(r' width="([^"]*)" height="([^"]*)"', resized, self.svg.strip(), count=1)
+        svg = svg.replace(">", f">{PAGE}", 1)
         if kind == "svg":
-            return self.standalone().encode()
+            return f"{svg}\n".encode()
         with optional_library():
             typst: Any = importlib.import_module("typst")
-        inputs = {"svg": self.standalone(), "width": f"{self.width:g}"}
+        inputs = {"svg": svg, "width": f"{self.width:g}"}
         return bytes(typst.compile(DOCUMENT, format=kind, ppi=dpi, sys_inputs=inputs))
 
     def savefig(self, path: str | Path) -> None:

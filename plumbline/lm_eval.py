@@ -85,7 +85,8 @@ class Bridge:
 
     def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
         """Score the continuation of each pair of context and continuation."""
-        raise NotImplementedError
+        scores: Iterator[Score] = self.scorer.logprobs(pairs)
+        return scores
 
     def loglikelihood(self, requests: Sequence[Any], **_: Any) -> list[tuple[float, bool]]:
         """Return log-likelihood in nats and greediness for each continuation.
@@ -93,7 +94,10 @@ class Bridge:
         ``requests``: instances of the harness, whose ``args`` are context and continuation. Raises
         UserError if a text is too long, or a context ends within a token.
         """
-        pairs = (_split(*request.args[:2]) for request in requests)
+        pairs = []
+        for context, continuation in (request.args[:2] for request in requests):
+            bare = context.rstrip()  # spaces at its end belong to the continuation
+            pairs.append((bare, context[len(bare) :] + continuation))
         return [(score.logprob_nats, bool(score.greedy)) for score in self.scores(pairs)]
 
     def loglikelihood_rolling(self, requests: Sequence[Any], **_: Any) -> list[float]:
@@ -148,23 +152,6 @@ class CausalBridge(Bridge):
     """A causal model, to compare with the harness's own ``hf``."""
 
     name, kind = "plumbline-causal", "causal"
-
-    def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
-        """Score continuations."""
-        scores: Iterator[Score] = self.scorer.logprobs(pairs)
-        return scores
-
-
-def _split(context: str, continuation: str) -> tuple[str, str]:
-    """Move spaces at the end of a context into the continuation, as the harness does.
-
-    Examples
-    --------
-    >>> _split("the answer: ", "yes")
-    ('the answer:', ' yes')
-    """
-    bare = context.rstrip()
-    return bare, context[len(bare) :] + continuation
 
 
 @cache

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,10 +61,8 @@ def save_loaded(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path
     if tokenizer is None and isinstance(model, tuple) and len(model) == 2:
         model, tokenizer = model
     if not hasattr(model, "save_pretrained"):
-        raise UserError(
-            f"{type(model).__name__}: neither a folder, an id of the Hub, nor a model of "
-            "transformers, with save_pretrained"
-        )
+        what = "neither a folder, an id of the Hub, nor a model of transformers"
+        raise UserError(f"{type(model).__name__}: {what}")
     if hasattr(model, "merge_and_unload"):
         raise UserError("an adapter of peft: pass the result of its method merge_and_unload()")
     if not hasattr(tokenizer, "save_pretrained"):
@@ -73,13 +70,9 @@ def save_loaded(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path
     address = getattr(model.config, "_name_or_path", "") or "model"
     name = name or _params_name(Path(str(address)).name)
     folder = into / "model" / name
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as top:
-        partial = Path(top) / name
-        model.save_pretrained(partial)
-        tokenizer.save_pretrained(partial)
-        shutil.rmtree(folder, ignore_errors=True)
-        partial.rename(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     return folder, name
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import polars as pl
 from markupsafe import Markup
@@ -41,20 +41,17 @@ def write(results: Sequence[Result], path: Path, before: str = "", title: str = 
     before
         HTML above the table of all results.
     """
-    kinds = ("", "positive", "negative")
 
     def kind_of(result: Result) -> str:
-        model = result.model.split()[0]  # runs without options
-        controls = STUDIES[result.study].controls
-        return kinds[controls.index(model) + 1] if model in controls else ""
+        kinds = dict(zip(STUDIES[result.study].controls, ("positive", "negative"), strict=True))
+        return kinds.get(result.model.split()[0], "")  # the model without options
 
-    results = sorted(results, key=lambda result: kinds.index(kind_of(result)))
+    results = sorted(results, key=lambda r: ("", "positive", "negative").index(kind_of(r)))
     rows = [headlines.of_model(r.study, r.model, r.kind, r.headline, kind_of(r)) for r in results]
     sections = [headlines.section(rows, (), PAGES)] if any(rows) else []
     for study in dict.fromkeys(result.study for result in results):
         groups = [_group(result) for result in results if result.study == study]
         sections.append(Section(study, study, "", groups))
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, render(sections, title=title, before=before).encode())
     return path
 
@@ -72,15 +69,10 @@ def _group(result: Result) -> Group:
     return Group(result.model, parts, f"{result.study}-{result.folder.name}")
 
 
-class Demo(NamedTuple):
-    """The demonstration: its page, and the summary of the additional model."""
-
-    page: Path
-    public: str
-
-
-def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) -> Demo:
+def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) -> tuple[Path, str]:
     """Run studies on their control models and an additional model; write a page of results.
+
+    Return the path of the page, and the summary of the additional model.
 
     Parameters
     ----------
@@ -109,8 +101,7 @@ def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) ->
     except UserError as problem:
         others, public = [], f"Not run: {problem}."
     before = _introduction(results[0], results[1], public)
-    page = write([*others, *results], folder / "index.html", before, TITLE)
-    return Demo(page, public)
+    return write([*others, *results], folder / "index.html", before, TITLE), public
 
 
 def _introduction(planted: Result, null: Result, public: str) -> str:

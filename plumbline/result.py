@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plumbline import latex
-from plumbline.builders.core.errors import UserError, optional_library
-from plumbline.builders.core.snapshot import write_bytes
+from plumbline.builders.core.errors import optional_library
+from plumbline.builders.core.snapshot import write_bytes, writing
 from plumbline.figure import FORMATS, Figure, check_width
 from plumbline.probes.report.figures import forest
 from plumbline.probes.report.view import (
@@ -191,28 +191,21 @@ class Result:
             If the folder cannot be written, or the width is out of bounds.
         """
         check_width(width)
-        into, paths = Path(folder).expanduser(), []
-        try:
-            into.mkdir(parents=True, exist_ok=True)
-            for name, table in {"headline": self.headline, **self.tables}.items():
-                table.write_csv(into / f"{name}.csv")
-                table.write_parquet(into / f"{name}.parquet")
-                paths += [into / f"{name}.csv", into / f"{name}.parquet"]
-            facts = json.dumps(self.provenance, indent=1, sort_keys=True, allow_nan=False)
-            files = {
-                "headline.tex": self.to_latex().encode(),
-                "summary.txt": f"{self.summary}\n".encode(),
-                "provenance.json": f"{facts}\n".encode(),
-            }
-            files |= {f"headline.{kind}": self.plot(width=width).encode(kind) for kind in FORMATS}
-            for name, body in files.items():
-                write_bytes(into / name, body)
-                paths.append(into / name)
-        except OSError as error:
-            raise UserError(
-                f"{into}: cannot be written ({error.strerror}); name another"
-            ) from error
-        return paths
+        facts = json.dumps(self.provenance, indent=1, sort_keys=True, allow_nan=False)
+        files = {
+            "headline.tex": self.to_latex().encode(),
+            "summary.txt": f"{self.summary}\n".encode(),
+            "provenance.json": f"{facts}\n".encode(),
+        }
+        files |= {f"headline.{kind}": self.plot(width=width).encode(kind) for kind in FORMATS}
+        into, tables = Path(folder).expanduser(), {"headline": self.headline, **self.tables}
+        files |= {f"{name}.csv": table.write_csv().encode() for name, table in tables.items()}
+        for name, body in files.items():
+            write_bytes(into / name, body)
+        for name, table in tables.items():
+            with writing(into / f"{name}.parquet") as part:
+                table.write_parquet(part)
+        return [into / name for name in (*files, *(f"{name}.parquet" for name in tables))]
 
     def _repr_html_(self) -> str:
         """Show the summary and the first rows in a notebook."""

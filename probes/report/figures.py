@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader
+from markupsafe import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -99,16 +99,10 @@ class Panel:
         """Return the distance of a value from the top, in pixels."""
         return (1 - (value - self.y[0]) / (self.y[1] - self.y[0])) * self.size[1]
 
-    def draw(self, name: str, look: str = "", text: str = "", **attributes: str | float) -> None:
-        """Add an element with attributes: text or lengths."""
-        places = (f'{k}="{v if isinstance(v, str) else length(v)}"' for k, v in attributes.items())
-        inner = f">{escape(text)}</{name}>" if text else "/>"
-        self.elements.append(" ".join([f"<{name}", *places, *([look] if look else [])]) + inner)
-
     def path(self, points: Iterable[Ends], look: str) -> None:
         """Draw a line through points, or an area if the style has ``fill``."""
-        steps = [f"{length(self.across(x))} {length(self.down(y))}" for x, y in points]
-        self.draw("path", look, d=f"M{'L'.join(steps)}")
+        steps = [_position(self.across(x), self.down(y)) for x, y in points]
+        self.elements.append(f'<path d="M{"L".join(steps)}" {look}/>')
 
     def spans(
         self, ends: Iterable[tuple[float, float, float]], stroke: str, *, upright: bool = False
@@ -116,28 +110,31 @@ class Panel:
         """Draw horizontal lines (low, high, y), or vertical ones (low, high, x)."""
         d = ""
         for low, high, level in ends:
-            (x, y), end = ((level, low), high) if upright else ((low, level), high)
-            to = f"V{length(self.down(end))}" if upright else f"H{length(self.across(end))}"
-            d += f"M{length(self.across(x))} {length(self.down(y))}{to}"
+            if upright:
+                d += f"M{_position(self.across(level), self.down(low))}V{length(self.down(high))}"
+            else:
+                d += f"M{_position(self.across(low), self.down(level))}H{length(self.across(high))}"
         if d:
-            self.draw("path", d=d, stroke=stroke)
+            self.elements.append(f'<path d="{d}" stroke="{stroke}"/>')
 
     def marks(self, points: Iterable[Ends], mark: Mark, size: float = 4) -> None:
         """Draw points with one mark."""
         d = "".join(_shape(mark.shape, self.across(x), self.down(y), size) for x, y in points)
         if d:
-            self.draw("path", d=d, fill=mark.face, stroke=mark.edge)
+            self.elements.append(f'<path d="{d}" fill="{mark.face}" stroke="{mark.edge}"/>')
 
     def words(self, point: Ends, text: str, look: str = "", move: Ends = (0, 0)) -> None:
         """Write text at a point, with an offset in pixels."""
         x, y = self.across(point[0]) + move[0], self.down(point[1]) + move[1]
-        self.draw("text", look, text, x=x, y=y)
+        self.elements.append(f'<text x="{length(x)}" y="{length(y)}" {look}>{escape(text)}</text>')
 
     def ellipse(self, center: Ends, radii: Ends, face: str) -> None:
         """Fill an ellipse."""
         x, y = self.across(center[0]), self.down(center[1])
-        rx, ry = self.across(center[0] + radii[0]) - x, y - self.down(center[1] + radii[1])
-        self.draw("ellipse", cx=x, cy=y, rx=rx, ry=ry, fill=face, stroke="none")
+        edges = self.across(center[0] + radii[0]) - x, y - self.down(center[1] + radii[1])
+        cx, cy, rx, ry = map(length, (x, y, *edges))
+        place = f'cx="{cx}" cy="{cy}" rx="{rx}" ry="{ry}"'
+        self.elements.append(f'<ellipse {place} fill="{face}" stroke="none"/>')
 
     def margins(self) -> tuple[float, float, float]:
         """Return the space for text to the left, above and below."""
@@ -188,33 +185,38 @@ def forest(
     marks = marks or {"": Mark()}
     lines = list(dict.fromkeys(str(row[line]) for row in rows))
     used = [name for name in marks if not series or any(row[series] == name for row in rows)]
+    spread = spread or not series
     cells: dict[tuple[str, str], list[Row]] = {}  # by panel and line
     for row in rows:
         cells.setdefault((row[panel] if panel else "", str(row[line])), []).append(row)
-    alone = spread or not series
-    most = max([1, *(len(cell) if alone else len(used) for cell in cells.values())])
+    most = max(map(len, cells.values()), default=1) if spread else len(used)
     zero = dict.fromkeys(panels, 0.0) if zero is None else zero
     numbers = [row[end] for row in rows for end in ("value", "low", "high")]
-    ends = limits or _around([*numbers, *zero.values()])
+    low, high = ends = limits or _around([*numbers, *zero.values()])
     multiple = len(panels) > 1
     size = (190.0 if multiple else 420.0, min(44.0, 5 + 13.0 * most) * len(lines) + 6)
     yticks = list(enumerate(reversed(lines)))
     plots = []
     for name in panels:
         reach, label = (-0.6, len(lines) - 0.4), ("" if multiple else unit, "")
-        plot = Panel(ends, reach, size, name, label, yticks=yticks if name == panels[0] else ())
+        plot = Panel(ends, reach, size, name, label, yticks=[] if plots else yticks)
         if name in zero:
             plot.spans([(*plot.y, zero[name])], "#bbb", upright=True)
         dots: list[tuple[float, Row]] = []
         for height, text in yticks:
             cell = cells.get((name if panel else "", text), [])
             for n, row in enumerate(cell):
-                index = n if alone else used.index(row[series])
-                step = 0.7 * (index + 0.5) / len(cell if alone else used)
-                dots.append((height + 0.35 - step, row))
+                place = (
+                    (n + 0.5) / len(cell) if spread else (used.index(row[series]) + 0.5) / len(used)
+                )
+                dots.append((height + 0.35 - 0.7 * place, row))
         for entry, mark in marks.items():
-            series_dots = [(y, row) for y, row in dots if not series or row[series] == entry]
-            _dots(plot, series_dots, mark, filled)
+            own = [(y, row) for y, row in dots if not series or row[series] == entry]
+            spans = [(r["low"], r["high"], y) for y, r in own if None not in (r["low"], r["high"])]
+            plot.spans([(max(low, a), min(high, b), y) for a, b, y in spans], mark.edge)
+            for full, shown in ((True, mark), (False, mark._replace(face=HOLLOW))):
+                some = [(r["value"], y) for y, r in own if full == (not filled or bool(r[filled]))]
+                plot.marks(some, shown)
         plots.append(plot)
     values = [row["value"] for row in rows]
     shows = [
@@ -335,10 +337,9 @@ def heat(
                 continue
             share = min(1.0, max(0.0, (value - ends[0]) / (ends[1] - ends[0])))
             face = "#" + 3 * f"{round(250 - 220 * share):02x}"
-            left, right = plot.across(x - 0.48), plot.across(x + 0.48)
-            top, bottom = plot.down(y + 0.47), plot.down(y - 0.47)
-            width, height = right - left, bottom - top
-            plot.draw("rect", x=left, y=top, width=width, height=height, fill=face, stroke="none")
+            corner = f'x="{length(plot.across(x - 0.48))}" y="{length(plot.down(y + 0.47))}"'
+            look = f'width="44.2" height="28.2" fill="{face}" stroke="none"'
+            plot.elements.append(f"<rect {corner} {look}/>")
             look = f'text-anchor="middle" style="fill:{HOLLOW if share > 0.55 else "#000"}"'
             plot.words((x, y), f"{round(value, 2) + 0.0:.2f}", look, (0, 4))
     shows = (
@@ -396,18 +397,20 @@ def _around(values: Iterable[float | None]) -> Ends:
     return low - room, high + room
 
 
+def _position(x: float, y: float) -> str:
+    return f"{length(x)} {length(y)}"
+
+
 def _shape(name: str, x: float, y: float, r: float) -> str:
     """Return the path of a mark centred at a point."""
-
-    def at(dx: float, dy: float) -> str:
-        return f"{length(x + dx)} {length(y + dy)}"
-
     if name == "circle":
-        a = f"a{length(r)} {length(r)} 0 1 0"
-        return f"M{at(-r, 0)}{a} {length(2 * r)} 0{a} {length(-2 * r)} 0z"
+        a, d = f"a{_position(r, r)} 0 1 0", length(2 * r)
+        return f"M{_position(x - r, y)}{a} {d} 0{a} -{d} 0z"
     if name == "cross":
-        return f"M{at(-r, -r)}L{at(r, r)}M{at(r, -r)}L{at(-r, r)}"
-    return "M" + "L".join(at(r * dx, r * dy) for dx, dy in CORNERS[name]) + "z"
+        left, right, top, bottom = x - r, x + r, y - r, y + r
+        falling = f"M{_position(left, top)}L{_position(right, bottom)}"
+        return f"{falling}M{_position(right, top)}L{_position(left, bottom)}"
+    return "M" + "L".join(_position(x + r * dx, y + r * dy) for dx, dy in CORNERS[name]) + "z"
 
 
 def _assemble(

@@ -60,8 +60,8 @@ def test_demo_writes_a_page_without_a_network(mine, elsewhere):
     assert page.pictures == 1 + 6  # of all results, and one for each study and control
     assert page.loads == []
 
-    made = pages.write_demo(Path("plumbline-demo"), str(mine), ("politicians",))
-    page = Page(made.page)
-    assert made.public.startswith("my-bert: ")
-    assert made.public in page.text
+    path, public = pages.write_demo(Path("plumbline-demo"), str(mine), ("politicians",))
+    page = Page(path)
+    assert public.startswith("my-bert: ")
+    assert public in page.text
     assert shares(page.text) == [(found, tested), (false, among)]
