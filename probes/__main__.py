@@ -159,12 +159,7 @@ def _use(arguments: Arguments) -> None:
 def _pin(arguments: Arguments) -> None:
     from plumbline.probes.commands.params_overlay import pin
 
-    file, models = arguments.file, pin(arguments.file)
-    for name, commit in models.written.items():
-        print(f"{name}: {commit}")
-    print(f"{file}: {len(models.written)} pinned, {len(models.existing)} were and are there")
-    for name in models.pickled:
-        print(f"{name}: no safetensors; add the line `pickles: true` (docs/howto/models.md)")
+    print(*pin(arguments.file), sep="\n")
 
 
 def _weights(arguments: Arguments) -> None:

@@ -20,9 +20,8 @@ from plumbline.probes.models.params import NAME, VERBS, Model, verbs, worlds
 from plumbline.probes.training import checkpoints, pretrain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
-FLAT = ("models", "assignments", "controls", "waves", "publish")  # without sections
 LOCAL = (".", "/", "data/")  # prefixes of an id that is a folder
 ABOVE = {  # key: a list; value: the list that must contain all its models
     "words": "associations",
@@ -63,35 +62,47 @@ def sections() -> dict[str, type[Params]]:
     return models
 
 
-def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True) -> None:
-    """Validate every section, and report unused keys.
-
-    ``source``: the file with the models, for messages; by default params.yaml.
-    ``fetched``: True if the snapshots must exist.
+def check() -> None:
+    """Validate every section of params.yaml, and report unused keys.
 
     Raises
     ------
     UserError
         One message with all problems.
     """
-    tree = read(path)
+    refuse(FILE.name, problems_of(FILE))
+
+
+def refuse(file: str, problems: Sequence[str]) -> None:
+    """Raise UserError with all problems of a file, if any."""
+    if problems:
+        head = f"{file}: {len(problems)} problem(s) to fix:"
+        raise UserError("\n  ".join([head, *problems]))
+
+
+def problems_of(path: Path, source: str = FILE.name, *, fetched: bool = True) -> list[str]:
+    """Return the problems of params.
+
+    Parameters
+    ----------
+    source
+        The file with the models, for messages.
+    fetched
+        True if the snapshots must exist.
+    """
+    tree, known, problems = read(path), sections(), list[str]()
     names = [name for name in at(tree, "models") if NAME.fullmatch(str(name))]
-    classes = sections() | {f"models.{name}": Model for name in names}
-    problems = []
     try:
-        check_sections(classes, path)
+        check_sections(known | {f"models.{name}": Model for name in names}, path)
     except UserError as problem:
-        problems += str(problem).splitlines()[1:]
-    parts = [_models(tree, source or FILE.name), _absent(tree) if fetched else ()]
+        problems += map(str.strip, str(problem).splitlines()[1:])
+    parts = [_models(tree, source), _absent(tree) if fetched else ()]
     models = tree.get("models") or {}
     if isinstance(models, dict):
         planted = {name: world.model_dump(exclude_none=True) for name, world in worlds().items()}
         lists = _assigned_lists(tree)
         parts += [_assigned(tree, planted | models, lists), _trained(tree, planted | models, lists)]
-    for part in (*parts, _unknown(tree, classes)):
-        problems += [f"  {problem}" for problem in part]
-    if problems:
-        raise UserError("\n".join([f"params.yaml: {len(problems)} problem(s) to fix:", *problems]))
+    return [*problems, *(problem for part in (*parts, _unknown(tree, known)) for problem in part)]
 
 
 def at(tree: Any, *keys: str) -> dict[str, Any]:
@@ -102,19 +113,13 @@ def at(tree: Any, *keys: str) -> dict[str, Any]:
 
 
 def _unknown(tree: dict[str, Any], classes: dict[str, type[Params]]) -> Iterator[str]:
-    def hint(name: str, names: Iterable[str]) -> str:
-        nearest = get_close_matches(name, list(names), 1)
-        return f"did you mean {nearest[0]}? " if nearest else ""
-
-    tops = {"models", *(key.split(".")[0] for key in classes)}
-    for top in map(str, tree):
-        if top not in tops:
-            yield f"{top}: unknown section; {hint(top, tops)}docs/params.md lists all sections"
-        elif top not in FLAT:
-            names = {key.split(".", 1)[1] for key in classes if key.startswith(f"{top}.")}
-            for name in sorted(set(at(tree, top)) - names):
-                near = hint(name, names)
-                yield f"{top}.{name}: unknown; {near}available: {', '.join(sorted(names))}"
+    sectioned = {key.split(".")[0] for key in classes if "." in key}
+    known = sorted({"models", *sectioned, *classes})
+    keys = [*map(str, tree), *(f"{top}.{name}" for top in sectioned for name in at(tree, top))]
+    for key in sorted({*keys} - {*known}):
+        nearest = get_close_matches(key, known, 1, cutoff=0.8)
+        hint = f"; did you mean {nearest[0]}?" if nearest else ""
+        yield f"{key}: unknown section{hint}; docs/params.md lists all sections"
 
 
 def _models(tree: dict[str, Any], file: str) -> Iterator[str]:

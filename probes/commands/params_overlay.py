@@ -8,19 +8,19 @@ replaced completely. ``DAY`` in the path of a snapshot is a placeholder for the 
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from ruamel.yaml import YAML
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import FILE, files, parse, read
 from plumbline.builders.core.snapshot import write_bytes
-from plumbline.probes.commands.check_params import LOCAL, absent_snapshots, at, check
+from plumbline.probes.commands.check_params import LOCAL, absent_snapshots, at, problems_of, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,20 +29,12 @@ if TYPE_CHECKING:
 DEPTHS = {"models": 0, "assignments": 1, "controls": 1, "waves": 1, "publish": 1}
 DAY = "DAY"  # in the path of a snapshot
 RAW = "data/raw/"
-PRIVATE = "private/"  # a user's own files
+PRIVATE = re.compile(r'"(private/[^"#]+)')  # a user's own files
 HATE = ("derived", "corpora", "hate")  # the model that filters corpora
 FORM = YAML()
 FORM.preserve_quotes = True  # DVC's parser rejects unquoted addresses inside braces
 FORM.width = 4096  # lines are not wrapped
 FORM.indent(mapping=2, sequence=4, offset=2)
-
-
-class Pinned(NamedTuple):
-    """Models of a file after pinning."""
-
-    written: dict[str, str]  # new commit by model
-    existing: list[str]  # models whose commit exists on the Hub
-    pickled: list[str]  # models without safetensors at their commit, and without `pickles: true`
 
 
 def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
@@ -84,23 +76,23 @@ def check_with(path: Path, day: str, *, fetched: bool = True, mirror: bool = Fal
         One message with all problems.
     """
     tree = composed(path, day)
-    problems = [f"  {problem}" for problem in _missing(tree, mirror=mirror)]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / FILE.name
         copy.write_text(yaml.safe_dump(tree, allow_unicode=True, sort_keys=False), "utf-8")
-        try:
-            check(copy, source=str(path), fetched=fetched)
-        except UserError as problem:
-            problems = [*str(problem).splitlines()[1:], *problems]
-    if problems:
-        raise UserError("\n".join([f"{path}: {len(problems)} problem(s) to fix:", *problems]))
+        problems = problems_of(copy, str(path), fetched=fetched)
+    refuse(str(path), [*problems, *_missing(tree, mirror=mirror)])
 
 
-def pin(path: Path) -> Pinned:
+def pin(path: Path) -> list[str]:
     """Write the commit of ``main`` next to every id without one, and look up all others.
 
     Missing commits are thus reported before a run. Comments and layout of the file are
     preserved.
+
+    Returns
+    -------
+    list
+        The written commits, the number of existing ones, and the models without safetensors.
 
     Raises
     ------
@@ -113,7 +105,8 @@ def pin(path: Path) -> Pinned:
     tree = FORM.load(path.read_text(encoding="utf-8"))
     entries = {f"models.{name}": (entry, "id") for name, entry in at(tree, "models").items()}
     entries[".".join(HATE)] = at(tree, *HATE), "model"
-    pinned, problems, client = Pinned({}, [], []), [], hub.client(os.environ.get("HF_TOKEN"))
+    client, existing = hub.client(os.environ.get("HF_TOKEN")), 0
+    written, pickled, problems = list[str](), list[str](), list[str]()
     for name, (entry, key) in entries.items():
         model = entry.get(key) if isinstance(entry, dict) else None
         if not model or model.startswith(LOCAL):
@@ -123,24 +116,21 @@ def pin(path: Path) -> Pinned:
             with hub.answering(f"{model}@{revision}"):
                 info: Any = client.model_info(model, revision=revision)
         except hub.Missing as problem:
-            problems.append(f"  {name}: {problem}")
+            problems.append(f"{name}: {problem}")
             continue
-        commit, weights = str(info.sha), [file.rfilename for file in info.siblings or ()]
-        if not re.fullmatch(r"[0-9a-f]{40}", commit):
-            problems.append(f"  {name}: {model}: the Hub states no commit")
-            continue
-        if not entry.get("pickles") and not any(f.endswith(".safetensors") for f in weights):
-            pinned.pickled.append(name)
+        files = [file.rfilename for file in info.siblings or ()]
+        if not entry.get("pickles") and not any(f.endswith(".safetensors") for f in files):
+            advice = "add the line `pickles: true` (docs/howto/models.md)"
+            pickled.append(f"{name}: no safetensors; {advice}")
         if entry.get("revision"):
-            pinned.existing.append(name)
+            existing += 1
         else:
-            entry.insert(list(entry).index(key) + 1, "revision", commit)
-            pinned.written[name] = commit
-    if pinned.written:
+            entry.insert(list(entry).index(key) + 1, "revision", info.sha)
+            written.append(f"{name}: {info.sha}")
+    if written:
         _write(tree, path)
-    if problems:
-        raise UserError("\n".join([f"{path}: {len(problems)} problem(s) to fix:", *problems]))
-    return pinned
+    refuse(str(path), problems)
+    return [*written, f"{path}: {len(written)} pinned, {existing} were and are there", *pickled]
 
 
 def composed(path: Path, day: str) -> dict[str, Any]:
@@ -215,19 +205,11 @@ def _missing(tree: dict[str, Any], *, mirror: bool) -> Iterator[str]:
     if sources and not mirror and not at(tree, "sources", "politeness").get("contact"):
         yield "sources.politeness.contact: empty; write your e-mail or address into params.yaml"
     for source in sources:
-        for key, text in _texts(f"sources.{source}", at(tree, "sources").get(source)):
-            file = text.partition("#")[0]
-            if file.startswith(PRIVATE) and not Path(file).is_file():
-                yield f"{key}: no file {file}; docs/datasets describes its layout"
+        settings = json.dumps(at(tree, "sources").get(source), default=str)
+        for file in dict.fromkeys(PRIVATE.findall(settings)):
+            if not Path(file).is_file():
+                yield f"sources.{source}: no file {file}; docs/datasets describes its layout"
     for name in at(tree, "models"):
         variable = at(tree, "models", name, "endpoint").get("key")
         if variable and not os.environ.get(str(variable)):
             yield f"models.{name}.endpoint.key: {variable} is not set in the environment; export it"
-
-
-def _texts(key: str, node: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(node, str):
-        yield key, node
-    elif isinstance(node, dict | list):
-        for name, value in node.items() if isinstance(node, dict) else enumerate(node):
-            yield from _texts(f"{key}.{name}", value)

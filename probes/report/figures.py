@@ -246,17 +246,16 @@ def curves(
     panels: Mapping[str, Sequence[Curve]],
     *,
     labels: tuple[str, str],
-    title: str = "",
-    limits: Ends | None = None,
+    title: str,
+    limits: Ends,
 ) -> str:
-    """Draw curves, one panel per name; without ``limits`` each has a separate vertical axis."""
+    """Draw curves, one panel per name, with ``limits`` as the vertical axis."""
     plots: list[Panel] = []
     all_curves = [curve for lines in panels.values() for curve in lines]
     across = _around(x for curve in all_curves for x in curve.xs)
     for name, lines in panels.items():
-        reach = [v for curve in lines for v in (*curve.ys, *curve.lows, *curve.highs)]
         names = (labels[0], labels[1] if len(plots) % COLUMNS == 0 else "")
-        plot = Panel(across, limits or _around(reach), (180.0, 130.0), name, names)
+        plot = Panel(across, limits, (180.0, 130.0), name, names)
         for curve in lines:
             ends = zip(curve.xs, curve.lows, curve.highs, strict=False)
             band = [(x, low, high) for x, low, high in ends if None not in (low, high)]

@@ -5,9 +5,9 @@ The report thus does not import the modules of analyses and their dependencies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
 
@@ -37,13 +37,11 @@ class Tables:
             return [folder]
         return [folder / name for name in (*self.models(analysis), POOLED)]
 
-    def _read(self, source: Source) -> pl.DataFrame:
-        """Return the table ``ANALYSIS/TABLE``, or the result of a function of tables.
+    def _read(self, source: str) -> pl.DataFrame:
+        """Return the table ``ANALYSIS/TABLE``, with labels ordered by code.
 
-        Labels are ordered by code. Without files the table has no columns.
+        Without files the table has no columns.
         """
-        if callable(source):
-            return source(self)
         name, table = source.split("/")
         frames = []
         for folder in self.folders(name):
@@ -54,9 +52,6 @@ class Tables:
                     frame = frame.with_columns(model=pl.lit(folder.name))
                 frames.append(frame)
         return pl.concat(frames, how="vertical") if frames else pl.DataFrame()
-
-
-Source = str | Callable[[Tables], pl.DataFrame]
 
 
 def labels(facts: Path) -> dict[str, dict[str, tuple[str, ...]]]:
@@ -76,17 +71,3 @@ def labelled(frame: Frame, codes: Mapping[str, tuple[str, ...]]) -> Frame:
         for name, texts in codes.items()
         if name in kinds and kinds[name].is_integer()
     )
-
-
-def kept(frame: pl.DataFrame, where: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the rows with given values: one, one of several, or any but null (``*``)."""
-    for name, value in where.items() if len(frame) else ():
-        column, is_list = pl.col(name), isinstance(value, list | tuple)
-        among = column.is_in(value) if is_list else column == value
-        frame = frame.filter(column.is_not_null() if value == "*" else among)
-    return frame
-
-
-def parts(table: pl.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:
-    """Yield the values of key columns and their rows, in order of the values."""
-    yield from table.sort(*keys, maintain_order=True).group_by(*keys, maintain_order=True)

@@ -28,7 +28,7 @@ from plumbline.probes.report.view import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from plumbline.probes.report.tables import Source, Tables
+    from plumbline.probes.report.tables import Tables
     from plumbline.probes.report.view import Study
 
     Frames = Mapping[str, pl.DataFrame]
@@ -77,12 +77,12 @@ class Headline(NamedTuple):
     analysis: str
     tables: tuple[str, ...]  # no headline if the first table is empty
     rows: Callable[[Frames], pl.DataFrame]
-    sources: Mapping[str, Source] = {}  # other sources, by name
+    sources: Mapping[str, Callable[[Tables], pl.DataFrame]] = {}  # other frames, by name
 
     def frames(self, tables: Tables) -> dict[str, pl.DataFrame]:
         """Return the frames that :attr:`rows` takes, of all models."""
         frames = {name: tables.read(f"{self.analysis}/{name}") for name in self.tables}
-        return frames | {name: tables.read(source) for name, source in self.sources.items()}
+        return frames | {name: source(tables) for name, source in self.sources.items()}
 
 
 def headline(

@@ -52,7 +52,7 @@ def test_figures_say_what_they_show():
     curve = figures.Curve("line", [1, 2], [0.1, 0.2])
     for drawn in (
         figures.forest(rows, line="what", unit="nats"),
-        figures.curves({"panel": [curve]}, labels=("k", "recall")),
+        figures.curves({"panel": [curve]}, labels=("k", "recall"), title="m", limits=(0, 1)),
         figures.heat([[1.0]], ["a"], ["x"], ends=(0, 1)),
     ):
         figure = ET.fromstring(drawn)
