@@ -149,15 +149,14 @@ class Result:
 
     def svg(self, *, most: int = MOST) -> str:
         """Return the plot as SVG for an HTML page, in the style of the report."""
-        rows = self.headline.drop_nulls("value").head(most).with_columns(found=is_significant())
+        rows = self.headline.drop_nulls("value").head(most).with_columns(filled=is_significant())
         nulls = self.headline["null"].unique().to_list()
         return forest(
-            rows.to_dicts(),
-            line="what",
+            rows.rename({"what": "line"}).to_dicts(),
             unit=f"{self._unit}; filled: adjusted p ≤ .05",
             title=f"{self.study}: {self.model}",
-            filled="found",
             zero={"": nulls[0]} if len(nulls) == 1 else {},
+            spread=True,
         )
 
     def to_latex(self, *, most: int = MOST) -> str:

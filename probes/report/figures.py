@@ -152,16 +152,11 @@ class Panel:
 def forest(
     rows: Sequence[Row],
     *,
-    line: str,
     unit: str,
     title: str = "",
-    series: str = "",
     marks: Mapping[str, Mark] | None = None,
-    panel: str = "",
-    panels: Sequence[str] = ("",),
-    filled: str = "",
-    limits: Ends | None = None,
     zero: Mapping[str, float] | None = None,
+    limits: Ends | None = None,
     spread: bool = False,
 ) -> str:
     """Draw estimates with intervals, one line per name, the first at the top.
@@ -169,28 +164,27 @@ def forest(
     Parameters
     ----------
     rows
-        Keys value, low and high, and the keys named below.
-    series, marks
-        Key of the series within a line, and their marks.
-    panel, panels
-        Key of the panels, and their order.
-    filled
-        Key of the boolean that fills the mark.
+        ``value``, ``low``, ``high`` and ``line`` (a name); optionally ``series`` within a line,
+        ``panel``, and ``filled``, True for a filled mark.
+    marks
+        Mark of each series.
     zero
-        The grey line of each panel: the null hypothesis, 0 unless given.
+        Null hypothesis of each panel, drawn as a grey line; by default 0 in a single panel.
     spread
         Whether the estimates of a line are drawn at different heights.
     """
-    rows = [row for row in rows if row["value"] is not None]
+    counted = any("filled" in row for row in rows)
+    missing = {"series": "", "panel": "", "filled": True}
+    rows = [missing | row for row in rows if row["value"] is not None]
     marks = marks or {"": Mark()}
-    lines = list(dict.fromkeys(str(row[line]) for row in rows))
-    used = [name for name in marks if not series or any(row[series] == name for row in rows)]
-    spread = spread or not series
-    cells: dict[tuple[str, str], list[Row]] = {}  # by panel and line
+    zero = {"": 0.0} if zero is None else zero
+    panels = list(zero) or [""]
+    lines = list(dict.fromkeys(row["line"] for row in rows))
+    used = [name for name in marks if any(row["series"] == name for row in rows)]
+    cells: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        cells.setdefault((row[panel] if panel else "", str(row[line])), []).append(row)
-    most = max(map(len, cells.values()), default=1) if spread else len(used)
-    zero = dict.fromkeys(panels, 0.0) if zero is None else zero
+        cells.setdefault((row["panel"], row["line"]), []).append(row)
+    most = max([1, *map(len, cells.values())]) if spread else len(used)
     numbers = [row[end] for row in rows for end in ("value", "low", "high")]
     low, high = ends = limits or _around([*numbers, *zero.values()])
     multiple = len(panels) > 1
@@ -204,18 +198,16 @@ def forest(
             plot.spans([(*plot.y, zero[name])], "#bbb", upright=True)
         dots: list[tuple[float, Row]] = []
         for height, text in yticks:
-            cell = cells.get((name if panel else "", text), [])
+            cell = cells.get((name, text), [])
             for n, row in enumerate(cell):
-                place = (
-                    (n + 0.5) / len(cell) if spread else (used.index(row[series]) + 0.5) / len(used)
-                )
-                dots.append((height + 0.35 - 0.7 * place, row))
+                step, steps = (n, len(cell)) if spread else (used.index(row["series"]), len(used))
+                dots.append((height + 0.35 - 0.7 * (step + 0.5) / steps, row))
         for entry, mark in marks.items():
-            own = [(y, row) for y, row in dots if not series or row[series] == entry]
+            own = [(y, row) for y, row in dots if row["series"] == entry]
             spans = [(r["low"], r["high"], y) for y, r in own if None not in (r["low"], r["high"])]
             plot.spans([(max(low, a), min(high, b), y) for a, b, y in spans], mark.edge)
             for full, shown in ((True, mark), (False, mark._replace(face=HOLLOW))):
-                some = [(r["value"], y) for y, r in own if full == (not filled or bool(r[filled]))]
+                some = [(r["value"], y) for y, r in own if r["filled"] == full]
                 plot.marks(some, shown)
         plots.append(plot)
     values = [row["value"] for row in rows]
@@ -225,7 +217,7 @@ def forest(
         f"Panels: {', '.join(panels)}" if multiple else "",
         f"Marks: {', '.join(used)}" if len(used) > 1 else "",
         f"From {min(values):.2f} to {max(values):.2f}" if values else "",
-        f"{sum(bool(row[filled]) for row in rows)} filled" if filled else "",
+        f"{sum(row['filled'] for row in rows)} filled" if counted else "",
     ]
     entries = [(key(marks[n], marks[n].edge), n or "none") for n in used] if len(used) > 1 else []
     text = ". ".join(filter(None, shows)) + "."

@@ -132,22 +132,19 @@ def forest(
     names = [pl.col(name).cast(pl.String).replace("", None) for name in labels if name != series]
     label = pl.concat_str(names, separator=", ", ignore_nulls=True) if names else pl.lit(title)
     rows = rows.with_columns(
-        label=label,
+        line=label,
         series=pl.col(series).cast(pl.String) if series else pl.lit(""),
         filled=is_significant() if "p_bh" in rows.columns else pl.lit(value=True),
     )
-    shown = rows["label"].unique(maintain_order=True).head(TOP)
-    rows = rows.filter(pl.col("label").is_in(shown.implode()))
+    shown = rows["line"].unique(maintain_order=True).head(TOP)
+    rows = rows.filter(pl.col("line").is_in(shown.implode()))
     if rows.is_empty():
         return ""
     return figures.forest(
-        rows.select("label", "series", "filled", *ENDS).to_dicts(),
-        line="label",
+        rows.select("line", "series", "filled", *ENDS).to_dicts(),
         unit=f"← {sides[0]}      {sides[1]} →" if sides else "value, 95% interval",
         title=title,
-        series="series",
         marks=dict(zip(rows["series"].unique(maintain_order=True), MARKS, strict=False)),
-        filled="filled",
         zero={"": 0.0} if sides or rows["low"].fill_null(0).min() < 0 else {},  # type: ignore[operator]
     )
 

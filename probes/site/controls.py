@@ -136,21 +136,16 @@ def explained(check: Row, study: Study, *, full: bool) -> str:
 
 def figure(rows: Sequence[Row]) -> str:
     """Draw every number of a control with its interval, one panel per question."""
+    nulls = {measures.FOUND: LEVEL, measures.ORDER: 0.0, measures.HOLD: 0.95}
     return forest(
-        rows,
-        line="analysis",
+        [
+            row | {"line": row["analysis"], "series": row["verdict"], "panel": row["question"]}
+            for row in rows
+        ],
         unit="lines: no order, 95% of intervals, 5% of tests",
-        series="verdict",
         marks=MARKS,
-        panel="question",
-        panels=measures.QUESTIONS,
+        zero=nulls | {measures.SILENT: LEVEL},
         limits=(-0.25, 1.05),
-        zero={
-            measures.FOUND: LEVEL,
-            measures.ORDER: 0.0,
-            measures.HOLD: 0.95,
-            measures.SILENT: LEVEL,
-        },
         spread=True,
     )
 

@@ -378,8 +378,7 @@ def section(
     parts = [Part(tables=tuple(tables), open=True)]
     if lines := scaled(rows):
         unit = "distance from the null hypothesis, in units of the detectable one"
-        figure = forest(lines, line="line", unit=unit, filled="sure")
-        parts.append(Part(figure=figure, caption=CAPTION))
+        parts.append(Part(figure=forest(lines, unit=unit), caption=CAPTION))
     groups = [Group("", parts)] if listing else []
     return Section(name, TITLE, NOTE, groups, studies[0].name)
 
@@ -389,7 +388,7 @@ def scaled(rows: Sequence[Row]) -> list[Row]:
     lines = []
     for row in rows:
         if least := row["detectable"]:
-            line = {"line": f"{row['study']}: {row['model']}", "sure": row["p_bh"] <= LEVEL}
+            line = {"line": f"{row['study']}: {row['model']}", "filled": row["p_bh"] <= LEVEL}
             for end in ("value", "low", "high"):
                 line[end] = None if row[end] is None else (row[end] - row["null"]) / least
             lines.append(line)

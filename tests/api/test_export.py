@@ -180,7 +180,7 @@ def test_figure_encode_has_the_width_in_every_format(tmp_path):
         {"line": "b", "value": -0.2, "low": None, "high": 0.7},
     ]
     width = 8.5
-    figure = Figure(figures.forest(rows, line="line", unit="nats of $x$", title="PMI"), width)
+    figure = Figure(figures.forest(rows, unit="nats of $x$", title="PMI"), width)
     page = ET.fromstring(figure.svg)
     ratio = float(page.get("height")) / float(page.get("width"))
     root = ET.fromstring(figure.encode("svg"))

@@ -6,11 +6,11 @@ from plumbline.probes.report import figures
 
 def test_forest_leaves_out_missing_values_and_open_intervals():
     rows = [
-        {"what": "a", "value": 1.0, "low": 0.5, "high": 1.5},
-        {"what": "b", "value": 2.0, "low": None, "high": None},
-        {"what": "c", "value": None, "low": None, "high": None},
+        {"line": "a", "value": 1.0, "low": 0.5, "high": 1.5},
+        {"line": "b", "value": 2.0, "low": None, "high": None},
+        {"line": "c", "value": None, "low": None, "high": None},
     ]
-    drawn = figures.forest(rows, line="what", unit="nats")
+    drawn = figures.forest(rows, unit="nats")
     (mark,) = re.findall(r'<path d="(M[^"]*)" fill="#000"', drawn)
     assert mark.count("M") == 2
     assert re.findall(r">([abc])</text>", drawn) == ["b", "a"]
@@ -19,9 +19,10 @@ def test_forest_leaves_out_missing_values_and_open_intervals():
 
 def test_forest_draws_filled_and_hollow_marks():
     rows = [
-        {"what": name, "value": 1.0, "low": 0.0, "high": 2.0, "sure": name == "a"} for name in "ab"
+        {"line": name, "value": 1.0, "low": 0.0, "high": 2.0, "filled": name == "a"}
+        for name in "ab"
     ]
-    drawn = figures.forest(rows, line="what", unit="nats", filled="sure")
+    drawn = figures.forest(rows, unit="nats")
     faces = [p.get("fill") for p in ET.fromstring(drawn).iter("path") if p.get("fill")]
     assert faces == ["#000", "#fff"]
     assert "1 filled" in drawn
@@ -48,10 +49,10 @@ def test_heat_is_darker_for_larger_values_and_white_without():
 
 
 def test_figures_say_what_they_show():
-    rows = [{"what": "a", "value": 1.0, "low": 0.5, "high": 1.5}]
+    rows = [{"line": "a", "value": 1.0, "low": 0.5, "high": 1.5}]
     curve = figures.Curve("line", [1, 2], [0.1, 0.2])
     for drawn in (
-        figures.forest(rows, line="what", unit="nats"),
+        figures.forest(rows, unit="nats"),
         figures.curves({"panel": [curve]}, labels=("k", "recall"), title="m", limits=(0, 1)),
         figures.heat([[1.0]], ["a"], ["x"], ends=(0, 1)),
     ):
