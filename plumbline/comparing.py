@@ -56,14 +56,13 @@ def compare(
         If there are fewer than two models, or names are equal, or datasets differ.
     """
     require_models([str(m) for m in names or models if isinstance(m, str | Path)], len(models))
-    if {"name", "model"} & set(options) or (names and len(names) != len(models)):
+    if "name" in options or len(names) not in (0, len(models)):
         raise UserError("compare: give one of `names` for each model")
     results = []
     for number, model in enumerate(models):
-        single: dict[str, Any] = {"name": names[number]} if names else {}
-        if into:
-            single["into"] = Path(into) / (names[number] if names else f"model-{number + 1}")
-        results.append(ask(study, model, **single, **options))
+        name = names[number] if names else ""
+        folder = Path(into) / (name or f"model-{number + 1}") if into else None
+        results.append(ask(study, model, name=name, into=folder, **options))
     return between(study, results, options)
 
 
@@ -85,7 +84,13 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
     """
     names = [result.model for result in results]
     require_models(names, len(results))
-    _require_same_datasets(study, results)
+    first = results[0].provenance["inputs"]
+    for result in results[1:]:
+        for path, digest in result.provenance["inputs"].items():
+            if path.startswith(DATASETS) and first.get(path, digest) != digest:
+                models = f"{names[0]} and {result.model} were run on different versions"
+                dataset = path.removeprefix(DATASETS)
+                raise UserError(f"compare: {models} of {dataset}; run both with one dataset")
     table, confidence = _table(study, results)
     pair = ("what",) if len(names) == 2 else ("first", "second", "what")
     varying = [name for name in ("scale", "language") if table[name].n_unique() > 1]
@@ -112,19 +117,6 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
         confidence=confidence,
         _controls=controls,
     )
-
-
-def _require_same_datasets(study: str, results: Sequence[Result]) -> None:
-    first = results[0].provenance["inputs"]
-    for result in results[1:]:
-        digests = result.provenance["inputs"]
-        for path, digest in first.items():
-            if path.startswith(DATASETS) and digests.get(path, digest) != digest:
-                raise UserError(
-                    f"compare: {results[0].model} and {result.model} were run on different "
-                    f"versions of {path.removeprefix(DATASETS)}; run {study} of both with one "
-                    "dataset"
-                )
 
 
 def _table(study: str, results: Sequence[Result]) -> tuple[pl.DataFrame, float]:

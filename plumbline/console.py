@@ -237,12 +237,10 @@ def _report(arguments: Arguments) -> None:
     if not folder["runs"]:
         raise UserError("no study has been run here yet: plumbline run STUDY --model FOLDER")
     results, notes = [], []
-    keys = [tuple(run[key] for key in runs.KEY) for run in folder["runs"]]
-    for run, key in zip(folder["runs"], keys, strict=True):
-        dtype = {"dtype": run.get("dtype", runs.DTYPE)} if keys.count(key) > 1 else {}
+    for run in folder["runs"]:
         try:
             result = runs.execute(folder["models"], run)
-            results.append(replace(result, model=runs.label(run | dtype)))
+            results.append(replace(result, model=runs.label(run)))
         except UserError as error:
             notes.append(f"left out: {run['study']} {runs.label(run)}: {error}")
     before = "".join(f"<p>{escape(note)}</p>" for note in notes)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 LONG = 40  # maximum rows of a table on a single page
 NUMBERS = ("value", "low", "high", "n", "p_bh")
-HEADS = {"value": "value [low, high]", "n": "$n$", "p": "$p$", "p_bh": "adjusted $p$"}
+INTERVAL = "value [low, high]"  # head of the column
+HEADS = {"n": "$n$", "p": "$p$", "p_bh": "adjusted $p$"}
 SPECIAL: dict[str, Any] = {sign: f"\\{sign}" for sign in "&%$#_{}"}
 SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n": " "}
@@ -107,11 +108,10 @@ def estimates(frame: pl.DataFrame, key: Sequence[str], selection: Selection) -> 
     columns.sort(key=lambda name: frame[name].dtype.is_numeric())
     cells, layout = dict[str, list[str]](), ""
     for name in columns:
-        values = [_cell(name, value) for value in frame[name]]
         head = HEADS.get(name, text(name.replace("_", " ")))
-        if name == "value":
-            values = [interval(row) for row in frame.rows(named=True)] if with_ends else values
-            head = head if with_ends else name
+        values = [_cell(name, value) for value in frame[name]]
+        if name == "value" and with_ends:
+            head, values = INTERVAL, [interval(row) for row in frame.rows(named=True)]
         numeric = frame[name].dtype.is_numeric()
         layout += "r" if numeric else "l"
         cells[head] = list(map(formula if numeric else text, values))

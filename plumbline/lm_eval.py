@@ -55,6 +55,7 @@ class Bridge:
 
     name: ClassVar[str]
     kind: ClassVar[str]
+    method = ""
 
     def __init__(
         self,
@@ -112,7 +113,8 @@ class Bridge:
         """Return the facts that the harness stores with its results."""
         facts = self.scorer.facts()
         stored = {"model_dtype": facts["dtype"], "model_sha": facts["revision"]}
-        return {**stored, "plumbline": version("plumbline")}
+        method = {"plumbline_method": self.method} if self.method else {}
+        return {**stored, "plumbline": version("plumbline"), **method}
 
 
 class MaskedBridge(Bridge):
@@ -142,10 +144,6 @@ class MaskedBridge(Bridge):
             texts, self.method, language=self.language, prefixes=contexts
         )
         return scores
-
-    def get_model_info(self) -> dict[str, str | int]:
-        """Return the facts that the harness stores with its results."""
-        return {**super().get_model_info(), "plumbline_method": self.method}
 
 
 class CausalBridge(Bridge):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from plumbline import latex
 from plumbline.builders.core.errors import optional_library
 from plumbline.builders.core.snapshot import write_bytes, writing
-from plumbline.figure import FORMATS, Figure, check_width
+from plumbline.figure import FORMATS, Figure
 from plumbline.probes.report.figures import forest
 from plumbline.probes.report.view import (
     interval,
@@ -189,7 +189,6 @@ class Result:
         UserError
             If the folder cannot be written, or the width is out of bounds.
         """
-        check_width(width)
         facts = json.dumps(self.provenance, indent=1, sort_keys=True, allow_nan=False)
         files = {
             "headline.tex": self.to_latex().encode(),

@@ -256,7 +256,7 @@ def _plan(arguments: Arguments) -> None:
 
     if not arguments.seconds > 0:
         raise UserError(f"--seconds: {arguments.seconds:g}; a trial lasts more than 0 seconds")
-    print(cost.table(list(cost.plans(arguments.seconds, arguments.model))))
+    print(cost.table(arguments.seconds, arguments.model))
 
 
 def _annotate(arguments: Arguments) -> None:

@@ -7,16 +7,13 @@ computed as in a run.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from plumbline.builders.core.errors import Bar, UserError
 from plumbline.probes import PROBES
 from plumbline.probes.core.assignments import assigned_models
 from plumbline.probes.core.run_probe import Shard, Task, Worker
 from plumbline.probes.models.params import pointer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BATCH = 100  # approximate number of prompts in one step of a trial
 
@@ -29,19 +26,6 @@ class Plan(NamedTuple):
     prompts: int
     gigabytes: float | None  # size of outputs
     hours: float | None  # on this device
-
-
-def plans(seconds: float, model: str = "") -> Iterator[Plan]:
-    """Yield the cost of every probe with every model that is assigned to it.
-
-    ``seconds``: minimum duration of each trial.
-    ``model``: a single model.
-    """
-    pairs = [(p, name) for p in PROBES for name in assigned_models(p) if model in ("", name)]
-    if not pairs:
-        raise UserError(f"{model}: no probe is assigned to it; add it under assignments")
-    for probe, name in Bar(pairs, desc="plan", unit="model"):
-        yield plan(probe, name, seconds)
 
 
 def plan(probe: str, name: str, seconds: float) -> Plan:
@@ -77,13 +61,21 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
     return Plan(probe, name, prompts, size / 1e9, duration / 3600)
 
 
-def table(planned: list[Plan]) -> str:
-    """Return plans as a Markdown table."""
+def table(seconds: float, model: str = "") -> str:
+    """Return the cost of every probe with every model assigned to it, as a Markdown table.
+
+    ``seconds``: minimum duration of each trial.
+    ``model``: a single model.
+    """
+    pairs = [(p, name) for p in PROBES for name in assigned_models(p) if model in ("", name)]
+    if not pairs:
+        raise UserError(f"{model}: no probe is assigned to it; add it under assignments")
     lines = [
         "| probe | model | prompts | outputs, GB | hours on this device |",
         "|---|---|---:|---:|---:|",
     ]
-    for row in planned:
+    for probe, name in Bar(pairs, desc="plan", unit="model"):
+        row = plan(probe, name, seconds)
         if row.hours is not None:
             cost = f"{row.gigabytes:.3f} | {row.hours:.2f}"
         elif pointer(row.model).is_file():

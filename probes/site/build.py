@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 import polars.selectors as cs
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import FileSystemLoader, StrictUndefined
 
 from plumbline.builders.core import front_matter, params, parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.probes import ACROSS, ALL, EACH, PROBES
 from plumbline.probes.models.params import pointer, worlds
-from plumbline.probes.report import error_rates, results
+from plumbline.probes.report import error_rates, figures, results
 from plumbline.probes.report.tables import Tables, labelled, labels
 from plumbline.probes.report.view import Group, Part, Section, Study, Table, link, listed
 from plumbline.probes.site import controls, headlines
@@ -42,13 +42,7 @@ OVERVIEW = (
     "What language models make of people, measured with versioned data: whether the probes can see "
     "it at all, then each study in its faithful and its corrected reading, with intervals."
 )
-TEMPLATES = Environment(
-    loader=FileSystemLoader(HERE),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+TEMPLATES = figures.TEMPLATES.overlay(loader=FileSystemLoader(HERE), undefined=StrictUndefined)
 LARGEST = 256 * 1024  # maximum bytes of a table copied next to the page
 LONG = 10  # maximum rows of an expanded table
 FILES_NOTE = (
@@ -87,6 +81,7 @@ def write() -> Path:
     reports = sorted((DATA / "validation").glob("*.json"))
     validated = {path.stem: _dataset(path, tree) for path in reports}
     partial, packages = parquet.fresh(REPORT), _packages()
+    versions = _plain("versions", "Versions", [packages])
 
     def page(name: str, sections: list[Section], **more: Any) -> None:
         text = render(sections, name=name, pages=PAGES, **more)
@@ -98,13 +93,12 @@ def write() -> Path:
         headlines.section(rows, checks, STUDIES),
         controls.section(checks, STUDIES),
         _plain("contents", "What is in this run", listing, note),
-        _plain("versions", "Versions", [packages]),
+        versions,
     ]
     page("index", overview, about=OVERVIEW, studies=PAGES[1:])
     groups = [_dataset_group(dataset) for dataset in validated.values()]
     datasets = Section("datasets", "Datasets", LAST.about, groups, "validate")
-    last = _plain("versions", "Versions", [packages])
-    page("datasets", [datasets, last], title=LAST.title, about=LAST.about)
+    page("datasets", [datasets, versions], title=LAST.title, about=LAST.about)
     for study in STUDIES:
         first = headlines.section(rows, checks, [study], "headlines")
         inputs = [validated[name] for name in study.datasets if name in validated]

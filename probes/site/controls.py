@@ -167,25 +167,21 @@ def write_metrics(
     text = json.dumps(metrics(rows) | {"models": models}, indent=1, sort_keys=True) + "\n"
     (into / "metrics.json").write_text(text, encoding="utf-8")
     key = ("analysis", "model", "reading", "measure", "item")
-    plots = {
+    labels = {
         "controls": [
-            row
-            | {"panel": _metric(row), "what": ": ".join(filter(None, map(row.get, key)))}
-            | {"reading": row["reading"] or "all"}
+            (_metric(row), ": ".join(filter(None, map(row.get, key))), row["reading"] or "all")
             for row in rows
         ],
         "headlines": [
-            row
-            | {"panel": row["unit"], "what": f"{row['study']}: {row['model']}"}
-            | {"reading": "clearest"}
-            for row in headlines
+            (row["unit"], f"{row['study']}: {row['model']}", "clearest") for row in headlines
         ],
     }
     (into / "plots").mkdir()
-    schema: dict[str, Any] = dict.fromkeys(("panel", "what", "reading"), pl.String)
-    schema |= dict.fromkeys(ENDS, pl.Float64)
-    for name, plotted in plots.items():
-        frame = pl.DataFrame(plotted, schema=schema).with_columns(pl.col(*ENDS).round(DIGITS))
+    schema = dict.fromkeys(("panel", "what", "reading"), pl.String)
+    for name, plotted in (("controls", rows), ("headlines", headlines)):
+        ends = pl.DataFrame(plotted, schema=dict.fromkeys(ENDS, pl.Float64))
+        frame = pl.DataFrame(labels[name], schema, orient="row").hstack(ends)
+        frame = frame.with_columns(pl.col(*ENDS).round(DIGITS))
         frame.write_csv(into / f"plots/{name}.csv", null_value="")
 
 
