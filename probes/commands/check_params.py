@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,13 +97,18 @@ def problems_of(path: Path, source: str = FILE.name, *, fetched: bool = True) ->
         check_sections(known | {f"models.{name}": Model for name in names}, path)
     except UserError as problem:
         problems += map(str.strip, str(problem).splitlines()[1:])
-    parts = [_models(tree, source), _absent(tree) if fetched else ()]
+    for key, folder in (absent_snapshots(tree) if fetched else {}).items():
+        command = "(python -m plumbline.builders fetch SOURCE)"
+        problems.append(
+            f"{key}: no whole snapshot in {folder}; fetch one {command} or `dvc pull` it"
+        )
+    parts = [_models(tree, source), _unknown(tree, known)]
     models = tree.get("models") or {}
     if isinstance(models, dict):
         planted = {name: world.model_dump(exclude_none=True) for name, world in worlds().items()}
         lists = _assigned_lists(tree)
         parts += [_assigned(tree, planted | models, lists), _trained(tree, planted | models, lists)]
-    return [*problems, *(problem for part in (*parts, _unknown(tree, known)) for problem in part)]
+    return [*problems, *itertools.chain.from_iterable(parts)]
 
 
 def at(tree: Any, *keys: str) -> dict[str, Any]:
@@ -166,12 +172,6 @@ def absent_snapshots(tree: dict[str, Any]) -> dict[str, str]:
         for key, folder in named_snapshots(tree).items()
         if isinstance(folder, str) and not (Path(folder) / MANIFEST).is_file()
     }
-
-
-def _absent(tree: dict[str, Any]) -> Iterator[str]:
-    for key, folder in absent_snapshots(tree).items():
-        command = "(python -m plumbline.builders fetch SOURCE)"
-        yield f"{key}: no whole snapshot in {folder}; fetch one {command} or `dvc pull` it"
 
 
 def _assigned_lists(tree: dict[str, Any]) -> dict[str, list[Any]]:

@@ -224,16 +224,6 @@ def forest(
     return _assemble([plots], text, title, entries, below=unit if multiple else "")
 
 
-def _dots(plot: Panel, dots: Sequence[tuple[float, Row]], mark: Mark, filled: str) -> None:
-    """Draw the points of one mark: intervals, filled points, then hollow ones."""
-    spans = [(r["low"], r["high"], y) for y, r in dots if None not in (r["low"], r["high"])]
-    low, high = plot.x
-    plot.spans([(max(low, a), min(high, b), y) for a, b, y in spans], mark.edge)
-    for full in (True, False):
-        points = [(r["value"], y) for y, r in dots if (not filled or bool(r[filled])) == full]
-        plot.marks(points, mark if full else mark._replace(face=HOLLOW))
-
-
 def curves(
     panels: Mapping[str, Sequence[Curve]],
     *,
