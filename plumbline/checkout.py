@@ -1,6 +1,6 @@
-"""Export of tables, datasets and outputs of a checkout to files for R, pandas, Stata and LaTeX.
+"""Export the tables, datasets and outputs of a checkout to files for R, pandas, Stata and LaTeX.
 
-Labels are strings. Rows are those of ``data``, without further computation.
+Labels become strings; the rows are copied from ``data`` without further computation.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ ROWS = ("csv", "parquet")
 FORMATS = {"tables": (*ROWS, "tex", *FIGURES), "datasets": ROWS, "outputs": ROWS}
 MODEL = Column("model", "string", "name of the model")
 COLUMNS = ("table", "column", "type", "about")
-LONGEST = 80  # maximum letters of the title in a figure's file name
+LONGEST = 80  # maximum number of letters of the title in the file name of a figure
 
 
 class Source(NamedTuple):
-    """A table of an analysis, or a config of a dataset or of outputs."""
+    """A table of an analysis, or one config of a dataset or of a probe's outputs."""
 
-    path: str  # relative path of its files, without a suffix
-    frame: pl.LazyFrame  # labels as strings
+    path: str  # relative path of the exported files, without suffix
+    frame: pl.LazyFrame  # with labels as strings
     schema: Schema
 
 
@@ -56,27 +56,27 @@ def export(
     Parameters
     ----------
     kind
-        tables (of analyses), datasets, or outputs (of probes).
+        ``tables`` (of analyses), ``datasets``, or ``outputs`` (of probes).
     names
-        Names of analyses, datasets or probes; by default all that exist.
+        Names of analyses, datasets or probes; by default, all that exist.
     formats
-        Names from :data:`FORMATS`; by default all of the kind.
+        Names from :data:`FORMATS`; by default, all formats available for the kind.
     width
-        Width of figures, in centimetres.
+        Width of the figures, in centimetres.
     selection
-        Columns and rows of tables in LaTeX.
+        Columns and rows that LaTeX tables show.
 
     Raises
     ------
     UserError
-        If a name is unknown, or the folder cannot be written; before any file is written.
+        If a name is unknown (before any file is written), or the folder cannot be written.
     """
     into, top = Path(into).expanduser(), Path(data) / kind
     formats = [nearest(f, FORMATS[kind], "format") for f in formats] or FORMATS[kind]
     check_width(width)
     existing = sorted(p.name for p in top.glob("[!.]*") if any(p.rglob(front_matter.FACTS)))
     if not existing:
-        raise UserError(f"{top}: empty; run `make repro` first, or name another --data")
+        raise UserError(f"{top}: empty folder; run `make repro` first, or name another --data")
     names = [nearest(name, existing, kind) for name in names] or existing
     sources = [source for name in names for source in _sources(top, name)]
     texts = _latex(sources, selection) if "tex" in formats else {}
@@ -100,9 +100,9 @@ def export(
 
 
 def _sources(top: Path, name: str) -> Iterator[Source]:
-    """Yield the tables in a folder; those of all models are joined, with a column ``model``."""
+    """Yield the tables in a folder; tables of single models are joined, with a column ``model``."""
     by_model = top.name == "outputs" or name in EACH
-    stored: dict[tuple[str, str], list[tuple[Path, front_matter.Built]]] = {}  # by path and config
+    stored: dict[tuple[str, str], list[tuple[Path, front_matter.Built]]] = {}  # by path, config
     for facts in sorted((top / name).rglob(front_matter.FACTS)):
         inside = facts.parent.relative_to(top)
         if not any(part.startswith(".") for part in inside.parts):
@@ -136,12 +136,12 @@ def _lists_as_json(frame: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _latex(sources: Sequence[Source], selection: Selection) -> dict[str, str]:
-    """Return the tables with selected rows as LaTeX, by path."""
+    """Return LaTeX tables by path, for the tables that have selected rows."""
     columns = sorted({name for source in sources for name in source.frame.collect_schema()})
     for name in (*selection.columns, *selection.where):
         nearest(name, columns, "columns")
     if selection.rows < 1:
-        raise UserError(f"--rows {selection.rows}: at least 1")
+        raise UserError(f"--rows {selection.rows}: must be at least 1")
     tables = {s.path: latex.estimates(s.frame.collect(), s.schema.key, selection) for s in sources}
     if selection.where and not any(tables.values()):
         raise UserError(f"--where {dict(selection.where)}: no table has such rows")
@@ -149,7 +149,7 @@ def _latex(sources: Sequence[Source], selection: Selection) -> dict[str, str]:
 
 
 def _codebooks(sources: Sequence[Source]) -> dict[str, bytes]:
-    """Return the descriptions of columns as CSV, by path next to the tables."""
+    """Return a CSV file with the descriptions of columns for each folder of tables, by path."""
     rows = []
     for folder, _, table, schema in ((*s.path.rpartition("/"), s.schema) for s in sources):
         for column in schema.columns:
@@ -161,7 +161,7 @@ def _codebooks(sources: Sequence[Source]) -> dict[str, bytes]:
 
 
 def _figures(tables: Tables, analysis: str) -> dict[str, str]:
-    """Return the report's figures of an analysis as SVG, by number and title."""
+    """Return the report's figures for an analysis as SVG, by number and title."""
     from plumbline.probes.site.build import STUDIES, analysis_section
 
     svgs: dict[str, str] = {}
@@ -174,7 +174,7 @@ def _figures(tables: Tables, analysis: str) -> dict[str, str]:
 
 
 def nearest(name: str, names: Collection[str], kind: str) -> str:
-    """Return a name if it exists, or raise UserError with the nearest one."""
+    """Return a name if it exists; otherwise raise UserError, which suggests the nearest name."""
     if name in names:
         return name
     near = difflib.get_close_matches(name, names, 1)

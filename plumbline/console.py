@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     Arguments = argparse.Namespace
 
 STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
-GROUPS = {  # commands of a checkout, by group
+GROUPS = {  # groups of commands that work in a checkout
     "data": ("plumbline.builders", "build, fetch, publish, compare and trace datasets"),
     "pipeline": ("plumbline.probes", "run probes and analyses, simulate, plan, write the report"),
     "validate": ("plumbline.validation", "check datasets with Great Expectations"),
 }
-KINDS = {  # exports of a checkout, with the metavar for their names
+KINDS = {  # what can be exported from a checkout; the metavar of its names
     "tables": ("tables of analyses of a checkout: CSV, parquet, LaTeX, figures", "ANALYSIS"),
     "datasets": ("datasets of a checkout: CSV, parquet", "DATASET"),
     "outputs": ("responses of models of a checkout: CSV, parquet", "PROBE"),
@@ -113,7 +113,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_options(parser: argparse.ArgumentParser, *, models: bool = False) -> None:
-    """Add the options of a study; ``models``: whether models are arguments, not options."""
+    """Add the options of a study; ``models``: True if models are positional arguments."""
     add = parser.add_argument
     about = "folder, id of the Hub, or a name in plumbline.yaml"
     if models:
@@ -235,7 +235,7 @@ def _report(arguments: Arguments) -> None:
 
     folder = runs.read()
     if not folder["runs"]:
-        raise UserError("no study has been run here yet: plumbline run STUDY --model FOLDER")
+        raise UserError("no study was run here yet; use plumbline run STUDY --model FOLDER")
     results, notes = [], []
     for run in folder["runs"]:
         try:

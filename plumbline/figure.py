@@ -1,6 +1,6 @@
-"""A figure of the report as a file of a given width: SVG, PDF or PNG.
+"""Save a figure of the report as SVG, PDF or PNG, with a given width.
 
-The report draws SVG (``probes/report/figures.py``), which Typst converts without a system library.
+The report draws SVG (``probes/report/figures.py``); Typst converts it and needs no system library.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ DOCUMENT = b"""
 
 
 def check_width(width: float) -> None:
-    """Refuse a width that is out of bounds."""
+    """Raise UserError if a width is out of bounds."""
     if not NARROWEST <= width <= WIDEST:
-        raise UserError(f"width {width}: out of bounds; use {NARROWEST} to {WIDEST} centimetres")
+        raise UserError(f"width {width}: out of bounds; choose {NARROWEST} to {WIDEST} centimetres")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure, displayed in notebooks and saved by :meth:`savefig`.
+    """A figure that notebooks display and :meth:`savefig` saves.
 
     Attributes
     ----------
     svg
         The figure as unstyled SVG for an HTML page.
     width
-        Width of its files, in centimetres.
+        Width of the saved figure, in centimetres.
     """
 
     svg: str
@@ -50,19 +50,19 @@ class Figure:
         check_width(self.width)
 
     def encode(self, kind: str, dpi: float = 300) -> bytes:
-        """Return the bytes of a file with white background, deterministic for given fonts.
+        """Return the bytes of a file with a white background; the same fonts give the same bytes.
 
         Parameters
         ----------
         kind
-            svg, pdf or png.
+            ``svg``, ``pdf`` or ``png``.
         dpi
-            Pixels per inch of a PNG.
+            Resolution of a PNG, in pixels per inch.
 
         Raises
         ------
         UserError
-            If Typst is not installed.
+            If Typst is not installed (PDF and PNG).
         """
 
         def resized(size: re.Match[str]) -> str:
@@ -79,10 +79,10 @@ class Figure:
         return bytes(typst.compile(DOCUMENT, format=kind, ppi=dpi, sys_inputs=inputs))
 
     def savefig(self, path: str | Path) -> None:
-        """Save the figure in the format of the file's suffix."""
+        """Save the figure in the format that the file's suffix names."""
         kind = Path(path).suffix.removeprefix(".").lower()
         if kind not in FORMATS:
-            raise UserError(f"{path}: no format {kind!r}; available: {', '.join(FORMATS)}")
+            raise UserError(f"{path}: unknown format {kind!r}; available: {', '.join(FORMATS)}")
         write_bytes(Path(path), self.encode(kind))
 
     def _repr_png_(self) -> bytes:

@@ -1,4 +1,4 @@
-"""HTML page of results, and the demonstration of the studies on models with a known bias."""
+"""Write results as an HTML page, and run the demonstration on models with a known bias."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from plumbline.result import Result
 
 LANGUAGE = "en"
-PUBLIC = {  # 47 MB, at the commit in params/full.yaml
+PUBLIC = {  # 47 MB; the commit is that in params/full.yaml
     "model": "albert/albert-base-v2",
     "revision": "8e2f239c5f8a2c0f253781ca60135db913e5c80c",
 }
@@ -34,17 +34,17 @@ TITLE = "Demonstration: results for models with a known bias and without bias"
 
 
 def write(results: Sequence[Result], path: Path, before: str = "", title: str = "Results") -> Path:
-    """Write a page of results, with those of control models last, and return its path.
+    """Write a page of results, control models last, and return its path.
 
     Parameters
     ----------
     before
-        HTML above the table of all results.
+        HTML to insert above the table of all results.
     """
 
     def kind_of(result: Result) -> str:
         kinds = dict(zip(STUDIES[result.study].controls, ("positive", "negative"), strict=True))
-        return kinds.get(result.model.split()[0], "")  # the model without options
+        return kinds.get(result.model.split()[0], "")  # without the run's options
 
     results = sorted(results, key=lambda r: ("", "positive", "negative").index(kind_of(r)))
     rows = [headlines.of_model(r.study, r.model, r.kind, r.headline, kind_of(r)) for r in results]
@@ -70,19 +70,19 @@ def _group(result: Result) -> Group:
 
 
 def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) -> tuple[Path, str]:
-    """Run studies on their control models and an additional model; write a page of results.
+    """Run studies on their control models and one additional model, and write a page of results.
 
     Return the path of the page, and the summary of the additional model.
 
     Parameters
     ----------
     folder
-        Folder of outputs, tables and ``index.html``.
+        Folder for outputs, tables and ``index.html``.
     model
-        Folder or id of the additional model; by default a small public one. If it cannot be loaded
-        the page states the reason, and has only the control models.
+        Folder or id of the additional model; by default, a small public one. If it cannot be
+        loaded, the page states the reason and shows the control models only.
     studies
-        Names of studies; the first must be politicians.
+        Names of the studies, of which the first must be ``politicians``.
     """
     results = [
         ask(study, control, language=LANGUAGE, into=folder / control)
@@ -105,7 +105,7 @@ def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) ->
 
 
 def _introduction(planted: Result, null: Result, public: str) -> str:
-    """Return the question, the answer, and a guide to the figures, as HTML."""
+    """Return the question, the answer and a guide to the figures as HTML."""
     people = pl.read_parquet(planted.folder / f"data/datasets/politicians/{LANGUAGE}.parquet")
     genders = ("female", "male", "non-binary")
     counts = [people["gender"].eq(GENDERS.index(gender)).sum() for gender in genders]
