@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
 GROUPS = {  # groups of commands that work in a checkout
     "data": ("plumbline.builders", "build, fetch, publish, compare and trace datasets"),
-    "pipeline": ("plumbline.probes", "run probes and analyses, simulate, plan, write the report"),
+    "pipeline": ("plumbline.probes", "run probes and analyses, plan runs, write the report"),
     "validate": ("plumbline.validation", "check datasets with Great Expectations"),
 }
 KINDS = {  # what can be exported from a checkout; the metavar of its names
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         dest="study", metavar="STUDY|" + "|".join(KINDS), required=True
     )
     for study in STUDIES:
-        _add_options(exports.add_parser(study, help=f"the study of {study}, of your models"))
+        _add_options(exports.add_parser(study, help=f"results of the study {study} on your models"))
     for kind, (about, name) in KINDS.items():
         made = exports.add_parser(kind, help=about, description=f"{about}.")
         made.set_defaults(run=_export_checkout)
@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         cli.options(made)
     for made in (comparing, *exports.choices.values()):
         made.add_argument("--width", type=float, default=12, help="figure width, cm (default: 12)")
-    reporting = command("report", "write a page of all results of this folder", _report)
+    reporting = command("report", "write a page with all results of this folder", _report)
     page = Path("plumbline-results/index.html")
     reporting.add_argument("--to", type=Path, default=page, metavar="FILE")
     demo = command("demo", "run studies on the control models, on a page for newcomers", _demo)
@@ -120,14 +120,14 @@ def _add_options(parser: argparse.ArgumentParser, *, models: bool = False) -> No
         add("model", nargs="+", metavar="MODEL", help=about)
         parser.set_defaults(name="")
     else:
-        about += "; default: all models there"
+        about += " (default: all of them)"
         add("--model", "-m", action="append", default=[], help=about)
         add("--name", default="", help="name of the model in tables")
     add("--kind", default="", help="default: the kind in its config.json")
     add("--revision", default="", help="branch, tag or commit; default: main")
-    add("--language", help="the only language to run; default: that of the last run, or all")
+    add("--language", help="the only language (default: that of the last run, or all)")
     add("--dtype", choices=["float32", "float64", "bfloat16"], help="default: float32")
-    about = "a folder of a built dataset, or the id of a published one, in place of the sample"
+    about = "folder of a built dataset, or id of a published one, to use instead of the sample"
     add("--dataset", action="append", default=[], metavar="NAME=WHERE", help=about)
     about = "a setting, such as analysis.pmi.min_count=3"
     add("--set", action="append", default=[], metavar="KEY=VALUE", help=about)

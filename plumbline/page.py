@@ -110,23 +110,23 @@ def _introduction(planted: Result, null: Result, public: str) -> str:
     genders = ("female", "male", "non-binary")
     counts = [people["gender"].eq(GENDERS.index(gender)).sum() for gender in genders]
     share = [f"{len(r.found)} of {len(r.headline.drop_nulls('p_bh'))}" for r in (planted, null)]
-    return f"""<p><b>The question.</b> Does a language model put other words beside the names of
-women than beside those of men? Here it is put to two tiny models that were trained on made-up
-sentences. In those of the first, {planted.model}, some words go with women's names and others with
-men's; those of the second, {null.model}, have no such difference. A method that can be trusted
-finds the bias of the first, and nothing in the second.</p>
+    return f"""<p><b>The question.</b> Does a language model put different words next to the
+names of women and of men? Two tiny models that were trained on made-up sentences are tested. In the
+sentences of the first, {planted.model}, some words go with women's names and others with men's; in
+those of the second, {null.model}, there is no such difference. A method that can be trusted detects
+the bias of the first model, and nothing in the second.</p>
 <p><b>The answer.</b> In the first model {share[0]} words go with a gender, in the second
 {share[1]}.</p>
 <p><b>How to read the figures.</b> Each line is a word. The further a point is from the grey line,
-the more often the model puts the word beside those names than chance would (pointwise mutual
-information, in nats: 0.7 is twice as often). The bar is the 95% interval: where the point might be,
-had other names been drawn. A filled point is a difference that chance does not explain; of those
-that are found, one in twenty may be false.</p>
-<p><b>The names are real.</b> They are those of {len(people)} politicians: {counts[0]} women,
-{counts[1]} men and {counts[2]} non-binary people, with their gender as Wikidata has it. The other
-studies below take the social groups of a published study, and common first and last names of
-countries. <b>The two models are not:</b> what they respond is nothing about these people, nor about
+the more often the model puts the word next to those names than expected by chance (pointwise mutual
+information, in nats: 0.7 means twice as often). The bar is the 95% interval, the range in which the
+point might lie for another sample of names. A filled point is a statistically significant
+difference; about one in twenty of these may be false.</p>
+<p><b>The names are real.</b> They belong to {len(people)} politicians: {counts[0]} women,
+{counts[1]} men and {counts[2]} non-binary people, whose gender is that given by Wikidata. The other
+studies below use the social groups of a published study, and common first and last names of several
+countries. <b>The two models are not:</b> their responses say nothing about these people, nor about
 any model in use.</p>
-<p><b>One model more.</b> {escape(public)}</p>
-<p><b>Yours:</b> <code>plumbline run politicians --model FOLDER</code>, or an id of the Hugging
-Face Hub.</p>"""
+<p><b>One more model.</b> {escape(public)}</p>
+<p><b>Your own model.</b> Run <code>plumbline run politicians --model FOLDER</code>, or give an id
+of the Hugging Face Hub.</p>"""

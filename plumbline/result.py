@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.site.headlines import Kind
 
-MOST = 30  # maximum lines of a plot
+MOST = 30  # default maximum number of lines in a plot
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,14 @@ class Result:
     Attributes
     ----------
     study, model
-        Their names.
+        Names of the study and of the model.
     headline
-        A row for each test of the summary: ``what``, estimate ``value`` with its interval ``low``
-        to ``high``, clusters ``n``, ``p``, ``p_bh`` (Benjamini and Hochberg, over the complete
-        family of the analysis), and ``detectable``, the minimum detectable distance from the null
-        at power .8; ``unit`` and ``null`` of the value; and ``void``, the reason if nothing could
-        be measured. Sorted by p, then by distance.
+        One row for each test of the summary: ``what`` is tested, the estimate ``value`` with its
+        interval from ``low`` to ``high``, the number of clusters ``n``, ``p``, ``p_bh`` (Benjamini
+        and Hochberg, over the complete family of the analysis), and ``detectable``, the minimum
+        detectable distance from the null value at power .8; the ``unit`` of the value and its
+        ``null`` value; and ``void``, the reason if nothing could be measured. Rows are sorted by p,
+        then by distance from the null value.
     tables
         All tables of the analysis, by name, with labels as strings.
     main
@@ -76,7 +77,7 @@ class Result:
 
     @property
     def table(self) -> pl.DataFrame:
-        """Return the main table; ``.table.to_pandas()`` or :meth:`to_pandas` for pandas."""
+        """Return the main table (Polars); :meth:`to_pandas` returns it for pandas."""
         return self.tables[self.main]
 
     def to_pandas(self) -> pd.DataFrame:
@@ -86,17 +87,17 @@ class Result:
 
     @property
     def found(self) -> pl.DataFrame:
-        """Return the rows of the headline with an adjusted p of at most .05."""
+        """Return the rows of the headline whose adjusted p is at most .05."""
         return self.headline.filter(is_significant())
 
     @property
     def void(self) -> str:
-        """Return the reason why the study measured nothing; "" if anything was tested."""
+        """Return the reason why the study measured nothing, or "" if anything was tested."""
         return "" if len(self.headline.drop_nulls("p_bh")) else reasons(self.headline)
 
     @property
     def summary(self) -> str:
-        """Return a sentence with the number of significant tests and the clearest, or the power."""
+        """Return a sentence: the number of significant tests and the clearest one, or the power."""
         tested, significant = self.headline.drop_nulls("p_bh"), self.found
         why = reasons(self.headline)
         if not len(tested) and why:
@@ -131,24 +132,25 @@ class Result:
         """Return the results of the control models, with the same settings.
 
         The positive control was trained on a language with a planted bias, the negative control on
-        the same language without it. Keys are the models' names. They run at the first access.
+        the same language without it. Keys are the names of the models, which run when this property
+        is first read.
         """
         return self._controls()
 
     def plot(self, *, width: float = 12, most: int = MOST) -> Figure:
-        """Return a forest plot of the headline, with intervals and the null; ``savefig`` saves it.
+        """Return a forest plot of the headline; ``savefig`` saves it.
 
         Parameters
         ----------
         width
             Width in centimetres.
         most
-            Maximum number of lines, with the smallest p.
+            Maximum number of lines; those with the smallest p are shown.
         """
         return Figure(self.svg(most=most), width)
 
     def svg(self, *, most: int = MOST) -> str:
-        """Return the plot as SVG for an HTML page, in the style of the report."""
+        """Return the plot as SVG to embed in an HTML page, in the style of the report."""
         rows = self.headline.drop_nulls("value").head(most).with_columns(filled=is_significant())
         nulls = self.headline["null"].unique().to_list()
         return forest(
@@ -160,7 +162,7 @@ class Result:
         )
 
     def to_latex(self, *, most: int = MOST) -> str:
-        """Return the headline as a table in LaTeX, for the package booktabs."""
+        """Return the headline as a LaTeX table that uses the package booktabs."""
         estimates = self.headline.drop_nulls("value")
         rows = estimates.head(most).rows(named=True)
         columns = {
@@ -172,7 +174,7 @@ class Result:
         return latex.table(columns, "lrr", note if len(estimates) > most else "")
 
     def export(self, folder: str | Path, *, width: float = 12) -> list[Path]:
-        """Write tables as CSV and parquet, the headline as LaTeX, the plot, and the provenance.
+        """Write the tables, the headline as LaTeX, the plot, the summary and the provenance.
 
         Parameters
         ----------
@@ -182,7 +184,7 @@ class Result:
         Returns
         -------
         list
-            Paths of the files; labels are strings in all of them, for R and Stata.
+            Paths of the files. Tables are CSV and parquet, with labels as strings for R and Stata.
 
         Raises
         ------
@@ -206,7 +208,7 @@ class Result:
         return [into / name for name in (*files, *(f"{name}.parquet" for name in tables))]
 
     def _repr_html_(self) -> str:
-        """Show the summary and the first rows in a notebook."""
+        """Return the summary and the first rows as HTML for a notebook."""
         return f"<p>{escape(self.summary)}</p>{self.headline.head(10)._repr_html_()}"
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Check all of params.yaml at once."""
+"""Check all params, and report all problems at once."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from plumbline.probes.training import checkpoints, pretrain
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-LOCAL = (".", "/", "data/")  # prefixes of an id that is a folder
-ABOVE = {  # key: a list; value: the list that must contain all its models
+LOCAL = (".", "/", "data/")  # an id with one of these prefixes is a folder
+ABOVE = {  # for each list, the list that must also contain all its models
     "words": "associations",
     "representations": "words",
     "subgroups": "associations",
@@ -35,7 +35,7 @@ ABOVE = {  # key: a list; value: the list that must contain all its models
 
 
 def sections() -> dict[str, type[Params]]:
-    """Return the class of every section of params.yaml but `models`, by dotted key."""
+    """Return the class of every section of the params except `models`, by dotted key."""
     from plumbline.builders.fetch.http import Politeness
     from plumbline.builders.release.params import Params as Publish
     from plumbline.probes.stereotypes import waves
@@ -64,32 +64,32 @@ def sections() -> dict[str, type[Params]]:
 
 
 def check() -> None:
-    """Validate every section of params.yaml, and report unused keys.
+    """Validate every section of the params, and report unused keys.
 
     Raises
     ------
     UserError
-        One message with all problems.
+        If there is any problem; the message lists all of them.
     """
     refuse(FILE.name, problems_of(FILE))
 
 
 def refuse(file: str, problems: Sequence[str]) -> None:
-    """Raise UserError with all problems of a file, if any."""
+    """Raise UserError if a file has problems; the message lists all of them."""
     if problems:
         head = f"{file}: {len(problems)} problem(s) to fix:"
         raise UserError("\n  ".join([head, *problems]))
 
 
 def problems_of(path: Path, source: str = FILE.name, *, fetched: bool = True) -> list[str]:
-    """Return the problems of params.
+    """Return all problems of a params file.
 
     Parameters
     ----------
     source
-        The file with the models, for messages.
+        Name of the file that lists the models, for messages.
     fetched
-        True if the snapshots must exist.
+        Whether the snapshots must exist.
     """
     tree, known, problems = read(path), sections(), list[str]()
     names = [name for name in at(tree, "models") if NAME.fullmatch(str(name))]
@@ -112,7 +112,7 @@ def problems_of(path: Path, source: str = FILE.name, *, fetched: bool = True) ->
 
 
 def at(tree: Any, *keys: str) -> dict[str, Any]:
-    """Return a section of a tree; empty if it is missing or not a mapping."""
+    """Return a section of a tree, or an empty one if it is missing or not a mapping."""
     for key in keys:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree if isinstance(tree, dict) else {}
@@ -129,7 +129,7 @@ def _unknown(tree: dict[str, Any], classes: dict[str, type[Params]]) -> Iterator
 
 
 def _models(tree: dict[str, Any], file: str) -> Iterator[str]:
-    """Yield problems with names, missing commits, and the small files of folders."""
+    """Yield problems with names of models, missing commits, and configs of local models."""
     if not isinstance(tree.get("models") or {}, dict):
         yield "models: needs entries, each a name with id and revision, or endpoint"
     unpinned = []
@@ -154,7 +154,7 @@ def _models(tree: dict[str, Any], file: str) -> Iterator[str]:
 
 
 def named_snapshots(tree: dict[str, Any]) -> dict[str, Any]:
-    """Return the folders of the snapshots in the params, by key."""
+    """Return the folder of each snapshot that the params name, by dotted key."""
     named = {
         f"datasets.{name}.snapshot": at(tree, "datasets", name).get("snapshot")
         for name in at(tree, "datasets")
@@ -166,7 +166,7 @@ def named_snapshots(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def absent_snapshots(tree: dict[str, Any]) -> dict[str, str]:
-    """Return the named snapshots that are missing."""
+    """Return the snapshots that are named but missing."""
     return {
         key: folder
         for key, folder in named_snapshots(tree).items()
@@ -175,7 +175,7 @@ def absent_snapshots(tree: dict[str, Any]) -> dict[str, str]:
 
 
 def _assigned_lists(tree: dict[str, Any]) -> dict[str, list[Any]]:
-    """Return the models of each probe: the user's, and the controls if they are run."""
+    """Return the models of each probe: those of the user, and the controls if they are run."""
     controls, merged = at(tree, "controls"), dict[str, list[Any]]()
     for lists in (at(tree, "assignments"), controls if controls.get("sets") else {}):
         for name, models in lists.items():
@@ -187,7 +187,7 @@ def _assigned_lists(tree: dict[str, Any]) -> dict[str, list[Any]]:
 def _assigned(
     tree: dict[str, Any], models: dict[str, Any], lists: dict[str, list[Any]]
 ) -> Iterator[str]:
-    """Yield assigned models that are missing or do not meet the requirements of a probe."""
+    """Yield problems with assigned models that are missing or do not suit a probe."""
     for probe, names in lists.items():
         for name in sorted({name for name in names if names.count(name) > 1}):
             yield f"assignments.{probe}: {name} is named twice, or is one of its controls"
@@ -212,7 +212,7 @@ def _assigned(
 def _trained(
     tree: dict[str, Any], models: dict[str, Any], lists: dict[str, list[Any]]
 ) -> Iterator[str]:
-    """Yield requested trainings that are impossible."""
+    """Yield problems with the models and corpora of further pretraining."""
     training = at(tree, *pretrain.KEY.split("."))
     corpora, where = training.get("corpora"), f"{pretrain.KEY}.corpora"
     if not isinstance(corpora, dict):
@@ -226,7 +226,7 @@ def _trained(
     rates = training.get("learning_rate")
     for name in lists.get("stances", ()):
         kind, chosen = at(models, name).get("kind", "masked"), corpora.get(name)
-        if chosen is None:  # the stage depends on it alone, so adding a model retrains no other
+        if chosen is None:  # a stage depends on its own entry only
             yield f"{where}: no entry for {name} of assignments.stances; write []"
         elif chosen and kind not in pretrain.TRAINED:
             yield f"{where}: {name} is of kind {kind}, which is not trained further; write []"

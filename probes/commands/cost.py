@@ -1,7 +1,6 @@
-"""Estimate the cost of a run: prompts, disk space and hours.
+"""Estimate the cost of a run in prompts, disk space and hours.
 
-Hours are extrapolated from trials: small shards of each config are timed on the current device,
-computed as in a run.
+Hours are extrapolated from trials, which time small shards of each config on the current device.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ BATCH = 100  # approximate number of prompts in one step of a trial
 
 
 class Plan(NamedTuple):
-    """Cost of one probe with one model; None if no trial is possible."""
+    """Cost of one probe with one model; fields are None if no trial is possible."""
 
     probe: str
     model: str
     prompts: int
-    gigabytes: float | None  # size of outputs
-    hours: float | None  # on this device
+    gigabytes: float | None  # size of the outputs
+    hours: float | None  # duration on the current device
 
 
 def plan(probe: str, name: str, seconds: float) -> Plan:
@@ -39,7 +38,7 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
     task = Task(probe, name)
     amounts: dict[str, int] = task.module.amount(task.params, task.model, task.folders)
     prompts = sum(amounts.values())
-    # a short trial of a probe that trains first is uninformative
+    # a short trial tells nothing about a probe that trains models first
     if hasattr(task.module, "TRAINS") or not pointer(name).is_file():
         return Plan(probe, name, prompts, None, None)
     worker: Any = Worker(probe, name)
@@ -65,11 +64,11 @@ def table(seconds: float, model: str = "") -> str:
     """Return the cost of every probe with every model assigned to it, as a Markdown table.
 
     ``seconds``: minimum duration of each trial.
-    ``model``: a single model.
+    ``model``: name of the only model to include.
     """
     pairs = [(p, name) for p in PROBES for name in assigned_models(p) if model in ("", name)]
     if not pairs:
-        raise UserError(f"{model}: no probe is assigned to it; add it under assignments")
+        raise UserError(f"{model}: not assigned to any probe; add it to lists under assignments")
     lines = [
         "| probe | model | prompts | outputs, GB | hours on this device |",
         "|---|---|---:|---:|---:|",

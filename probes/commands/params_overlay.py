@@ -1,7 +1,7 @@
-"""``use`` and ``pin``: overlay params, and pin commits of models; comments are preserved.
+"""Apply overlays to the params (``use``) and pin commits of models (``pin``), keeping comments.
 
-An overlay under ``params/`` has the settings in which a study differs. Each of its fields replaces
-the same field of the params, the other fields of the section are retained, and ``models`` is
+An overlay under ``params/`` contains the settings in which a study differs. Each of its fields
+replaces the same field of the params and keeps the other fields of the section, but ``models`` is
 replaced completely. ``DAY`` in the path of a snapshot is a placeholder for the day of the fetch.
 """
 
@@ -25,30 +25,29 @@ from plumbline.probes.commands.check_params import LOCAL, absent_snapshots, at, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# levels of a field below its top key, 2 for other keys
+# how many levels below a top key its fields are; 2 for other top keys
 DEPTHS = {"models": 0, "assignments": 1, "controls": 1, "waves": 1, "publish": 1}
-DAY = "DAY"  # in the path of a snapshot
+DAY = "DAY"  # placeholder for a date in the path of a snapshot
 RAW = "data/raw/"
-PRIVATE = re.compile(r'"(private/[^"#]+)')  # a user's own files
-HATE = ("derived", "corpora", "hate")  # the model that filters corpora
+PRIVATE = re.compile(r'"(private/[^"#]+)')  # files that users provide
+HATE = ("derived", "corpora", "hate")  # key of the model that filters corpora
 FORM = YAML()
 FORM.preserve_quotes = True  # DVC's parser rejects unquoted addresses inside braces
-FORM.width = 4096  # lines are not wrapped
+FORM.width = 4096  # long enough that no line is wrapped
 FORM.indent(mapping=2, sequence=4, offset=2)
 
 
 def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
-    """Overlay a file on the params, and return the sources that are still to be fetched.
+    """Apply an overlay to the params, and return the sources that must still be fetched.
 
-    A field is changed in the file that contains it: params.yaml, or one next to the code using it.
+    A field is changed in the file that contains it, params.yaml or one next to the code.
 
-    ``mirror``: True if sources are read from a mirror, which requires no contact.
+    ``mirror``: True if sources are read from a mirror, for which no contact is needed.
 
     Raises
     ------
     UserError
-        All problems of the result except snapshots to be fetched; the params are then
-        unchanged.
+        If the result has problems other than snapshots to be fetched; no file is then changed.
     """
     check_with(path, day, fetched=False, mirror=mirror)
     trees = {file: FORM.load(file.read_text(encoding="utf-8")) for file in files()}
@@ -66,14 +65,14 @@ def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
 def check_with(path: Path, day: str, *, fetched: bool = True, mirror: bool = False) -> None:
     """Check the params that result from an overlay.
 
-    ``fetched``: True if all snapshots must exist. For missing ones, the user's own files must
-    exist.
-    ``mirror``: as in :func:`use`.
+    ``fetched``: True if all snapshots must exist. The files that users provide for missing
+    snapshots must exist in any case.
+    ``mirror``: see :func:`use`.
 
     Raises
     ------
     UserError
-        One message with all problems.
+        If there is any problem; the message lists all of them.
     """
     tree = composed(path, day)
     with tempfile.TemporaryDirectory() as folder:
@@ -84,20 +83,20 @@ def check_with(path: Path, day: str, *, fetched: bool = True, mirror: bool = Fal
 
 
 def pin(path: Path) -> list[str]:
-    """Write the commit of ``main`` next to every id without one, and look up all others.
+    """Write the commit of ``main`` next to every id without a commit, and look up all others.
 
-    Missing commits are thus reported before a run. Comments and layout of the file are
-    preserved.
+    Commits that do not exist are thus reported before a run. The comments and layout of the file
+    are preserved.
 
     Returns
     -------
     list
-        The written commits, the number of existing ones, and the models without safetensors.
+        Lines with the written commits, their number, and models without safetensors.
 
     Raises
     ------
     UserError
-        If the Hub cannot be reached, or lacks an id or commit; the other commits are written.
+        If the Hub cannot be reached or lacks an id or commit; the other commits are written.
     """
     from plumbline.builders.release import hub
 
@@ -142,7 +141,7 @@ def composed(path: Path, day: str) -> dict[str, Any]:
 
 
 def lay(tree: Any, over: Any) -> None:
-    """Put the fields of a file into a tree.
+    """Put the fields of an overlay into a tree, in place.
 
     Examples
     --------
@@ -162,7 +161,7 @@ def _write(tree: Any, path: Path) -> None:
 
 
 def _fields(over: Any, *keys: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the keys and value of each field."""
+    """Yield the keys and the value of each field of an overlay."""
     for key, value in over.items():
         inner = (*keys, key)
         if len(inner) <= DEPTHS.get(inner[0], 2) and isinstance(value, dict):
@@ -172,7 +171,7 @@ def _fields(over: Any, *keys: str) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def _shared(tree: Any, keys: tuple[str, ...]) -> int:
-    """Return the number of leading keys of a field that a tree has."""
+    """Return how many leading keys of a field exist in a tree."""
     if not keys or not isinstance(tree, dict) or keys[0] not in tree:
         return 0
     return 1 + _shared(tree[keys[0]], keys[1:])
@@ -185,7 +184,7 @@ def _put(tree: Any, keys: tuple[str, ...], value: Any) -> None:
 
 
 def _date(tree: Any, day: str) -> None:
-    """Put the day into the paths of snapshots."""
+    """Replace the placeholder in the paths of snapshots by a date, in place."""
     for key, value in list(tree.items()) if isinstance(tree, dict) else []:
         if isinstance(value, str) and value.startswith(RAW) and value.endswith(f"/{DAY}"):
             tree[key] = f"{value.removesuffix(DAY)}{day}"
@@ -194,13 +193,13 @@ def _date(tree: Any, day: str) -> None:
 
 
 def unfetched(tree: dict[str, Any]) -> list[str]:
-    """Return the sources with a missing snapshot, sorted."""
+    """Return the sorted names of the sources whose snapshot is missing."""
     absent = (folder for folder in absent_snapshots(tree).values() if folder.startswith(RAW))
     return sorted({folder.removeprefix(RAW).split("/")[0] for folder in absent})
 
 
 def _missing(tree: dict[str, Any], *, mirror: bool) -> Iterator[str]:
-    """Yield missing inputs from the user: a contact, files, keys of remote models."""
+    """Yield what the user must still provide: a contact, files, or keys of remote models."""
     sources = unfetched(tree)
     if sources and not mirror and not at(tree, "sources", "politeness").get("contact"):
         yield "sources.politeness.contact: empty; write your e-mail or address into params.yaml"

@@ -1,7 +1,7 @@
-"""Figures of four types: forest, curves, scatter and heat map, as SVG readable in greyscale.
+"""Draw forest plots, curves, scatter plots and heat maps as SVG that is readable in greyscale.
 
-Text remains text, and equal numbers give equal bytes. Lengths are in pixels; the width of text is
-estimated, so no rendering is needed.
+Text remains selectable, and equal numbers give equal bytes. Lengths are in pixels. The width of
+text is estimated, so that nothing has to be rendered.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 FONT = 11
 FAINT, HOLLOW = "#ddd", "#fff"
-TICKS = 5  # approximate number of ticks per axis
-SLOPE = 0.6  # sine of the angle of slanted names
-COLUMNS = 3  # number of curve panels in a row
+TICKS = 5  # approximate number of ticks on an axis
+SLOPE = 0.6  # sine of the angle of slanted labels
+COLUMNS = 3  # number of panels of curves in a row
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent),
     autoescape=True,
@@ -42,7 +42,7 @@ CORNERS = {
 
 
 class Mark(NamedTuple):
-    """The look of a dot."""
+    """The shape and colours of a marker."""
 
     shape: str = "circle"
     face: str = "#000"
@@ -50,7 +50,7 @@ class Mark(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """A curve with an optional band of intervals."""
+    """A curve, optionally with a band of intervals."""
 
     label: str
     xs: Sequence[float]
@@ -62,7 +62,7 @@ class Curve(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Points (x, y) with one mark and whiskers (low, high) along both axes."""
+    """Points (x, y) with one marker, and optional whiskers (low, high) along both axes."""
 
     label: str
     positions: Sequence[Ends]
@@ -74,16 +74,16 @@ class Points(NamedTuple):
 
 @dataclass
 class Panel:
-    """A plane with axes; positions of its elements are in units of the data."""
+    """A panel with axes; its elements are positioned in units of the data."""
 
     x: Ends
     y: Ends
     size: tuple[float, float]
     title: str = ""
     labels: tuple[str, str] = ("", "")
-    xticks: Sequence[tuple[float, str]] | None = None  # round numbers
+    xticks: Sequence[tuple[float, str]] | None = None  # by default, round numbers
     yticks: Sequence[tuple[float, str]] | None = None
-    slanted: bool = False  # slanted tick labels of the x axis
+    slanted: bool = False  # whether tick labels of the x axis are slanted
     elements: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -92,15 +92,15 @@ class Panel:
         self.yticks = _ticks(self.y) if self.yticks is None else self.yticks
 
     def across(self, value: float) -> float:
-        """Return the distance of a value from the left, in pixels."""
+        """Return the distance of an x value from the left edge, in pixels."""
         return (value - self.x[0]) / (self.x[1] - self.x[0]) * self.size[0]
 
     def down(self, value: float) -> float:
-        """Return the distance of a value from the top, in pixels."""
+        """Return the distance of a y value from the top edge, in pixels."""
         return (1 - (value - self.y[0]) / (self.y[1] - self.y[0])) * self.size[1]
 
     def path(self, points: Iterable[Ends], look: str) -> None:
-        """Draw a line through points, or an area if the style has ``fill``."""
+        """Draw a line through points, or an area if ``look`` sets ``fill``."""
         steps = [_position(self.across(x), self.down(y)) for x, y in points]
         self.elements.append(f'<path d="M{"L".join(steps)}" {look}/>')
 
@@ -118,13 +118,13 @@ class Panel:
             self.elements.append(f'<path d="{d}" stroke="{stroke}"/>')
 
     def marks(self, points: Iterable[Ends], mark: Mark, size: float = 4) -> None:
-        """Draw points with one mark."""
+        """Draw points with one marker."""
         d = "".join(_shape(mark.shape, self.across(x), self.down(y), size) for x, y in points)
         if d:
             self.elements.append(f'<path d="{d}" fill="{mark.face}" stroke="{mark.edge}"/>')
 
     def words(self, point: Ends, text: str, look: str = "", move: Ends = (0, 0)) -> None:
-        """Write text at a point, with an offset in pixels."""
+        """Write text at a point, moved by an offset in pixels."""
         x, y = self.across(point[0]) + move[0], self.down(point[1]) + move[1]
         self.elements.append(f'<text x="{length(x)}" y="{length(y)}" {look}>{escape(text)}</text>')
 
@@ -137,7 +137,7 @@ class Panel:
         self.elements.append(f'<ellipse {place} fill="{face}" stroke="none"/>')
 
     def margins(self) -> tuple[float, float, float]:
-        """Return the space for text to the left, above and below."""
+        """Return the space that text needs to the left, above and below, in pixels."""
         across, down = (
             [_width(text) for _, text in ticks or ()] for ticks in (self.xticks, self.yticks)
         )
@@ -159,19 +159,20 @@ def forest(
     limits: Ends | None = None,
     spread: bool = False,
 ) -> str:
-    """Draw estimates with intervals, one line per name, the first at the top.
+    """Draw a forest plot of estimates with intervals, with one line per name.
 
     Parameters
     ----------
     rows
-        ``value``, ``low``, ``high`` and ``line`` (a name); optionally ``series`` within a line,
-        ``panel``, and ``filled``, True for a filled mark.
+        Dictionaries with ``value``, ``low``, ``high`` and the name of their ``line``, the topmost
+        first; optionally ``series`` within a line, ``panel``, and ``filled``, True for a filled
+        marker.
     marks
-        Mark of each series.
+        Marker of each series.
     zero
-        Null hypothesis of each panel, drawn as a grey line; by default 0 in a single panel.
+        Null value of each panel, drawn as a grey line; by default, a single panel with 0.
     spread
-        Whether the estimates of a line are drawn at different heights.
+        Whether all estimates of a line are drawn at different heights.
     """
     counted = any("filled" in row for row in rows)
     missing = {"series": "", "panel": "", "filled": True}
@@ -231,7 +232,7 @@ def curves(
     title: str,
     limits: Ends,
 ) -> str:
-    """Draw curves, one panel per name, with ``limits`` as the vertical axis."""
+    """Draw curves in one panel per name; ``limits`` are the ends of the vertical axis."""
     plots: list[Panel] = []
     all_curves = [curve for lines in panels.values() for curve in lines]
     across = _around(x for curve in all_curves for x in curve.xs)
@@ -267,10 +268,10 @@ def scatter(
     legend: Sequence[tuple[str, str]] = (),
     size: tuple[float, float] = (360.0, 260.0),
 ) -> str:
-    """Draw points in a plane, one panel per name.
+    """Draw points in a plane, with one panel per name.
 
-    ``under``: draws the background of the points.
-    ``reach``: additional points that the axes must include.
+    ``under``: a function that draws the background of a panel.
+    ``reach``: further points that the axes must include.
     """
     all_points = [points for groups in panels.values() for points in groups]
     xs, ys = [p[0] for p in reach], [p[1] for p in reach]
@@ -306,7 +307,7 @@ def heat(
     ends: Ends,
     title: str = "",
 ) -> str:
-    """Draw a heat map: larger numbers are darker, missing ones white."""
+    """Draw a heat map; larger numbers are darker, and missing ones are white."""
     size = (46.0 * len(columns), 30.0 * len(rows))
     across = [(c + 0.5, name) for c, name in enumerate(columns)]
     downwards = [(len(rows) - r - 0.5, name) for r, name in enumerate(rows)]
@@ -331,7 +332,7 @@ def heat(
 
 
 def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:
-    """Return the symbol of a legend entry."""
+    """Return the symbol of a legend entry, a line and a marker."""
     line = f'<path d="M0 6H24" stroke="{stroke}" stroke-dasharray="{dash}"/>' if stroke else ""
     if mark is None:
         return line
@@ -341,22 +342,22 @@ def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:
 
 
 def box(face: str) -> str:
-    """Return the symbol of a legend entry for a fill colour."""
+    """Return the symbol of a legend entry that stands for a fill colour."""
     return f'<rect width="24" height="12" fill="{face}"/>'
 
 
 def length(value: float) -> str:
-    """Write a length in few bytes."""
+    """Format a length with one decimal."""
     return f"{round(value, 1) + 0.0:g}"
 
 
 def _width(text: str) -> float:
-    """Estimate the width of a text."""
+    """Return the estimated width of a text, in pixels."""
     return sum(FONT if ord(letter) > 0x2E80 else 0.6 * FONT for letter in text)
 
 
 def _ticks(ends: Ends) -> list[tuple[float, str]]:
-    """Return about :data:`TICKS` round numbers inside an interval, and their labels.
+    """Return about :data:`TICKS` round numbers inside an interval, with their labels.
 
     Examples
     --------
@@ -371,7 +372,7 @@ def _ticks(ends: Ends) -> list[tuple[float, str]]:
 
 
 def _around(values: Iterable[float | None]) -> Ends:
-    """Return the range of values with a margin."""
+    """Return the range of values, extended by a margin."""
     numbers = [value for value in values if value is not None]
     low, high = min(numbers, default=0.0), max(numbers, default=1.0)
     room = 0.05 * (high - low) or 0.5
@@ -383,7 +384,7 @@ def _position(x: float, y: float) -> str:
 
 
 def _shape(name: str, x: float, y: float, r: float) -> str:
-    """Return the path of a mark centred at a point."""
+    """Return the SVG path of a marker centred at a point."""
     if name == "circle":
         a, d = f"a{_position(r, r)} 0 1 0", length(2 * r)
         return f"M{_position(x - r, y)}{a} {d} 0{a} -{d} 0z"
@@ -405,7 +406,7 @@ def _assemble(
 
     ``shows``: alternative text.
     ``legend``: symbol (24 by 12 pixels) and name of each entry.
-    ``below``: a label of the horizontal axes of all panels.
+    ``below``: a common label of the horizontal axes of all panels.
     """
     placed: list[tuple[Panel, float, float]] = []
     lefts = [max(r[c].margins()[0] for r in rows if c < len(r)) for c in range(len(rows[0]))]

@@ -1,6 +1,6 @@
-"""The tables of a run, with labels from their folders.
+"""Read the tables of a run, with the labels that their folders declare.
 
-The report thus does not import the modules of analyses and their dependencies.
+The report can thus be written without importing the modules of analyses.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
 class Tables:
-    """The tables of a run, read once, with labels in place of their codes."""
+    """The tables of a run, each read once, with labels in place of codes."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        self.models = cache(assignments.assigned_models)  # models of a probe or analysis, sorted
+        self.models = cache(assignments.assigned_models)  # by probe or analysis, sorted
         self.read = cache(self._read)
         self._labels = cache(labels)
 
     def folders(self, analysis: str) -> list[Path]:
-        """Return the folders of an analysis: of the assigned models, and of groups."""
+        """Return the folders of an analysis: one per assigned model, and that of pooled models."""
         folder = self.data / "tables" / analysis
         if analysis not in EACH:
             return [folder]
@@ -40,7 +40,7 @@ class Tables:
     def _read(self, source: str) -> pl.DataFrame:
         """Return the table ``ANALYSIS/TABLE``, with labels ordered by code.
 
-        Without files the table has no columns.
+        If its files are missing, the table has no columns.
         """
         name, table = source.split("/")
         frames = []
@@ -55,7 +55,7 @@ class Tables:
 
 
 def labels(facts: Path) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return the labels in a ``build.json``, by config and column."""
+    """Return the labels that a ``build.json`` declares, by config and column."""
     schemas = front_matter.read(facts).schemas if facts.is_file() else {}
     return {
         config: {column.name: column.labels for column in schema.columns if column.labels}

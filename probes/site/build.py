@@ -1,4 +1,4 @@
-"""Write ``data/report`` from the results on disk: an overview and one page per study."""
+"""Write ``data/report`` from the stored results: an overview and one page per study."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 DATA = Path("data")
 REPORT = DATA / "report"
-HEADLINES = DATA / "headlines"  # tracked by git
+HEADLINES = DATA / "headlines"  # this folder is tracked by git
 STUDIES = tuple(
     Study(**params.parse(HERE.parent / name / "page.yaml")) for name in (*params.STUDIES, *ACROSS)
 )
 TITLE = "Bias in language models"
 OVERVIEW = (
-    "What language models make of people, measured with versioned data: whether the probes can see "
-    "it at all, then each study in its faithful and its corrected reading, with intervals."
+    "Social and political bias of language models, measured with versioned data. Each study is "
+    "shown as published (faithful) and with known faults fixed (corrected), with its controls."
 )
 TEMPLATES = figures.TEMPLATES.overlay(loader=FileSystemLoader(HERE), undefined=StrictUndefined)
-LARGEST = 256 * 1024  # maximum bytes of a table copied next to the page
-LONG = 10  # maximum rows of an expanded table
+LARGEST = 256 * 1024  # maximum size in bytes of a table that is copied next to the page
+LONG = 10  # maximum number of rows in an expanded table
 FILES_NOTE = (
-    "The tables behind this page as parquet and as CSV; larger ones are in the project alone, "
-    "under the same path. `plumbline export tables ANALYSIS` writes all of them, and the figures."
+    "The tables behind this page are linked as parquet and as CSV, except large ones, which are "
+    "in the project only. `plumbline export tables ANALYSIS` writes all of them, and the figures."
 )
-PACKAGES = (  # packages that affect numbers
+PACKAGES = (  # packages whose version may affect numbers
     *("plumbline", "numpy", "polars", "pyarrow", "scipy", "scikit-learn", "statsmodels"),
     *("torch", "transformers", "tokenizers", "datasets", "great-expectations"),
 )
@@ -63,14 +63,14 @@ class Page(NamedTuple):
     about: str = ""
 
 
-LAST = Page("datasets", "Datasets", "What everything was made of: rows, rejects and validation.")
+LAST = Page("datasets", "Datasets", "The rows, rejects and validation of every dataset.")
 PAGES = (Page("index", "Overview"), *STUDIES, LAST)
 
 
 def write() -> Path:
-    """Write the site and the metrics of the run, and return the path of its first page.
+    """Write the site and the metrics of a run, and return the path of the first page.
 
-    Raises UserError if there are no tables.
+    Raises UserError if no tables exist.
     """
     tables = Tables(DATA)
     if tables.read("pmi/pmi").is_empty():
@@ -88,7 +88,7 @@ def write() -> Path:
         (partial / f"{name}.html").write_text(text, encoding="utf-8")
 
     listing = [_models(tables, PROBES, tree), _datasets(validated.values()), _analyses()]
-    note = "Which probes run on which model, and what their prompts are made of."
+    note = "The models with the probes that run on them, and the datasets that prompts are made of."
     overview = [
         headlines.section(rows, checks, STUDIES),
         controls.section(checks, STUDIES),
@@ -119,9 +119,9 @@ def write() -> Path:
 
 
 def analysis_section(study: Study, analysis: str, tables: Tables) -> Section:
-    """Return the section of an analysis, with the calibration of its tests.
+    """Return the section of an analysis, including the error rates of its tests.
 
-    A study with special figures has a module ``page`` with ``DRAWINGS``, by table.
+    A study with its own figures declares them in ``DRAWINGS``, by table, in a module ``page``.
     """
     module = f"plumbline.probes.{study.name}.page"
     drawings = import_module(module).DRAWINGS if find_spec(module) else {}
@@ -130,7 +130,7 @@ def analysis_section(study: Study, analysis: str, tables: Tables) -> Section:
 
 
 def _plain(name: str, title: str, tables: Iterable[Table], note: str = "") -> Section:
-    """Return a section of tables without figures."""
+    """Return a section that contains tables only."""
     parts = [Part(tables=(table,)) for table in tables]
     return Section(name, title, note, [Group("", parts)] if parts else [])
 
@@ -146,7 +146,7 @@ def _analyses() -> Table:
 
 
 def _downloads(tables: Tables, study: Study, into: Path) -> Section:
-    """Copy the small tables of a study into the site as parquet and CSV; return links to them."""
+    """Copy the small tables of a study as parquet and CSV, and return links to them."""
     rows = []
     folders = [folder for name in (*study.analyses, "recovery") for folder in tables.folders(name)]
     for path in (path for folder in folders for path in sorted(folder.glob("*.parquet"))):
@@ -174,7 +174,7 @@ def _count(path: Path) -> int:
 
 
 def _dataset(path: Path, tree: dict[str, Any]) -> Row:
-    """Return version, rows, fingerprint and source of a dataset from its validation report."""
+    """Return the version, rows, fingerprint and source of a validated dataset."""
     name, report = path.stem, json.loads(path.read_text(encoding="utf-8"))
     entry = tree["datasets"].get(name) or tree.get("derived", {}).get(name) or {}
     origin = entry.get("snapshot") or ", ".join(entry.get("snapshots", {}).values())
@@ -196,7 +196,7 @@ def _datasets(rows: Iterable[Row]) -> Table:
 
 
 def _dataset_group(dataset: Row) -> Group:
-    """Return counts, rejects and validation of a dataset."""
+    """Return the counts, the rejects and the validation of a dataset."""
     tests = [(t, e) for t, r in dataset["report"]["tables"].items() for e in r["expectations"]]
     warned = [
         f"{table}: {e['expectation_type']} {e['kwargs'].get('column', '')}"
@@ -205,7 +205,7 @@ def _dataset_group(dataset: Row) -> Group:
     ]
     about = (
         f"From {dataset['origin']}; sha256 {dataset['sha256']}. Great Expectations: {len(tests)} "
-        f"expectations held against it, {len(warned)} warning(s)"
+        f"expectations were checked, with {len(warned)} warning(s)"
         f"{': ' + '; '.join(warned) if warned else ''}."
     )
     by = ["config", "reason"]
@@ -220,7 +220,7 @@ def _dataset_group(dataset: Row) -> Group:
 
 
 def _models(tables: Tables, probes: Iterable[str], tree: dict[str, Any]) -> Table:
-    """Return the models of probes: kind, id, revision and probes."""
+    """Return a table of the models of some probes."""
     by_probe = {probe: tables.models(probe) for probe in probes}
     rows = []
     for name in sorted({name for models in by_probe.values() for name in models}):
@@ -237,17 +237,17 @@ def _models(tables: Tables, probes: Iterable[str], tree: dict[str, Any]) -> Tabl
 
 
 def _packages() -> Table:
-    """Return the versions of the packages that affect numbers."""
-    # "+cpu" marks a build, not a version
+    """Return the versions of the packages that may affect numbers."""
+    # a suffix such as "+cpu" marks a build, not a version
     rows = [{"package": name, "version": version(name).partition("+")[0]} for name in PACKAGES]
     return listed(rows, {"package": "package", "version": "version"}, caption="Packages")
 
 
 def render(sections: list[Section], **page: Any) -> str:
-    """Render sections as a page: HTML without requests to other servers.
+    """Render sections as an HTML page that makes no requests to other servers.
 
-    ``page``: name, title and about; HTML before the sections; all pages, and the studies that it
-    links to.
+    ``page``: the fields of the page, such as its name and title, HTML to insert before the
+    sections, and the pages that it links to.
     """
     script = (HERE / "page.js").read_text(encoding="utf-8")
     digest = hashlib.sha256(script.encode()).digest()
