@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         return made
 
     running = command("run", "run a study on a model, and print its result", _run)
-    comparing = command("compare", "differences of models over the same items", _compare)
+    comparing = command("compare", "estimate differences between models", _compare)
     for made in (running, comparing):
         made.add_argument("study", choices=STUDIES, metavar="STUDY", help=", ".join(STUDIES))
         _add_options(made, models=made is comparing)
@@ -102,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
     reporting = command("report", "write a page with all results of this folder", _report)
     page = Path("plumbline-results/index.html")
     reporting.add_argument("--to", type=Path, default=page, metavar="FILE")
-    demo = command("demo", "run studies on the control models, on a page for newcomers", _demo)
+    demo = command("demo", "run studies on control models, and write a page for newcomers", _demo)
     demo.add_argument("--model", default="", help="an additional model (default: a public one)")
     folder, about = Path("plumbline-demo"), "(default: %(default)s)"
     demo.add_argument("--to", type=Path, default=folder, metavar="FOLDER", help=about)
