@@ -18,7 +18,7 @@ LINES, WIDTH = 5, 16  # lines of the figure, and its centimetres
 DRAW = f"""
 import plumbline
 result = plumbline.politicians("world-planted", language="en")
-print(result.plot(width={WIDTH}, most={LINES}).standalone(), end="")
+print(result.plot(width={WIDTH}, most={LINES}).encode("svg").decode(), end="")
 """
 TRACING = TOP / "docs/howto/fresh-data.md"
 TABLE = "data/tables/pmi/world-planted/pmi.parquet"

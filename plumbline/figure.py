@@ -16,7 +16,8 @@ from plumbline.builders.core.snapshot import write_bytes
 
 FORMATS = ("svg", "pdf", "png")
 NARROWEST, WIDEST = 2, 100  # centimetres
-XMLNS = 'xmlns="http://www.w3.org/2000/svg"'
+DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+HEAD = '<svg xmlns="http://www.w3.org/2000/svg"'
 PAGE = '<rect width="100%" height="100%" fill="#fff"/><style>text{fill:#000}</style>'
 DOCUMENT = b"""
 #set document(date: none)
@@ -67,12 +68,12 @@ class Figure:
 
         def resized(size: re.Match[str]) -> str:
             height = self.width * float(size[2]) / float(size[1])
-            return f' {XMLNS} width="{self.width:g}cm" height="{height:.4f}cm"'
+            return f' width="{self.width:g}cm" height="{height:.4f}cm"'
 
         svg = re.sub(r' width="([^"]*)" height="([^"]*)"', resized, self.svg.strip(), count=1)
-        svg = svg.replace(">", f">{PAGE}", 1)
+        svg = svg.replace("<svg", HEAD, 1).replace(">", f">{PAGE}", 1)
         if kind == "svg":
-            return f"{svg}\n".encode()
+            return f"{DECLARATION}{svg}\n".encode()
         with optional_library():
             typst: Any = importlib.import_module("typst")
         inputs = {"svg": svg, "width": f"{self.width:g}"}
