@@ -82,7 +82,7 @@ def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
         (figures.box(figures.FAINT), "95% of random responses"),
         (figures.key(stroke="#555", dash="2 3"), "the same answer to all: −− to ++"),
     ]
-    return figures.scatter(
+    return figures.plane(
         panels,
         labels=(sides.get(axes[0], axes[0]), sides.get(axes[1], axes[1])),
         title=title,
@@ -93,7 +93,7 @@ def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
     )
 
 
-def _states(table: pl.DataFrame, axes: list[str]) -> list[figures.Points]:
+def _states(table: pl.DataFrame, axes: list[str]) -> list[figures.Series]:
     """Return the checkpoints of a model with intervals, the model itself first."""
     points = []
     table = table.drop_nulls("value").sort("corpus", "period", maintain_order=True)
@@ -104,7 +104,7 @@ def _states(table: pl.DataFrame, axes: list[str]) -> list[figures.Points]:
             spans = [[None if r["low"] is None else (r["low"], r["high"])] for r in (x, y)]
             label = (corpus or ITSELF) + (f", {period}" if corpus and period != "all" else "")
             spot = [(x["value"], y["value"])]
-            points.append(figures.Points(label, spot, style(corpus), spans[0], spans[1], 5))
+            points.append(figures.Series(label, spot, style(corpus), *spans, size=5))
     return points
 
 

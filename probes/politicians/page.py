@@ -26,10 +26,10 @@ def draw_clusters(words: pl.DataFrame, title: str, _: Tables) -> str:
         mark = figures.Mark(SHAPES.get(str(gender), "up"), shade)
         points_xy = list(members.select("x", "y").iter_rows())
         points.append(
-            figures.Points(f"cluster {cluster}, {gender} ({len(members)})", points_xy, mark)
+            figures.Series(f"cluster {cluster}, {gender} ({len(members)})", points_xy, mark)
         )
     labels = ("first principal component of the states", "second principal component")
-    return figures.scatter({"": points}, labels=labels, title=title)
+    return figures.plane({"": points}, labels=labels, title=title, size=(360.0, 260.0))
 
 
 DRAWINGS = {

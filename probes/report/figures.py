@@ -24,7 +24,7 @@ FONT = 11
 FAINT, HOLLOW = "#ddd", "#fff"
 TICKS = 5  # approximate number of ticks on an axis
 SLOPE = 0.6  # sine of the angle of slanted labels
-COLUMNS = 3  # number of panels of curves in a row
+COLUMNS = 3  # number of panels in a row
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent),
     autoescape=True,
@@ -49,26 +49,19 @@ class Mark(NamedTuple):
     edge: str = "#000"
 
 
-class Curve(NamedTuple):
-    """A curve, optionally with a band of intervals."""
+class Series(NamedTuple):
+    """Points (x, y) with a marker and whiskers, or, without marker, a curve with a band.
+
+    ``across``, ``along``: the interval (low, high) of each point on the x axis and on the y axis.
+    """
 
     label: str
-    xs: Sequence[float]
-    ys: Sequence[float | None]
-    stroke: str = "#000"
-    dash: str = ""
-    lows: Sequence[float | None] = ()
-    highs: Sequence[float | None] = ()
-
-
-class Points(NamedTuple):
-    """Points (x, y) with one marker, and optional whiskers (low, high) along both axes."""
-
-    label: str
-    positions: Sequence[Ends]
-    mark: Mark
+    points: Sequence[tuple[float, float | None]]
+    mark: Mark | None = None
     across: Sequence[Ends | None] = ()
     along: Sequence[Ends | None] = ()
+    stroke: str = "#000"
+    dash: str = ""
     size: float = 4
 
 
@@ -225,78 +218,68 @@ def forest(
     return _assemble([plots], text, title, entries, below=unit if multiple else "")
 
 
-def curves(
-    panels: Mapping[str, Sequence[Curve]],
+def plane(
+    panels: Mapping[str, Sequence[Series]],
     *,
     labels: tuple[str, str],
     title: str,
-    limits: Ends,
-) -> str:
-    """Draw curves in one panel per name; ``limits`` are the ends of the vertical axis."""
-    plots: list[Panel] = []
-    all_curves = [curve for lines in panels.values() for curve in lines]
-    across = _around(x for curve in all_curves for x in curve.xs)
-    for name, lines in panels.items():
-        names = (labels[0], labels[1] if len(plots) % COLUMNS == 0 else "")
-        plot = Panel(across, limits, (180.0, 130.0), name, names)
-        for curve in lines:
-            ends = zip(curve.xs, curve.lows, curve.highs, strict=False)
-            band = [(x, low, high) for x, low, high in ends if None not in (low, high)]
-            if band:
-                edge = [(x, low) for x, low, _ in band] + [(x, high) for x, _, high in band[::-1]]
-                plot.path(edge, f'fill="{FAINT}"')  # type: ignore[arg-type]
-            points = [(x, y) for x, y in zip(curve.xs, curve.ys, strict=True) if y is not None]
-            if points:
-                plot.path(points, f'stroke="{curve.stroke}" stroke-dasharray="{curve.dash}"')
-        plots.append(plot)
-    entries = {c.label: (key(None, c.stroke, c.dash), c.label) for c in all_curves if c.label}
-    grid = [plots[i : i + COLUMNS] for i in range(0, len(plots), COLUMNS)]
-    shows = (
-        f"{title}. Curves of {labels[1]} against {labels[0]}, a panel for each of "
-        f"{', '.join(panels)}. Lines: {', '.join(entries)}."
-    )
-    return _assemble(grid, shows, title, list(entries.values()))
-
-
-def scatter(
-    panels: Mapping[str, Sequence[Points]],
-    *,
-    labels: tuple[str, str],
-    title: str = "",
-    under: Callable[[Panel], None] | None = None,
+    size: tuple[float, float],
+    limits: Ends | None = None,
     reach: Sequence[Ends] = (),
+    under: Callable[[Panel], None] | None = None,
     legend: Sequence[tuple[str, str]] = (),
-    size: tuple[float, float] = (360.0, 260.0),
 ) -> str:
-    """Draw points in a plane, with one panel per name.
+    """Draw points and curves, with one panel per name.
 
-    ``under``: a function that draws the background of a panel.
-    ``reach``: further points that the axes must include.
+    Parameters
+    ----------
+    labels
+        Labels of the x axis and of the y axis.
+    size
+        Width and height of a panel.
+    limits
+        Ends of the y axis; by default, those of the data.
+    reach
+        Further points that the axes must include.
+    under
+        A function that draws the background of a panel.
+    legend
+        Symbol and name of further entries.
     """
-    all_points = [points for groups in panels.values() for points in groups]
-    xs, ys = [p[0] for p in reach], [p[1] for p in reach]
-    for points in all_points:
-        xs += [p[0] for p in points.positions] + [v for ends in points.across if ends for v in ends]
-        ys += [p[1] for p in points.positions] + [v for ends in points.along if ends for v in ends]
+    every = [series for group in panels.values() for series in group]
+    ranges = []
+    for axis in (0, 1):
+        values = [point[axis] for points in (reach, *(s.points for s in every)) for point in points]
+        values += [end for s in every for ends in (s.across, s.along)[axis] for end in ends or ()]
+        ranges.append(_around(values))
     plots: list[Panel] = []
-    for name, groups in panels.items():
-        sides = (labels[0], labels[1] if not plots else "")
-        plot = Panel(_around(xs), _around(ys), size, title=name, labels=sides)
+    for name, group in panels.items():
+        names = (labels[0], "" if len(plots) % COLUMNS else labels[1])
+        plot = Panel(ranges[0], limits or ranges[1], size, name, names)
         if under:
             under(plot)
-        for points in groups:
-            ends = zip(points.positions, points.across, strict=False)
-            plot.spans([(*e, center[1]) for center, e in ends if e], points.mark.edge)
-            ends = zip(points.positions, points.along, strict=False)
-            plot.spans([(*e, center[0]) for center, e in ends if e], points.mark.edge, upright=True)
-            plot.marks(points.positions, points.mark, points.size)
+        for s in group:
+            points = [(x, y) for x, y in s.points if y is not None]
+            if s.mark:
+                spans = [(*e, y) for (_, y), e in zip(points, s.across, strict=False) if e]
+                plot.spans(spans, s.mark.edge)
+                spans = [(*e, x) for (x, _), e in zip(points, s.along, strict=False) if e]
+                plot.spans(spans, s.mark.edge, upright=True)
+                plot.marks(points, s.mark, s.size)
+                continue
+            band = [(x, *e) for (x, _), e in zip(s.points, s.along, strict=False) if e]
+            if band:
+                edge = [(x, low) for x, low, _ in band] + [(x, high) for x, _, high in band[::-1]]
+                plot.path(edge, f'fill="{FAINT}"')
+            if points:
+                plot.path(points, f'stroke="{s.stroke}" stroke-dasharray="{s.dash}"')
         plots.append(plot)
-    entries = {points.label: (key(points.mark), points.label) for points in all_points}
-    shows = (
-        f"{title or 'Scatter plot'}. {sum(len(p.positions) for p in all_points)} points: "
-        f"{labels[0]} from left to right, {labels[1]} upwards. Marks: {', '.join(entries)}."
-    )
-    return _assemble([plots], shows, title, [*entries.values(), *legend])
+    symbols = {s.label: key(s.mark, "" if s.mark else s.stroke, s.dash) for s in every}
+    entries = [(symbol, label) for label, symbol in symbols.items()]
+    shows = f"{title}. Vertical axis: {labels[1]}; horizontal axis: {labels[0]}"
+    shows += f"; a panel for each of {', '.join(panels)}" if len(panels) > 1 else ""
+    grid = [plots[i : i + COLUMNS] for i in range(0, len(plots), COLUMNS)]
+    return _assemble(grid, f"{shows}. Series: {', '.join(symbols)}.", title, [*entries, *legend])
 
 
 def heat(

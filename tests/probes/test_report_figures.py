@@ -31,10 +31,10 @@ def test_forest_draws_filled_and_hollow_marks():
 def test_scatter_draws_a_mark_a_point_and_a_look_a_kind():
     looks = (("circle", "#000"), ("square", "#000"), ("circle", "#fff"))
     points = [
-        figures.Points(f"kind {n}", [(0.1 * n, 0.2), (0.3, 0.1 * n)], figures.Mark(*look))
+        figures.Series(f"kind {n}", [(0.1 * n, 0.2), (0.3, 0.1 * n)], figures.Mark(*look))
         for n, look in enumerate(looks)
     ]
-    drawn = figures.scatter({"": points}, labels=("x", "y"), title="states")
+    drawn = figures.plane({"": points}, labels=("x", "y"), title="states", size=(200, 200))
     marks = [path for path in ET.fromstring(drawn).iter("path") if path.get("fill")]
     # three kinds of two points each, and one of each in the legend
     assert [mark.get("d").count("M") for mark in marks] == [2, 2, 2, 1, 1, 1]
@@ -50,10 +50,10 @@ def test_heat_is_darker_for_larger_values_and_white_without():
 
 def test_figures_say_what_they_show():
     rows = [{"line": "a", "value": 1.0, "low": 0.5, "high": 1.5}]
-    curve = figures.Curve("line", [1, 2], [0.1, 0.2])
+    curve = figures.Series("line", [(1, 0.1), (2, 0.2)])
     for drawn in (
         figures.forest(rows, unit="nats"),
-        figures.curves({"panel": [curve]}, labels=("k", "recall"), title="m", limits=(0, 1)),
+        figures.plane({"panel": [curve]}, labels=("k", "recall"), title="m", size=(200, 200)),
         figures.heat([[1.0]], ["a"], ["x"], ends=(0, 1)),
     ):
         figure = ET.fromstring(drawn)
