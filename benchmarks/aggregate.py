@@ -1,12 +1,12 @@
-"""Time and memory of counting lists by word and gender, against the usual ways.
+"""Measure time and memory of counting words by gender, compared with pandas and Polars.
 
     python benchmarks/aggregate.py [ROWS] [ROUNDS] [WAY ...]
 
-makes outputs of ``associations`` in their true layout (20 million rows by default, lists of 50
-words, 1,000 words, 20,000 names a file) and people with genders, then counts words by gender with
-the project's reader, pandas, and polars (eager and streaming), in turn, each in a process of its
-own, and compares the counts. pandas holds about 200 bytes a row: ways that need more memory than
-is free are left out.
+The script writes outputs of ``associations`` in their real layout (by default, 20 million rows in
+lists of 50 of 1,000 words, with 20,000 names per file) and people with genders. It then counts
+words by gender with the project's reader, with pandas, and with Polars (eager and streaming), in
+turn and each in its own process, and compares the counts. pandas needs about 200 bytes per row;
+ways that need more memory than is free are left out.
 """
 
 from __future__ import annotations

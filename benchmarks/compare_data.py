@@ -1,10 +1,10 @@
 """Compare every dataset, output and table of two runs: python benchmarks/compare_data.py OLD NEW.
 
 OLD and NEW are project folders, or folders with ``datasets``, ``outputs`` and ``tables``. Numbers
-are the same within 1e-9 of each other, relative or absolute; rows stand in any order that sorts by
-all columns that are no estimates; a label counts as equal whether it is stored as its code or as
-its text. ``compare_data.yaml`` beside this file has what was renamed or moved, and the reasons of
-what differs on purpose. The status is 1 if anything else differs.
+are equal if they differ by at most 1e-9, relative or absolute. Rows are sorted by all columns that
+are not estimates, and a label equals its code. ``compare_data.yaml`` next to this file lists what
+was renamed or moved, and the reasons for intended differences. The exit status is 1 if anything
+else differs.
 """
 
 from __future__ import annotations

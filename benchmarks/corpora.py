@@ -1,11 +1,11 @@
-"""The dataset ``corpora`` from a generated dump of posts, beside reading the dump with pandas.
+"""Build the dataset ``corpora`` from a generated dump of posts, compared with pandas.
 
     python benchmarks/corpora.py [GIGABYTES [GIGABYTES_FOR_PANDAS]]
 
-writes a dump of so many gigabytes unpacked (default: 1), a tenth of its lines of the wanted
-communities, and prints for each step, in a process of its own, seconds, rate and peak memory: the
-cut that ``fetch reddit`` makes, the build from it, and ``pandas.read_json`` with filter,
-``drop_duplicates`` and ``sample``. Of a second, half as large dump it tells whether memory grows.
+The script writes a dump of the given size when unpacked (default: 1 GB), with a tenth of its lines
+from the wanted communities. For each step, run in its own process, it prints seconds, rate and peak
+memory: the selection made by ``fetch reddit``, the build, and ``pandas.read_json`` with a filter,
+``drop_duplicates`` and ``sample``. A second dump of half the size shows whether memory grows.
 """
 
 from __future__ import annotations

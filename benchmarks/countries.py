@@ -1,13 +1,13 @@
-"""Memory and time of the whole analysis `nationality`, at the size of the full plan.
+"""Measure memory and time of the analysis `nationality`, at the size of the full study.
 
     python benchmarks/countries.py [TEXTS [COUNTRIES [NAMES [TABLES]]]]
 
-invents counterfactuals of 1,630 texts with 50 names of each of 55 countries (the full study names
-17), in all three readings, `faithful` of .43 of the texts and of both genders, and what a
-classifier of three classes and a masked model said of them; and makes all tables, each way in a
-process of its own. Names of a country are 250 first ones of each gender and 250 last ones; half
-of the texts have full names. Names differ, countries do not. Told are rows, seconds, and the peak
-of resident memory, libraries included.
+The script generates counterfactuals of 1,630 texts with 50 names from each of 55 countries (the
+full study has 17), in all three method variants (`faithful` for 43% of the texts and for both
+genders), with the responses of a classifier with three classes and of a masked model. It then makes
+all tables, in its own process. A country has 250 first names of each gender and 250 last names;
+half of the texts have full names. Names differ in their effects, countries do not. It prints rows,
+seconds and peak resident memory including libraries.
 """
 
 from __future__ import annotations

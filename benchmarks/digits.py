@@ -1,11 +1,11 @@
-"""What moves an answer, and how far: precision, products, instructions, batches, cores.
+"""Measure how precision, instructions, batches and cores change log-probabilities.
 
     python benchmarks/digits.py
 
-Asks a model of BERT base's shape with random weights, and one with real ones, for words at a mask;
-each way in a process of its own. The answers are held against those in double precision, and those
-in float32 that should be the same against each other, bit for bit. With random weights thousands of
-words are all but equally probable: of real models, order moves less.
+A model with the shape of BERT base and random weights, and one with real weights, predict words at
+a mask; each way of computing runs in its own process. Results are compared with those in double
+precision, and float32 results that should be equal are compared bit by bit. With random weights,
+thousands of words have almost equal probabilities; ranks change less with real weights.
 """
 
 from __future__ import annotations

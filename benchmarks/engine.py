@@ -1,16 +1,17 @@
-"""The engine against what a user would use instead, on models of the true shapes.
+"""Compare the engine with what a user would use instead, on models of realistic shapes.
 
     python benchmarks/engine.py [WORK ...]
 
-Every figure is the median over interleaved pairs, baseline and engine in turn in one process on
-one thread, of the ratio of processor times. Works: fill, fill-xlmr, pll, classify, share, rate,
-rate-bf16.
+Every figure is the median ratio of processor times over interleaved pairs, in which baseline and
+engine run in turn in one process on one thread. The works are fill, fill-xlmr, pll, classify,
+share, rate and rate-bf16.
 
-``rate`` is told four times. Its operations are those of matrix products and attention: the ones
-that are really computed, or the ones of the plain forward with the head at the mask only, of which
-the engine leaves out a part of the last layer. The machine's rate is that of the products of BERT
-base at 1,024 rows, each with its own weights (twelve layers of them, as cold in memory as in the
-model): oneDNN's packed ones, which the engine uses, or torch's own.
+``rate`` is reported in four ways. Its operations are those of matrix products and attention, either
+as computed or as in the plain forward pass with the head at the mask only (the engine leaves out a
+part of the last layer). The rate of the machine is that of the matrix products of BERT base with
+1,024 rows, each with its own weights (of twelve layers, so that they are as cold in memory as in
+the model), computed with the packed products of oneDNN, which the engine uses, or with those of
+torch.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""A GPU's answers against the CPU's, and how much of what it can do is used.
+"""Compare the results of a GPU with those of the CPU, and measure its utilisation.
 
     python benchmarks/gpu.py [--smoke] [WORK ...]
 
-In at most eight minutes, on models of the true shapes with random weights and made-up texts. First
-``agree``: the same questions and the same short training on both, in float32 (TF32 in trainings); a
-difference beyond the bound is an error. Then texts and tokens a second, peak memory, and operations
-as a share of the rate in bfloat16: of the data sheet, and of one large product measured here.
-Operations are those of matrix products and attention over tokens, never over padding; a training
-step has three times those of its forward. What takes too long or fails is left out, and an error at
-the end. ``--smoke`` runs it all on the CPU with tiny models.
+The script takes at most eight minutes and uses models of realistic shapes with random weights and
+made-up texts. First, ``agree`` runs the same prompts and the same short training on both devices in
+float32 (TF32 in training); a difference beyond the bound is an error. The other works measure texts
+and tokens per second, peak memory, and operations as a share of the bfloat16 rate, both that of the
+data sheet and that of one large product. Operations are those of matrix products and attention over
+tokens, without padding; a training step has three times those of its forward pass. A work that
+takes too long or fails is left out, with an error at the end. ``--smoke`` runs everything on the
+CPU with tiny models.
 """
 
 from __future__ import annotations

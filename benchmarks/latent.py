@@ -1,11 +1,11 @@
-"""The batched latent-variable model against a Python loop over fits of eager autograd.
+"""Compare the batched latent-variable model with a Python loop over fits with autograd.
 
     python benchmarks/latent.py [WORDS [STEPS [PAIRS]]]
 
-The 40 fits of the grid, 800 words, two genders, 200 steps of Adam, float64, one thread, from the
-minimum without L1. Interleaved pairs, loop and batched in turn in one process; the ratio is that of
-processor times. Of both the largest excess over the lower of the two objectives is told: the loop's
-subgradient leaves nothing exactly 0.
+Both compute the 40 fits of the grid for 800 words and two genders, with 200 steps of Adam in
+float64 on one thread, starting from the minimum without L1. Loop and batch run in turn in one
+process, and the ratio is that of processor times. For both, the script prints the largest excess
+over the lower of the two objectives: the subgradient of the loop leaves no value exactly 0.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The lexica dataset from real lexica beside the checkout, fetched from there by the real client.
+"""Build the dataset ``lexica`` from the real lexica next to the checkout.
 
     python benchmarks/lexica.py [LANGUAGE ...]
 
-needs ``../shared/data/lexica``, and ``../shared/data/tweets/sentiment`` for the evaluation. Works
-in ``.real-lexica``: snapshot and rows. The environment may give STEPS and DIVERGENCE of the fit.
-Prints words, rejects, seconds and peak memory for each language, where good and bad fall, and how
-well the English words classify tweets.
+The script needs ``../shared/data/lexica``, and ``../shared/data/tweets/sentiment`` for the
+evaluation. It fetches the files with the real client and works in ``.real-lexica``. The environment
+variables STEPS and DIVERGENCE change the fit. It prints words, rejects, seconds and peak memory for
+each language, the values of the words good and bad, and how well the English words classify tweets.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Memory and writing time of a probe over 10,000 and over 1,000,000 names.
+"""Measure memory and writing time of a probe with 10,000 and with 1,000,000 names.
 
     python benchmarks/memory.py [NAMES ...]
 
-puts the probe ``associations`` to a tiny model, each number of names in a process of its own, and
-prints peak resident memory, names a second, and the shares of tokenising and of writing in what
-filling with a model of BERT base's size would take.
+The script runs the probe ``associations`` on a tiny model, with each number of names in its own
+process. It prints peak resident memory, names per second, and the times of tokenising and of
+writing as shares of the time that a model with the shape of BERT base would take.
 """
 
 from __future__ import annotations

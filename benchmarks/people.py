@@ -1,10 +1,10 @@
-"""Precision and recall of finding people, on texts whose people somebody marked.
+"""Measure precision and recall of finding people in texts with marked people.
 
     python benchmarks/people.py data/samples/facts/persons
 
-takes a file with a text a line and ``[[ ]]`` around each person, or a folder of such,
-LANGUAGE.txt; needs the validated dataset ``names``. A name counts as found only as a whole. Prints
-proportions with 95% Wilson intervals, as Markdown.
+The argument is a file with one text per line and ``[[ ]]`` around each person, or a folder of such
+files, LANGUAGE.txt; the validated dataset ``names`` is needed. A name counts as found only if it is
+complete. The script prints proportions with 95% Wilson intervals as Markdown.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""A small multilingual BERT trained on the real texts beside the checkout.
+"""Train a small multilingual BERT on the real texts next to the checkout.
 
     python benchmarks/real_model.py FOLDER [MINUTES]
 
-Where a model hub is out of reach this is a model that has read real sentences: news in English and
-the sentences of the treebanks in all languages. It is weak, and what it says is shown as that of a
-weak model. Training stops after the minutes given (default 40), on one core.
+Where no model hub can be reached, this provides a model that has read real sentences: English news
+and the sentences of the treebanks in all languages. It is weak, and its results are reported as
+those of a weak model. Training uses one core and stops after the given minutes (default: 40).
 """
 
 from __future__ import annotations

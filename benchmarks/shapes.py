@@ -1,7 +1,7 @@
-"""Models of the true shapes with random weights, and real texts to put to them.
+"""Provide models of realistic shapes with random weights, and real texts for them.
 
-Speed does not depend on what the weights are. The tokenizers are trained on the texts, so that
-lengths are those of real use; the rows of a large vocabulary that they do not fill stay unused.
+Speed does not depend on the values of the weights. The tokenizers are trained on the texts, so that
+lengths are realistic; the remaining rows of a large vocabulary stay unused.
 """
 
 from __future__ import annotations

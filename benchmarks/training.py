@@ -1,11 +1,11 @@
-"""Training against what a user would write instead, on texts of the lengths of posts.
+"""Compare training with what a user would write instead, on texts as long as posts.
 
     python benchmarks/training.py [--smoke] [WORK ...]
 
-Works: positions, tokens, steps, exchanges, classifiers, speed, parts. Lengths are lognormal with
-the means of Feng et al. (2023), Table 8, cut at 512 tokens. What is counted has a goal, and a miss
-is an error; ratios of processor time are medians over interleaved pairs in one process on one
-thread.
+The works are positions, tokens, steps, exchanges, classifiers, speed and parts. Lengths are
+lognormal with the means of Feng et al. (2023), Table 8, truncated at 512 tokens. Counts have a
+goal, and missing it is an error. Ratios of processor time are medians over interleaved pairs in one
+process on one thread.
 """
 
 from __future__ import annotations

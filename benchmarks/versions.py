@@ -1,10 +1,10 @@
-"""Time and memory of comparing two versions of politicians, against a merge in pandas.
+"""Measure the comparison of two versions of politicians, compared with a pandas merge.
 
     python benchmarks/versions.py [PEOPLE] [ROUNDS]
 
-invents two versions of one config of 250,000 people, of which in 100 one is gone, one is new, one
-has another gender and five another popularity, and tells what differs with the project's command
-and with pandas, in turn, each in a process of its own.
+The script generates two versions of one config with 250,000 people, of whom 1% are removed, 1% are
+new, 1% have another gender and 5% another popularity. It finds the differences with the project's
+command and with pandas, in turn, each in its own process.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Building the site of the docs: ``make site`` writes it to site/.
+"""Build the site of the docs: ``make site`` writes it to site/.
 
-The pages are those of docs/ as they stand, with the README as the first one. Navigation follows the
-folders: a new page or folder needs no entry anywhere. Equations become MathML here, so that pages
-need no scripts and no fonts from elsewhere. Whatever does not lead anywhere, or would be fetched
-from outside, is an error.
+The pages are those of docs/, with the README as the first one. Navigation follows the folders, so
+that a new page or folder needs no entry anywhere. Equations are converted to MathML, so that pages
+need no scripts and no external fonts. A link that leads nowhere, or a resource that would be loaded
+from another server, is an error.
 """
 
 from __future__ import annotations

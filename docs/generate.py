@@ -1,8 +1,8 @@
-"""Writing the generated parts of the docs; with ``--check``, reporting which are out of date.
+"""Write the generated parts of the docs; with ``--check``, report which are out of date.
 
-docs/params.md comes from the models of params.yaml, docs/commands.md from the commands' own
-help, docs/reference.md (what there is, and every column) from the schemas, and the rates of
-calibration from its tables.
+docs/params.md is made from the classes of the params, docs/commands.md from the commands' own help,
+docs/reference.md (all datasets, outputs and tables with their columns) from the schemas, and the
+error rates in the page on calibration from its tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write what commands of the docs print into their pages: README's first screen, and a trace."""
+"""Write the output of commands into the pages that show it: README's first screen, and a trace."""
 
 from __future__ import annotations
 

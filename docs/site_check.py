@@ -1,6 +1,6 @@
-"""Checking a built site: every link leads somewhere, and nothing comes from outside.
+"""Check a built site: every link leads somewhere, and nothing is loaded from other servers.
 
-Links must be relative, so that the site can stand under any path or be read from a folder.
+Links must be relative, so that the site can be served under any path or read from a folder.
 """
 
 from __future__ import annotations
