@@ -21,7 +21,7 @@ from pathlib import Path
 TOP = Path(__file__).parent.parent
 sys.path.insert(0, str(TOP))
 LENGTH, WORDS, SHARD, BLOCK = 50, 1000, 20_000, 4_000
-NEEDS = {"reader": 0, "pandas": 220, "polars eager": 120, "polars streaming": 0}  # bytes a row
+NEEDS = {"reader": 0, "pandas": 220, "polars eager": 120, "polars streaming": 0}  # bytes per row
 
 READER = """
 from pathlib import Path
@@ -102,7 +102,7 @@ def main() -> None:
 
 
 def measure(code: str, folder: Path) -> list:
-    """Return wall and processor seconds, peak megabytes, and a digest of what was counted."""
+    """Return wall-clock and processor seconds, peak megabytes, and a digest of the counts."""
     lines = code.strip().splitlines()
     imports = [line for line in lines if line.startswith(("import", "from"))]
     rest = [line for line in lines if line not in imports]
@@ -121,7 +121,7 @@ def measure(code: str, folder: Path) -> list:
 
 
 def invent(folder: Path, rows: int) -> None:
-    """Write people, and lists of words for them, as ``associations`` writes them."""
+    """Write people, and lists of words for them in the layout of ``associations``."""
     import numpy as np
     import polars as pl
     import pyarrow as pa
@@ -169,7 +169,7 @@ def invent(folder: Path, rows: int) -> None:
 
 
 def _free() -> int:
-    """Return the bytes of memory that are free."""
+    """Return the number of free bytes of memory."""
     facts = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     return int(facts["MemAvailable"].split()[0]) * 1024
 

@@ -36,7 +36,7 @@ print(len(words))
 
 
 def took(*words: str, home: Path) -> float:
-    """Return the seconds that a process takes."""
+    """Run a process, and return its wall-clock seconds."""
     begun = time.perf_counter()
     here = os.environ | {"PLUMBLINE_HOME": str(home), "TOKENIZERS_PARALLELISM": "false"}
     subprocess.run(
@@ -46,7 +46,7 @@ def took(*words: str, home: Path) -> float:
 
 
 def base(folder: Path) -> None:
-    """Save a model of BERT base's shape, with the tokenizer of the tiny one."""
+    """Save a model with the shape of BERT base and the tokenizer of the tiny model."""
     import torch
     from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 

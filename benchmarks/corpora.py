@@ -24,8 +24,8 @@ sys.path.insert(0, str(TOP))
 SIDES = ("left", "center", "right")
 WANTED = {f"Community{n}": SIDES[n % 3] for n in range(6)}
 EVERY = [*WANTED, *(f"Other{n}" for n in range(54))]
-SIZE = 500_000  # words of each corpus
-REST = {  # fields that a post has besides, as many and as long as the real ones
+SIZE = 500_000  # number of words in each corpus
+REST = {  # the other fields of a post, as many and as long as in real dumps
     "author_fullname": "t2_abcdefg",
     "permalink": "/r/community/comments/abcdef/a_title_of_some_length_that_is_repeated/",
     "thumbnail": "self",
@@ -81,7 +81,7 @@ def tell(result: str) -> None:
 
 
 def generate(path: Path, gigabytes: float) -> None:
-    """Write a dump: texts are pieces of one random text, so that zstd finds them hard enough."""
+    """Write a dump whose texts are parts of one random text, which zstd can hardly compress."""
     import zstandard
 
     rng = random.Random(1)
@@ -93,7 +93,7 @@ def generate(path: Path, gigabytes: float) -> None:
         while written < gigabytes * 1e9:
             begin = rng.randrange(len(text) - 4000)
             body = text[begin : begin + int(rng.expovariate(1 / 600)) + 20]
-            body = last if number % 50 == 0 and last else body  # a duplicate now and then
+            body = last if number % 50 == 0 and last else body  # an occasional duplicate
             line = (
                 f'{{"id":"{number:x}","subreddit":"{EVERY[number % len(EVERY)]}","author":"w'
                 f'{number % 9973}","created_utc":{1_400_000_000 + number * 60},{rest},"body":'
@@ -145,7 +145,7 @@ def build(folder: Path, size: str) -> None:
 
 
 def pandas(folder: Path, size: str) -> None:
-    """Read all of it and filter, as one would in a notebook."""
+    """Read the complete dump and filter it, as one would in a notebook."""
     import pandas as pd
 
     frame = pd.read_json(folder / f"dump-{size}.zst", lines=True, compression="zstd")

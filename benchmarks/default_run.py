@@ -34,14 +34,14 @@ STAGE = re.compile(r"Running stage '(?:.*:)?([^']+)'")
 
 
 def clone(into: Path) -> None:
-    """Clone the last commit; the environment is this checkout's."""
+    """Clone the last commit, to run in the environment of this checkout."""
     subprocess.run(["git", "clone", "--quiet", str(TOP), str(into)], check=True)
     (into / ".venv").symlink_to((TOP / ".venv").resolve())
 
 
 def make(folder: Path, *words: str) -> tuple[float, list[tuple[str, float]]]:
-    """Run ``make``, and return its seconds and those of each stage."""
-    # -o: the environment is as it should be, though it is older than the clone's files
+    """Run ``make``, and return its duration and that of each stage, in seconds."""
+    # -o: the environment is up to date, although it is older than the clone's files
     command = ["make", "-o", ".venv/ready", *words]
     environment = os.environ | {"PYTHONPATH": str(folder)}
     began = time.perf_counter()
@@ -67,7 +67,7 @@ def make(folder: Path, *words: str) -> tuple[float, list[tuple[str, float]]]:
 
 
 def add(folder: Path, name: str) -> None:
-    """Add a model to params.yaml, as its comments say."""
+    """Add a model to params.yaml, as its comments describe."""
     own = folder.parent / f"weights-{name}"
     own.mkdir()
     for file in FILES:
@@ -82,7 +82,7 @@ def add(folder: Path, name: str) -> None:
 
 
 def main(into: Path) -> None:
-    """Run the four and print them."""
+    """Make the four runs, and print their seconds."""
     mine, whole = into / "mine", into / "whole"
     clone(mine)
     add(mine, "mine")

@@ -44,7 +44,7 @@ def main() -> None:
         each = zip(l1, posterior, strict=True)
         return np.array([eager(counts, q, a, b, start, steps if a else 0, 0.05) for a, b in each])
 
-    ours, theirs = batched(), loop()  # also warms both up
+    ours, theirs = batched(), loop()  # also a warm-up of both
     lower = np.minimum(ours.objective, theirs)
     over = ((of / lower - 1).max() for of in (ours.objective, theirs))
     print(f"{words} words, {steps} steps, 40 fits")
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def eager(counts, q, l1: float, posterior: float, start, steps: int, rate: float) -> float:
-    """Fit one model as one would write it, with autograd and torch's own Adam; its objective."""
+    """Fit one model in the usual way, with autograd and torch's Adam; return its objective."""
     parameters = [
         torch.tensor(part[0], dtype=torch.float64, requires_grad=True)
         for part in (start.eta, start.sigma, start.phi)

@@ -94,7 +94,7 @@ def tweets(part: str, known: set[str]) -> tuple[list[list[str]], Any]:
 
 
 def evaluation(rows: list[dict[str, Any]]) -> None:
-    """Classify TweetEval's test tweets by each lexicon, cut on the validation tweets."""
+    """Classify TweetEval's test tweets by each lexicon, with thresholds from validation tweets."""
     from plumbline.probes.politicians.lexicon_evaluation import Params, evaluate
 
     names = sorted({name for row in rows for name in row["view_names"]})

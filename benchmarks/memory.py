@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def one(folder: Path, size: int) -> None:
-    """Ask for all names in shards, as a run does, and drop the bytes of each."""
+    """Run the probe on all names in shards, as a run does, and discard the bytes."""
     import polars as pl
 
     from plumbline.builders.core import parquet
@@ -103,7 +103,7 @@ class _candidates:  # noqa: N801 stands for a table of the dataset `words`
 
 
 def _tiny(folder: Path) -> Path:
-    """Save a model of one narrow layer, so that time and memory are the engine's own."""
+    """Save a model with one narrow layer, so that the engine takes most time and memory."""
     import shapes
     from transformers import BertConfig, BertForMaskedLM
 

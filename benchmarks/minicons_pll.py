@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def score(scorer: MaskedLMScorer, text: str, method: str) -> float:
-    """Sum over the tokens; minicons's own default is their mean."""
+    """Return the sum over tokens, while the default of minicons is their mean."""
     [total] = scorer.sequence_score(text, lambda x: x.sum(0).item(), PLL_metric=method)
     return total
 

@@ -28,7 +28,7 @@ MARK = re.compile(r"\[\[(.+?)\]\]")
 
 
 class Marked(NamedTuple):
-    """A text without its marks, and the people in it."""
+    """A text without its marks, and the people marked in it."""
 
     text: str
     people: tuple[Span, ...]
@@ -50,7 +50,7 @@ def read(file: Path) -> list[Marked]:
 def count(
     texts: Sequence[Marked], find: Callable[[Iterable[str]], Iterator[list[Span]]]
 ) -> tuple[int, int, int]:
-    """Return how many people were found rightly, were found, and are marked."""
+    """Return the numbers of people found correctly, found, and marked."""
     pairs = list(zip(texts, find(text.text for text in texts), strict=True))
     right = sum(len({*spans} & {*text.people}) for text, spans in pairs)
     return right, sum(len(spans) for _, spans in pairs), sum(len(t.people) for t in texts)

@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def measure(command: list[str], folder: Path) -> tuple[float, float]:
-    """Return wall seconds and peak resident megabytes of a command."""
+    """Return the wall-clock seconds and peak resident megabytes of a command."""
     code = (
         "import resource, subprocess, sys; "
         "done = subprocess.run(sys.argv[1:]); "

@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def measure(words: list[str], folder: Path) -> list[float]:
-    """Return wall and processor seconds and peak megabytes of a process, whose output is kept."""
+    """Return wall-clock and processor seconds, peak megabytes and output of a process."""
     begun = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, "told", sys.executable, *words],
@@ -89,7 +89,7 @@ def measure(words: list[str], folder: Path) -> list[float]:
 
 
 def agree(folder: Path, way: str, people: int) -> None:
-    """Stop if what was told is not what was planted."""
+    """Stop if the reported differences are not the generated ones."""
     told = json.loads((folder / "told").read_text("utf-8"))
     if way != "pandas":
         told = told["configs"]["en"]
@@ -101,7 +101,7 @@ def agree(folder: Path, way: str, people: int) -> None:
 
 
 def invent(folder: Path, people: int) -> None:
-    """Write two versions as builds write them."""
+    """Write two versions in the layout of a build."""
     import numpy as np
     import polars as pl
     import pyarrow as pa

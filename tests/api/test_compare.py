@@ -1,4 +1,4 @@
-"""``plumbline.compare``: differences of two models over the same items."""
+"""``plumbline.compare`` estimates differences between two models."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Summary, table and plot of a result."""
+"""The summary, the LaTeX table and the plot of a result."""
 
 from dataclasses import replace
 

@@ -36,7 +36,7 @@ def test_scatter_draws_a_mark_a_point_and_a_look_a_kind():
     ]
     drawn = figures.plane({"": points}, labels=("x", "y"), title="states", size=(200, 200))
     marks = [path for path in ET.fromstring(drawn).iter("path") if path.get("fill")]
-    # three kinds of two points each, and one of each in the legend
+    # three kinds of two points each, and one entry for each in the legend
     assert [mark.get("d").count("M") for mark in marks] == [2, 2, 2, 1, 1, 1]
     assert len({(mark.get("fill"), "a" in mark.get("d")) for mark in marks}) == 3
 
