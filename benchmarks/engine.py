@@ -42,7 +42,7 @@ from plumbline.probes.models.classifier import Classifier  # noqa: E402
 from plumbline.probes.models.masked import Masked  # noqa: E402
 
 PAIRS = 5
-RATE_PAIRS, PORTION = 21, 128  # of names
+RATE_PAIRS, PORTION = 21, 128  # number of pairs, and of names per portion
 GOALS = {  # goals for the processors of the first measurements
     "fill": 5.0,
     "fill-xlmr": 10.0,

@@ -39,7 +39,7 @@ SIGMAS = (0.8, 1.2)  # SD of log lengths, for posts of one kind and of many kind
 STEP, TOGETHER, LENGTH = 256, 16, 512  # texts per step and per batch, and tokens per text
 PAIRS = 3
 SMALL = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4}
-SMALL |= {"intermediate_size": 1024, "vocab_size": 5500}  # ratio of RoBERTa base
+SMALL |= {"intermediate_size": 1024, "vocab_size": 5500}  # head to body as in RoBERTa base
 missed: list[str] = []
 
 

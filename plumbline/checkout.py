@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -33,12 +33,8 @@ COLUMNS = ("table", "column", "type", "about")
 LONGEST = 80  # maximum number of letters of the title in the file name of a figure
 
 
-class Source(NamedTuple):
-    """A table of an analysis, or one config of a dataset or of a probe's outputs."""
-
-    path: str  # relative path of the exported files, without suffix
-    frame: pl.LazyFrame  # with labels as strings
-    schema: Schema
+# relative path of the exported files without suffix, rows with labels as strings, and schema
+Source = tuple[str, pl.LazyFrame, Schema]
 
 
 def export(
@@ -81,13 +77,13 @@ def export(
     sources = [source for name in names for source in _sources(top, name)]
     texts = _latex(sources, selection) if "tex" in formats else {}
     kinds = [f for f in formats if f in FIGURES]
-    for source in sources:
+    for stem, frame, _ in sources:
         for suffix in (f for f in ROWS if f in formats):
-            with writing(path := into / f"{source.path}.{suffix}") as part:
+            with writing(path := into / f"{stem}.{suffix}") as part:
                 if suffix == "csv":
-                    _lists_as_json(source.frame).sink_csv(part)
+                    _lists_as_json(frame).sink_csv(part)
                 else:
-                    source.frame.sink_parquet(part, compression="zstd")
+                    frame.sink_parquet(part, compression="zstd")
             yield path
     files = {f"{path}.tex": text.encode() for path, text in texts.items()} | _codebooks(sources)
     for name in names if kinds else ():
@@ -122,7 +118,7 @@ def _sources(top: Path, name: str) -> Iterator[Source]:
             frames.append(frame.with_columns(pl.selectors.enum().cast(pl.String)))
         if added:
             schema = Schema((MODEL, *schema.columns), (MODEL.name, *schema.key))
-        yield Source(f"{path}/{config}", pl.concat(frames, how="vertical"), schema)
+        yield f"{path}/{config}", pl.concat(frames, how="vertical"), schema
 
 
 def _lists_as_json(frame: pl.LazyFrame) -> pl.LazyFrame:
@@ -137,12 +133,12 @@ def _lists_as_json(frame: pl.LazyFrame) -> pl.LazyFrame:
 
 def _latex(sources: Sequence[Source], selection: Selection) -> dict[str, str]:
     """Return LaTeX tables by path, for the tables that have selected rows."""
-    columns = sorted({name for source in sources for name in source.frame.collect_schema()})
+    columns = sorted({name for _, frame, _ in sources for name in frame.collect_schema()})
     for name in (*selection.columns, *selection.where):
         nearest(name, columns, "columns")
     if selection.rows < 1:
         raise UserError(f"--rows {selection.rows}: must be at least 1")
-    tables = {s.path: latex.estimates(s.frame.collect(), s.schema.key, selection) for s in sources}
+    tables = {p: latex.estimates(f.collect(), s.key, selection) for p, f, s in sources}
     if selection.where and not any(tables.values()):
         raise UserError(f"--where {dict(selection.where)}: no table has such rows")
     return {path: table for path, table in tables.items() if table}
@@ -151,7 +147,7 @@ def _latex(sources: Sequence[Source], selection: Selection) -> dict[str, str]:
 def _codebooks(sources: Sequence[Source]) -> dict[str, bytes]:
     """Return a CSV file with the descriptions of columns for each folder of tables, by path."""
     rows = []
-    for folder, _, table, schema in ((*s.path.rpartition("/"), s.schema) for s in sources):
+    for folder, _, table, schema in ((*path.rpartition("/"), s) for path, _, s in sources):
         for column in schema.columns:
             kind = f"one of {', '.join(column.labels)}" if column.labels else column.kind
             rows.append((folder, table, column.name, kind, column.description))

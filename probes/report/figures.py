@@ -74,15 +74,10 @@ class Panel:
     size: tuple[float, float]
     title: str = ""
     labels: tuple[str, str] = ("", "")
-    xticks: Sequence[tuple[float, str]] | None = None  # by default, round numbers
-    yticks: Sequence[tuple[float, str]] | None = None
+    xticks: Sequence[tuple[float, str]] = ()
+    yticks: Sequence[tuple[float, str]] = ()
     slanted: bool = False  # whether tick labels of the x axis are slanted
     elements: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Set default ticks."""
-        self.xticks = _ticks(self.x) if self.xticks is None else self.xticks
-        self.yticks = _ticks(self.y) if self.yticks is None else self.yticks
 
     def across(self, value: float) -> float:
         """Return the distance of an x value from the left edge, in pixels."""
@@ -131,9 +126,7 @@ class Panel:
 
     def margins(self) -> tuple[float, float, float]:
         """Return the space that text needs to the left, above and below, in pixels."""
-        across, down = (
-            [_width(text) for _, text in ticks or ()] for ticks in (self.xticks, self.yticks)
-        )
+        across, down = ([_width(text) for _, text in t] for t in (self.xticks, self.yticks))
         left = max(down, default=0.0) + 8 + 16 * bool(self.labels[1])
         below = 18.0 * bool(self.xticks)
         if self.slanted:
@@ -187,7 +180,8 @@ def forest(
     plots = []
     for name in panels:
         reach, label = (-0.6, len(lines) - 0.4), ("" if multiple else unit, "")
-        plot = Panel(ends, reach, size, name, label, yticks=[] if plots else yticks)
+        ticks = _ticks(ends), [] if plots else yticks
+        plot = Panel(ends, reach, size, name, label, *ticks)
         if name in zero:
             plot.spans([(*plot.y, zero[name])], "#bbb", upright=True)
         dots: list[tuple[float, Row]] = []
@@ -255,7 +249,8 @@ def plane(
     plots: list[Panel] = []
     for name, group in panels.items():
         names = (labels[0], "" if len(plots) % COLUMNS else labels[1])
-        plot = Panel(ranges[0], limits or ranges[1], size, name, names)
+        ends = ranges[0], limits or ranges[1]
+        plot = Panel(*ends, size, name, names, *map(_ticks, ends))
         if under:
             under(plot)
         for s in group:

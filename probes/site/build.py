@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import polars.selectors as cs
@@ -55,16 +55,9 @@ PACKAGES = (  # packages whose version may affect numbers
 )
 
 
-class Page(NamedTuple):
-    """A navigation entry."""
-
-    name: str
-    title: str
-    about: str = ""
-
-
-LAST = Page("datasets", "Datasets", "The rows, rejects and validation of every dataset.")
-PAGES = (Page("index", "Overview"), *STUDIES, LAST)
+LAST = {"name": "datasets", "title": "Datasets"}
+LAST |= {"about": "The rows, rejects and validation of every dataset."}
+PAGES = ({"name": "index", "title": "Overview"}, *STUDIES, LAST)  # navigation entries
 
 
 def write() -> Path:
@@ -83,7 +76,7 @@ def write() -> Path:
     partial, packages = parquet.fresh(REPORT), _packages()
     versions = _plain("versions", "Versions", [packages])
 
-    def page(name: str, sections: list[Section], **more: Any) -> None:
+    def page(sections: list[Section], name: str, **more: Any) -> None:
         text = render(sections, name=name, pages=PAGES, **more)
         (partial / f"{name}.html").write_text(text, encoding="utf-8")
 
@@ -95,10 +88,10 @@ def write() -> Path:
         _plain("contents", "What is in this run", listing, note),
         versions,
     ]
-    page("index", overview, about=OVERVIEW, studies=PAGES[1:])
+    page(overview, "index", about=OVERVIEW, studies=PAGES[1:])
     groups = [_dataset_group(dataset) for dataset in validated.values()]
-    datasets = Section("datasets", "Datasets", LAST.about, groups, "validate")
-    page("datasets", [datasets, versions], title=LAST.title, about=LAST.about)
+    datasets = Section("datasets", "Datasets", LAST["about"], groups, "validate")
+    page([datasets, versions], **LAST)
     for study in STUDIES:
         first = headlines.section(rows, checks, [study], "headlines")
         inputs = [validated[name] for name in study.datasets if name in validated]
@@ -110,7 +103,7 @@ def write() -> Path:
             _plain("versions", "Versions", made),
         ]
         about = f"{study.about} After {study.paper}."
-        page(study.name, sections, title=study.title, about=about)
+        page(sections, study.name, title=study.title, about=about)
     controls.write_metrics(checks, rows, partial)
     controls.write_metrics(checks, rows, parquet.fresh(HEADLINES), controls.TRAINED)
     parquet.finish(HEADLINES)
