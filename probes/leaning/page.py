@@ -104,7 +104,7 @@ def _states(table: pl.DataFrame, axes: list[str]) -> list[figures.Series]:
             spans = [[None if r["low"] is None else (r["low"], r["high"])] for r in (x, y)]
             label = (corpus or ITSELF) + (f", {period}" if corpus and period != "all" else "")
             spot = [(x["value"], y["value"])]
-            points.append(figures.Series(label, spot, style(corpus), *spans, size=5))
+            points.append(figures.Series(label, spot, style(corpus), spans[0], spans[1], size=5))
     return points
 
 

@@ -177,7 +177,7 @@ def forest(
     multiple = len(panels) > 1
     size = (190.0 if multiple else 420.0, min(44.0, 5 + 13.0 * most) * len(lines) + 6)
     yticks = list(enumerate(reversed(lines)))
-    plots = []
+    plots: list[Panel] = []
     for name in panels:
         reach, label = (-0.6, len(lines) - 0.4), ("" if multiple else unit, "")
         ticks = _ticks(ends), [] if plots else yticks
@@ -250,7 +250,7 @@ def plane(
     for name, group in panels.items():
         names = (labels[0], "" if len(plots) % COLUMNS else labels[1])
         ends = ranges[0], limits or ranges[1]
-        plot = Panel(*ends, size, name, names, *map(_ticks, ends))
+        plot = Panel(*ends, size, name, names, _ticks(ends[0]), _ticks(ends[1]))
         if under:
             under(plot)
         for s in group:
