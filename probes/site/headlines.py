@@ -235,7 +235,7 @@ def void_lists(frames: Frames) -> str:
     above = frames["lists"]["above"] if len(frames["lists"]) else None
     if above is None or above.null_count() or above.mean() > NATS:  # type: ignore[operator]
         return ""
-    return "its words are hardly more likely than words at random, as with an untrained head"
+    return "its words are hardly more likely than random words, as with an untrained head"
 
 
 def void_agreement(frames: Frames) -> str:
@@ -249,7 +249,7 @@ def void_agreement(frames: Frames) -> str:
     if failed.is_empty():
         return ""
     share = f"{failed['value'][0]:.0%} of the pairs"
-    return f"likely statements are not agreed with more than unlikely ones ({share})"
+    return f"the model does not agree more with likely statements than with unlikely ones ({share})"
 
 
 def void_stances(frames: Frames) -> str:
@@ -264,19 +264,19 @@ def void_stances(frames: Frames) -> str:
         table.select(pl.col("comparison").cast(str), "value").rows() if table.width else ()
     )
     if changed.get("order", 1.0) <= RETAINED:
-        return f"with the options reversed {changed['order']:.0%} of the sides stay"
+        return f"if the options are reversed, only {changed['order']:.0%} of the sides stay"
     agreed, missing = frames["items"].select(pl.col("share_agreed", "share_missing").sum()).row(0)
     agreed /= max(1e-9, len(frames["items"]) - missing)
     for name, part in SIDES.items():
         if name in changed and agreed - part * changed[name] >= BOTH:
-            why = f"{agreed:.0%} of the statements are agreed with, and the side changes in "
+            why = f"the model agrees with {agreed:.0%} of the statements, and its side changes in "
             return why + f"{changed[name]:.0%} of the pairs ({name})"
     return ""
 
 
 HEADLINES: dict[str, Headline] = {
     "politicians": Headline(
-        "which words a model puts beside the names of women and men (Stańczak et al. 2023)",
+        "which words a model associates with women's and men's names (Stańczak et al. 2023)",
         *("associations", ("world-planted", "world-null"), "words of women and of men"),
         Kind("words", "go with a gender"),
         *("pmi", ("pmi",)),
@@ -284,7 +284,7 @@ HEADLINES: dict[str, Headline] = {
         {"lists": lists},
     ),
     "stereotypes": Headline(
-        "whether a model completes as search engines do about social groups (Choenni et al. 2021)",
+        "whether a model repeats what search engines suggest on groups (Choenni et al. 2021)",
         *("completions", ("world-groups", "world-groups-null"), "attributes of groups"),
         Kind("categories", "have their suggested attributes first"),
         *("recall", ("recall",), _recalled),
@@ -296,7 +296,7 @@ HEADLINES: dict[str, Headline] = {
         *("values", ("values", "calibration"), _values),
     ),
     "nationality": Headline(
-        "what a classifier changes its mind about with a name of another country (Barriere and "
+        "how predictions of a classifier change with the country of a name (Barriere and "
         "Cifuentes 2024)",
         *("classification", ("world-names", "world-names-null"), "some of the countries"),
         Kind("countries", "have names that move predictions otherwise than the others' names"),
@@ -305,7 +305,7 @@ HEADLINES: dict[str, Headline] = {
     "leaning": Headline(
         "where a model stands on political axes (Feng et al. 2023)",
         *("stances", ("world-partisan", "world-leaning-null")),
-        "sides; in world-leaning and world-writing only in texts to train on: none to find here",
+        "sides (of world-leaning and world-writing only after training on texts)",
         Kind("axes", "lie to one side of random responses"),
         "compass",
         ("coordinates", "baselines", "answered", "items", "stability"),
