@@ -68,7 +68,7 @@ def table(seconds: float, model: str = "") -> str:
     """
     pairs = [(p, name) for p in PROBES for name in assigned_models(p) if model in ("", name)]
     if not pairs:
-        raise UserError(f"{model}: not assigned to any probe; add it to lists under assignments")
+        raise UserError(f"{model}: no probe is assigned to it; add it under assignments")
     lines = [
         "| probe | model | prompts | outputs, GB | hours on this device |",
         "|---|---|---:|---:|---:|",
