@@ -1,12 +1,12 @@
-"""Time and memory of counting lists by word and gender, against the usual ways.
+"""Measure time and memory of counting words by gender, compared with pandas and Polars.
 
     python benchmarks/aggregate.py [ROWS] [ROUNDS] [WAY ...]
 
-makes outputs of ``associations`` in their true layout (20 million rows by default, lists of 50
-words, 1,000 words, 20,000 names a file) and people with genders, then counts words by gender with
-the project's reader, pandas, and polars (eager and streaming), in turn, each in a process of its
-own, and compares the counts. pandas holds about 200 bytes a row: ways that need more memory than
-is free are left out.
+The script writes outputs of ``associations`` in their real layout (by default, 20 million rows in
+lists of 50 of 1,000 words, with 20,000 names per file) and people with genders. It then counts
+words by gender with the project's reader, with pandas, and with Polars (eager and streaming), in
+turn and each in its own process, and compares the counts. pandas needs about 200 bytes per row;
+ways that need more memory than is free are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 TOP = Path(__file__).parent.parent
 sys.path.insert(0, str(TOP))
 LENGTH, WORDS, SHARD, BLOCK = 50, 1000, 20_000, 4_000
-NEEDS = {"reader": 0, "pandas": 220, "polars eager": 120, "polars streaming": 0}  # bytes a row
+NEEDS = {"reader": 0, "pandas": 220, "polars eager": 120, "polars streaming": 0}  # bytes per row
 
 READER = """
 from pathlib import Path
@@ -102,7 +102,7 @@ def main() -> None:
 
 
 def measure(code: str, folder: Path) -> list:
-    """Return wall and processor seconds, peak megabytes, and a digest of what was counted."""
+    """Return wall-clock and processor seconds, peak megabytes, and a digest of the counts."""
     lines = code.strip().splitlines()
     imports = [line for line in lines if line.startswith(("import", "from"))]
     rest = [line for line in lines if line not in imports]
@@ -121,7 +121,7 @@ def measure(code: str, folder: Path) -> list:
 
 
 def invent(folder: Path, rows: int) -> None:
-    """Write people, and lists of words for them, as ``associations`` writes them."""
+    """Write people, and lists of words for them in the layout of ``associations``."""
     import numpy as np
     import polars as pl
     import pyarrow as pa
@@ -170,7 +170,7 @@ def invent(folder: Path, rows: int) -> None:
 
 
 def _free() -> int:
-    """Return the bytes of memory that are free."""
+    """Return the number of free bytes of memory."""
     facts = dict(line.split(":") for line in Path("/proc/meminfo").read_text().splitlines())
     return int(facts["MemAvailable"].split()[0]) * 1024
 

@@ -1,11 +1,12 @@
-"""From a folder with a model to an answer: the command, against the usual loop without statistics.
+"""Measure the time from a model folder to an answer, compared with the usual loop.
 
     python benchmarks/answer.py
 
-The usual way: ``transformers.pipeline("fill-mask")`` over the same prompts, one by one, and the
-best words of each. It has no intervals, tests, validation or records; ours has a fresh cache the
-first time, so that it builds the sample too. Two models: a tiny one, and one of BERT base's shape
-with random weights. Each in a process of its own, in turn.
+The usual way is ``transformers.pipeline("fill-mask")`` over the same prompts, one by one, which
+keeps the best words of each and has no intervals, tests, validation or records. The command of this
+project starts with an empty cache, so that its first run also builds the sample. There are two
+models, a tiny one and one with the shape of BERT base and random weights. All runs are made in
+turn, each in its own process.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ print(len(words))
 
 
 def took(*words: str, home: Path) -> float:
-    """Return the seconds that a process takes."""
+    """Run a process, and return its wall-clock seconds."""
     begun = time.perf_counter()
     here = os.environ | {"PLUMBLINE_HOME": str(home), "TOKENIZERS_PARALLELISM": "false"}
     subprocess.run(
@@ -45,7 +46,7 @@ def took(*words: str, home: Path) -> float:
 
 
 def base(folder: Path) -> None:
-    """Save a model of BERT base's shape, with the tokenizer of the tiny one."""
+    """Save a model with the shape of BERT base and the tokenizer of the tiny model."""
     import torch
     from transformers import AutoTokenizer, BertConfig, BertForMaskedLM
 

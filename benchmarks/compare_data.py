@@ -1,10 +1,10 @@
 """Compare every dataset, output and table of two runs: python benchmarks/compare_data.py OLD NEW.
 
 OLD and NEW are project folders, or folders with ``datasets``, ``outputs`` and ``tables``. Numbers
-are the same within 1e-9 of each other, relative or absolute; rows stand in any order that sorts by
-all columns that are no estimates; a label counts as equal whether it is stored as its code or as
-its text. ``compare_data.yaml`` beside this file has what was renamed or moved, and the reasons of
-what differs on purpose. The status is 1 if anything else differs.
+are equal if they differ by at most 1e-9, relative or absolute. Rows are sorted by all columns that
+are not estimates, and a label equals its code. ``compare_data.yaml`` next to this file lists what
+was renamed or moved, and the reasons for intended differences. The exit status is 1 if anything
+else differs.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ TOLERANCE = 1e-9
 
 
 def found(top: Path) -> dict[str, Path]:
-    """Return the parquet files of a run by their path under ``data``."""
+    """Return the parquet files of a run, by their path below ``data``."""
     data = top / "data" if (top / "data").is_dir() else top
     paths = [p for kind in KINDS for p in sorted((data / kind).rglob("*.parquet"))]
     return {p.relative_to(data).as_posix(): p for p in paths if ".partial" not in str(p)}
 
 
 def labels(path: Path) -> dict[str, list[str]]:
-    """Return the labels of a file's coded columns, from the ``build.json`` of its folder."""
+    """Return the labels of the coded columns of a file, from the ``build.json`` of its folder."""
     folder = next((f for f in path.parents if (f / "build.json").is_file()), None)
     if folder is None:
         return {}
@@ -44,7 +44,7 @@ def labels(path: Path) -> dict[str, list[str]]:
 
 
 def decoded(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """Return a frame with the text of each label in place of its code."""
+    """Return a frame with labels in place of their codes."""
     coded = {k: v for k, v in labels(path).items() if k in frame and frame[k].dtype.is_integer()}
     return frame.with_columns(
         pl.col(name).replace_strict(dict(enumerate(texts)), return_dtype=pl.String)
@@ -53,7 +53,7 @@ def decoded(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
 
 
 def differs(old: pl.DataFrame, new: pl.DataFrame) -> list[str]:
-    """Return what differs between two frames, a line a column."""
+    """Return the differences between two frames, one line per column."""
     said = [f"column {name} is gone" for name in old.columns if name not in new.columns]
     said += [f"column {name} is new" for name in new.columns if name not in old.columns]
     if len(old) != len(new):
@@ -82,7 +82,7 @@ def differs(old: pl.DataFrame, new: pl.DataFrame) -> list[str]:
 
 
 def main() -> int:
-    """Print what differs, with its reason where one is known."""
+    """Print all differences, with the reasons that are known."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)

@@ -1,11 +1,11 @@
-"""The dataset ``corpora`` from a generated dump of posts, beside reading the dump with pandas.
+"""Build the dataset ``corpora`` from a generated dump of posts, compared with pandas.
 
     python benchmarks/corpora.py [GIGABYTES [GIGABYTES_FOR_PANDAS]]
 
-writes a dump of so many gigabytes unpacked (default: 1), a tenth of its lines of the wanted
-communities, and prints for each step, in a process of its own, seconds, rate and peak memory: the
-cut that ``fetch reddit`` makes, the build from it, and ``pandas.read_json`` with filter,
-``drop_duplicates`` and ``sample``. Of a second, half as large dump it tells whether memory grows.
+The script writes a dump of the given size when unpacked (default: 1 GB), with a tenth of its lines
+from the wanted communities. For each step, run in its own process, it prints seconds, rate and peak
+memory: the selection made by ``fetch reddit``, the build, and ``pandas.read_json`` with a filter,
+``drop_duplicates`` and ``sample``. A second dump of half the size shows whether memory grows.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ sys.path.insert(0, str(TOP))
 SIDES = ("left", "center", "right")
 WANTED = {f"Community{n}": SIDES[n % 3] for n in range(6)}
 EVERY = [*WANTED, *(f"Other{n}" for n in range(54))]
-SIZE = 500_000  # words of each corpus
-REST = {  # fields that a post has besides, as many and as long as the real ones
+SIZE = 500_000  # number of words in each corpus
+REST = {  # the other fields of a post, as many and as long as in real dumps
     "author_fullname": "t2_abcdefg",
     "permalink": "/r/community/comments/abcdef/a_title_of_some_length_that_is_repeated/",
     "thumbnail": "self",
@@ -81,7 +81,7 @@ def tell(result: str) -> None:
 
 
 def generate(path: Path, gigabytes: float) -> None:
-    """Write a dump: texts are pieces of one random text, so that zstd finds them hard enough."""
+    """Write a dump whose texts are parts of one random text, which zstd can hardly compress."""
     import zstandard
 
     rng = random.Random(1)
@@ -93,7 +93,7 @@ def generate(path: Path, gigabytes: float) -> None:
         while written < gigabytes * 1e9:
             begin = rng.randrange(len(text) - 4000)
             body = text[begin : begin + int(rng.expovariate(1 / 600)) + 20]
-            body = last if number % 50 == 0 and last else body  # a duplicate now and then
+            body = last if number % 50 == 0 and last else body  # an occasional duplicate
             line = (
                 f'{{"id":"{number:x}","subreddit":"{EVERY[number % len(EVERY)]}","author":"w'
                 f'{number % 9973}","created_utc":{1_400_000_000 + number * 60},{rest},"body":'
@@ -145,7 +145,7 @@ def build(folder: Path, size: str) -> None:
 
 
 def pandas(folder: Path, size: str) -> None:
-    """Read all of it and filter, as one would in a notebook."""
+    """Read the complete dump and filter it, as one would in a notebook."""
     import pandas as pd
 
     frame = pd.read_json(folder / f"dump-{size}.zst", lines=True, compression="zstd")

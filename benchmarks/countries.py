@@ -1,13 +1,13 @@
-"""Memory and time of the whole analysis `nationality`, at the size of the full plan.
+"""Measure memory and time of the analysis `nationality`, at the size of the full study.
 
     python benchmarks/countries.py [TEXTS [COUNTRIES [NAMES [TABLES]]]]
 
-invents counterfactuals of 1,630 texts with 50 names of each of 55 countries (the full study names
-17), in all three readings, `faithful` of .43 of the texts and of both genders, and what a
-classifier of three classes and a masked model said of them; and makes all tables, each way in a
-process of its own. Names of a country are 250 first ones of each gender and 250 last ones; half
-of the texts have full names. Names differ, countries do not. Told are rows, seconds, and the peak
-of resident memory, libraries included.
+The script generates counterfactuals of 1,630 texts with 50 names from each of 55 countries (the
+full study has 17), in all three method variants (`faithful` for 43% of the texts and for both
+genders), with the responses of a classifier with three classes and of a masked model. It then makes
+all tables, in its own process. A country has 250 first names of each gender and 250 last names;
+half of the texts have full names. Names differ in their effects, countries do not. It prints rows,
+seconds and peak resident memory including libraries.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ import polars as pl  # noqa: E402
 from plumbline.builders.datasets.counterfactuals.build import READINGS  # noqa: E402
 
 DEFAULT = (1630, 55, 50)
-LISTED = 250  # names of a country and kind
-REPLACED = 0.43  # share of the texts whose names the released code's lists have
+LISTED = 250  # number of names of each country and kind
+REPLACED = 0.43  # share of the texts whose names are in the lists of the released code
 CONFIG, MODEL = "sentiment-en", "m"
 CLASSES = ("negative", "neutral", "positive")
 AT_ONCE = 20  # texts
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def analyse(folder: Path) -> None:
-    """Make the tables, and tell what that took."""
+    """Make the tables, and print their time and memory."""
     from plumbline.probes.core.run_analysis import Inputs
     from plumbline.probes.nationality import nationality
 
@@ -70,7 +70,7 @@ def analyse(folder: Path) -> None:
 
 
 def make(folder: Path, texts: int, countries: int, names: int) -> None:
-    """Write datasets and outputs, some texts at a time."""
+    """Write the datasets and outputs, in blocks of texts."""
     rng = np.random.default_rng(1)
     effect = rng.normal(0, 0.3, (countries, 2, LISTED))
     sets = {name: folder / "datasets" / name for name in ("counterfactuals", "names", "targets")}
@@ -111,12 +111,13 @@ WORDS = {0: "Man", 1: "Woman", 2: "Last"}
 
 
 def code(country: int) -> str:
-    """Return the code of a country."""
+    """Return the code of the country with a given number."""
     return f"c{country:02d}"
 
 
 def _rows(rng, texts, effect, countries, names):
-    """Yield rows of some texts by reading, with P+ - P- before what is of the text."""
+    """Yield the rows of some texts by method variant, with P+ - P- without the text's own
+    effect."""
     plain = _frame(texts, np.zeros_like(texts), 0, 0, texts * 0 + 2, 0 * texts, 0 * texts, 0.0)
     plain = plain.with_columns(
         country=pl.lit(""), name=pl.lit(""), id="target", reference_id=pl.lit("")
@@ -129,7 +130,7 @@ def _rows(rng, texts, effect, countries, names):
         text, country, draw = (each.ravel() for each in np.indices(shape))
         gender = draw % 2 if genders == 2 else own[text] % 2
         place = (rng.integers(0, LISTED, shape[:2])[..., None] + np.arange(shape[2])).ravel()
-        if reading == "placebo":  # another name than that of `corrected`
+        if reading == "placebo":  # a different name from that of `corrected`
             place = used["corrected"] + names
         first, last = used[reading] = place % LISTED, rng.integers(0, LISTED, len(place))
         used[reading] = place
@@ -165,7 +166,7 @@ def _frame(text, country, reading, draw, gender, first, last, value):
 
 
 def _said(rng, rows, name, said, scores):
-    """Write what the models said of some texts."""
+    """Write the responses of the models to some texts."""
     n = len(rows)
     neutral = rng.uniform(0.2, 0.5, n)
     apart = (0.05 * (rows["value"].to_numpy() + rng.normal(size=n))).clip(-0.4, 0.4)

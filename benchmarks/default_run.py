@@ -1,19 +1,19 @@
-"""Seconds of the default run, of a second run that has nothing to do, and of a model of one's own.
+"""Measure the seconds of the default run, of its repetition, and of adding a model.
 
     python benchmarks/default_run.py [FOLDER]
 
-clones the last commit into a folder (a temporary one by default), takes over this checkout's
-virtual environment, and runs there what a user runs:
+The script clones the last commit into a folder (by default a temporary one), uses the virtual
+environment of this checkout, and runs what a user runs:
 
-1. a model of one's own, the first time: three lines in ``params.yaml``, then
-   ``make repro STAGE=pmi@mine``, which builds and validates what that table needs;
-2. the same with the datasets in place, for a second model;
-3. ``make repro``: everything;
+1. a new model for the first time: three lines in ``params.yaml``, then
+   ``make repro STAGE=pmi@mine``, which builds and validates what this table needs;
+2. the same for a second model, with the datasets in place;
+3. ``make repro``, which runs everything;
 4. ``make repro`` again.
 
-The model is a world's BERT of one layer, taken as a folder with weights and tokenizer, so that the
-seconds are those of the pipeline and not of the model. Run it on an idle machine: times are of the
-clock.
+The model is the one-layer BERT of a control model, copied to a folder with its tokenizer, so that
+the pipeline and not the model takes most of the time. Times are wall-clock times; run the script on
+an idle machine.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ STAGE = re.compile(r"Running stage '(?:.*:)?([^']+)'")
 
 
 def clone(into: Path) -> None:
-    """Clone the last commit; the environment is this checkout's."""
+    """Clone the last commit, to run in the environment of this checkout."""
     subprocess.run(["git", "clone", "--quiet", str(TOP), str(into)], check=True)
     (into / ".venv").symlink_to((TOP / ".venv").resolve())
 
 
 def make(folder: Path, *words: str) -> tuple[float, list[tuple[str, float]]]:
-    """Run ``make``, and return its seconds and those of each stage."""
-    # -o: the environment is as it should be, though it is older than the clone's files
+    """Run ``make``, and return its duration and that of each stage, in seconds."""
+    # -o: the environment is up to date, although it is older than the clone's files
     command = ["make", "-o", ".venv/ready", *words]
     environment = os.environ | {"PYTHONPATH": str(folder)}
     began = time.perf_counter()
@@ -67,7 +67,7 @@ def make(folder: Path, *words: str) -> tuple[float, list[tuple[str, float]]]:
 
 
 def add(folder: Path, name: str) -> None:
-    """Add a model to params.yaml, as its comments say."""
+    """Add a model to params.yaml, as its comments describe."""
     own = folder.parent / f"weights-{name}"
     own.mkdir()
     for file in FILES:
@@ -82,7 +82,7 @@ def add(folder: Path, name: str) -> None:
 
 
 def main(into: Path) -> None:
-    """Run the four and print them."""
+    """Make the four runs, and print their seconds."""
     mine, whole = into / "mine", into / "whole"
     clone(mine)
     add(mine, "mine")

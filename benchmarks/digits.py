@@ -1,11 +1,11 @@
-"""What moves an answer, and how far: precision, products, instructions, batches, cores.
+"""Measure how precision, instructions, batches and cores change log-probabilities.
 
     python benchmarks/digits.py
 
-Asks a model of BERT base's shape with random weights, and one with real ones, for words at a mask;
-each way in a process of its own. The answers are held against those in double precision, and those
-in float32 that should be the same against each other, bit for bit. With random weights thousands of
-words are all but equally probable: of real models, order moves less.
+A model with the shape of BERT base and random weights, and one with real weights, predict words at
+a mask; each way of computing runs in its own process. Results are compared with those in double
+precision, and float32 results that should be equal are compared bit by bit. With random weights,
+thousands of words have almost equal probabilities; ranks change less with real weights.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ AVX2 = {
     "MKL_ENABLE_INSTRUCTIONS": "AVX2",
     "ONEDNN_MAX_CPU_ISA": "AVX2",
 }
-# of each way: precision, packed or not, texts in a batch, cores, what else the environment says
+# for each way: precision, packing, texts in a batch, cores, environment variables
 WAYS: dict[str, tuple[str, bool, int, int, dict[str, str]]] = {
     "float64": ("float64", True, 0, 1, {}),
     "float32": ("float32", True, 0, 1, {}),
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def ask(kind: str, where: Path, folder: Path, way: str):
-    """Return the log-probabilities (prompts, words) of one way, from a process of its own."""
+    """Return the log-probabilities (prompts, words) of one way, computed in its own process."""
     import numpy as np
 
     out = folder / "answers.npy"
@@ -79,7 +79,7 @@ def ask(kind: str, where: Path, folder: Path, way: str):
 
 
 def compared(found, true) -> str:
-    """Return the largest difference in nats, agreement of the best, and Spearman's correlation."""
+    """Return the largest difference (nats), agreement on the best word, and rank correlation."""
     import numpy as np
     from scipy.stats import spearmanr
 
@@ -94,13 +94,13 @@ def compared(found, true) -> str:
 
 
 def same(found, other) -> str:
-    """Tell whether all bits agree, or in how many prompts they do not."""
+    """Report whether all bits agree, or in how many prompts they differ."""
     differ = int((found != other).any(axis=1).sum())
     return "the same" if not differ else f"differ for {differ} of {len(found)}"
 
 
 def child(kind: str, where: str, out: str, way: str) -> None:
-    """Answer in this process."""
+    """Compute the log-probabilities in this process."""
     import numpy as np
     import shapes
 
@@ -109,7 +109,7 @@ def child(kind: str, where: str, out: str, way: str) -> None:
     from plumbline.probes.models.masked import Masked
 
     dtype, laid_out, rows, _, _ = WAYS[way]
-    forward.DECIMALS = 15  # keep what rounding would hide
+    forward.DECIMALS = 15  # keep the digits that rounding would hide
     if not laid_out:
         kernels.works = lambda _: False
     if rows:

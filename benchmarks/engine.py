@@ -1,16 +1,17 @@
-"""The engine against what a user would use instead, on models of the true shapes.
+"""Compare the engine with what a user would use instead, on models of realistic shapes.
 
     python benchmarks/engine.py [WORK ...]
 
-Every figure is the median over interleaved pairs, baseline and engine in turn in one process on
-one thread, of the ratio of processor times. Works: fill, fill-xlmr, pll, classify, share, rate,
-rate-bf16.
+Every figure is the median ratio of processor times over interleaved pairs, in which baseline and
+engine run in turn in one process on one thread. The works are fill, fill-xlmr, pll, classify,
+share, rate and rate-bf16.
 
-``rate`` is told four times. Its operations are those of matrix products and attention: the ones
-that are really computed, or the ones of the plain forward with the head at the mask only, of which
-the engine leaves out a part of the last layer. The machine's rate is that of the products of BERT
-base at 1,024 rows, each with its own weights (twelve layers of them, as cold in memory as in the
-model): oneDNN's packed ones, which the engine uses, or torch's own.
+``rate`` is reported in four ways. Its operations are those of matrix products and attention, either
+as computed or as in the plain forward pass with the head at the mask only (the engine leaves out a
+part of the last layer). The rate of the machine is that of the matrix products of BERT base with
+1,024 rows, each with its own weights (of twelve layers, so that they are as cold in memory as in
+the model), computed with the packed products of oneDNN, which the engine uses, or with those of
+torch.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ from plumbline.probes.models.classifier import Classifier  # noqa: E402
 from plumbline.probes.models.masked import Masked  # noqa: E402
 
 PAIRS = 5
-RATE_PAIRS, PORTION = 21, 128  # of names
-GOALS = {  # on the processors that the prototype ran on
+RATE_PAIRS, PORTION = 21, 128  # number of pairs, and of names per portion
+GOALS = {  # goals for the processors of the first measurements
     "fill": 5.0,
     "fill-xlmr": 10.0,
     "pll": 3.0,
@@ -82,13 +83,13 @@ def main() -> None:
 
 
 def processor() -> str:
-    """Return what the machine says of its processor."""
+    """Return the name of the processor."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
 
 
 def paired(baseline, engine) -> list[float]:
-    """Return the ratios of processor time, after one round to warm up."""
+    """Return the ratios of processor time, after one warm-up round."""
     found = []
     for number in range(PAIRS + 1):
         seconds = []
@@ -102,7 +103,7 @@ def paired(baseline, engine) -> list[float]:
 
 
 def fill(folder: Path, shape: str) -> tuple[str, list[float]]:
-    """Top 100 at the mask beside names, the full normaliser."""
+    """Find the 100 best words at a mask next to names, with the full normaliser."""
     from transformers import pipeline
 
     shapes.make(shape, folder)
@@ -122,7 +123,7 @@ def fill(folder: Path, shape: str) -> tuple[str, list[float]]:
 
 
 def pll(folder: Path) -> tuple[str, list[float]]:
-    """Pseudo-log-likelihood of tweets of 23 tokens, against minicons in its own environment."""
+    """Score tweets of 23 tokens by pseudo-log-likelihood, compared with minicons."""
     python = minicons()
     shapes.make("bert-base", folder)
     engine = Masked(folder, "bert-base", "none", dtype="float32")
@@ -145,7 +146,7 @@ def pll(folder: Path) -> tuple[str, list[float]]:
 
 
 def minicons() -> str:
-    """Return the Python of an environment with minicons, made if need be."""
+    """Return the Python of an environment with minicons, which is created if needed."""
     where = TOP / ".venv-minicons"
     if not (where / "ready").is_file():
         pins = Path(__file__).with_name("minicons.txt")
@@ -157,7 +158,7 @@ def minicons() -> str:
 
 
 def classify(folder: Path) -> tuple[str, list[float]]:
-    """Three labels for tweets of 22 tokens."""
+    """Predict three labels for tweets of 22 tokens."""
     from transformers import pipeline
 
     shapes.make("roberta-base-classifier", folder)
@@ -173,7 +174,7 @@ def classify(folder: Path) -> tuple[str, list[float]]:
 
 
 def share(folder: Path) -> tuple[str, list[float]]:
-    """Continuations after counterfactual prefixes that are alike in their first half."""
+    """Score continuations of counterfactual prefixes that share their first half."""
     shapes.make("gpt2", folder)
     engine = Causal(folder, "gpt2", "none", dtype="float32")
     rng = random.Random(1)
@@ -195,10 +196,10 @@ def share(folder: Path) -> tuple[str, list[float]]:
 
 
 def rate(folder: Path, dtype: str) -> list[tuple[str, list[float]]]:
-    """Share of the machine's own rate of matrix products that filling with BERT base reaches.
+    """Measure which share of the machine's rate of matrix products BERT base reaches.
 
-    Both in one precision. Names are put in portions of about a second. The rate of products is
-    taken before and after each portion, since a processor that is shared does not keep one.
+    Both have the same precision. Names are processed in portions of about a second, and the rate of
+    products is measured before and after each, since it varies on a shared processor.
     """
     shapes.make("bert-base", folder)
     engine = Masked(folder, "bert-base", "none", dtype=dtype)
@@ -208,7 +209,7 @@ def rate(folder: Path, dtype: str) -> list[tuple[str, list[float]]]:
     lengths = [
         len(ids) for ids in engine.tokens.encode([p.replace("<mask>", "[MASK]") for p in prompts])
     ]
-    order = sorted(range(len(prompts)), key=lambda i: lengths[i])  # few lengths in each portion
+    order = sorted(range(len(prompts)), key=lambda i: lengths[i])  # so that lengths are similar
     precision = getattr(torch, dtype)
     layers = [torch.randn(out, into, dtype=precision) for _ in range(12) for out, into in PRODUCTS]
     kinds = {
@@ -238,16 +239,16 @@ def rate(folder: Path, dtype: str) -> list[tuple[str, list[float]]]:
     return list(found.items())
 
 
-PRODUCTS = [(768, 768)] * 4 + [(3072, 768), (768, 3072)]  # of one layer, out and in
+PRODUCTS = [(768, 768)] * 4 + [(3072, 768), (768, 3072)]  # output and input sizes in one layer
 
 
 def flops(lengths: list[int], *, short: bool) -> float:
-    """Return the operations of BERT base on texts of these lengths, one mask each.
+    """Return the number of operations of BERT base on texts of given lengths with one mask.
 
     Parameters
     ----------
     short
-        Whether behind the attention of the last layer only the mask is computed.
+        Whether only the mask is computed after the attention of the last layer.
     """
     width, inner, layers, vocabulary = 768, 3072, 12, 30_522
     layer = 2 * (4 * width * width + 2 * width * inner)
@@ -259,7 +260,7 @@ def flops(lengths: list[int], *, short: bool) -> float:
 
 @torch.inference_mode()
 def product_rate(products: list, dtype: torch.dtype) -> float:
-    """Return operations a second of products in turn, with 1,024 rows each."""
+    """Return the operations per second of successive products with 1,024 rows."""
     states = {into: torch.randn(1024, into, dtype=dtype) for into in (768, 3072)}
     done = 0
     start = time.process_time()

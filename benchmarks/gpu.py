@@ -1,14 +1,15 @@
-"""A GPU's answers against the CPU's, and how much of what it can do is used.
+"""Compare the results of a GPU with those of the CPU, and measure its utilisation.
 
     python benchmarks/gpu.py [--smoke] [WORK ...]
 
-In at most eight minutes, on models of the true shapes with random weights and made-up texts. First
-``agree``: the same questions and the same short training on both, in float32 (TF32 in trainings); a
-difference beyond the bound is an error. Then texts and tokens a second, peak memory, and operations
-as a share of the rate in bfloat16: of the data sheet, and of one large product measured here.
-Operations are those of matrix products and attention over tokens, never over padding; a training
-step has three times those of its forward. What takes too long or fails is left out, and an error at
-the end. ``--smoke`` runs it all on the CPU with tiny models.
+The script takes at most eight minutes and uses models of realistic shapes with random weights and
+made-up texts. First, ``agree`` runs the same prompts and the same short training on both devices in
+float32 (TF32 in training); a difference beyond the bound is an error. The other works measure texts
+and tokens per second, peak memory, and operations as a share of the bfloat16 rate, both that of the
+data sheet and that of one large product. Operations are those of matrix products and attention over
+tokens, without padding; a training step has three times those of its forward pass. A work that
+takes too long or fails is left out, with an error at the end. ``--smoke`` runs everything on the
+CPU with tiny models.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ from plumbline.probes.models.masked import Masked  # noqa: E402
 from plumbline.probes.training import train  # noqa: E402
 
 PEAKS = {"H200": 989, "H100 PCIe": 756, "H100": 989, "A100": 312, "L40S": 362, "L4": 121}  # TFLOPS
-LIMIT, EACH = 460.0, 120.0  # seconds of all works together, and of one at most
-SECONDS = 12.0  # of what is measured of a work, about
-ASKED, TRAINED = 1e-3, 2e-2  # nats that answers, and losses in TF32, may be apart
-GOALS = {"fill": 0.4, "pretrain": 0.4}  # of the data sheet's rate
+LIMIT, EACH = 460.0, 120.0  # maximum seconds of all works, and of a single one
+SECONDS = 12.0  # approximate seconds of measurement per work
+ASKED, TRAINED = 1e-3, 2e-2  # maximum differences of results and losses, nats
+GOALS = {"fill": 0.4, "pretrain": 0.4}  # share of the rate in the data sheet
 TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
 TINY |= {"intermediate_size": 64, "vocab_size": 8000}
 STILL = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
@@ -54,7 +55,7 @@ HEAD += "|---|---:|---:|---:|---:|---:|---:|---:|"
 
 
 class Done(NamedTuple):
-    """What one work came to."""
+    """The measurements of one work."""
 
     texts: int
     tokens: int
@@ -126,12 +127,12 @@ def main() -> None:
 
 
 class Late(BaseException):
-    """Something took too long; no Exception, which libraries catch."""
+    """Raised if a work takes too long; not an Exception, since libraries catch those."""
 
 
 @contextmanager
 def bounded(seconds: float) -> Iterator[None]:
-    """Stop what takes longer; seconds that are over stop it at once."""
+    """Stop the context after some seconds, or at once if none are left."""
 
     def stop(*_: object) -> None:
         raise Late(f"more than the {max(0.0, seconds):.0f} s that there were")
@@ -148,10 +149,10 @@ def bounded(seconds: float) -> Iterator[None]:
 
 
 def operations(scorer, lengths: Counter[int], verb: str) -> float:
-    """Return the operations of matrix products for texts by their lengths, in tokens.
+    """Return the operations of matrix products for texts of given lengths (tokens).
 
-    The head is counted where it is computed: to ``fill`` at one place of each text, to
-    ``represent`` nowhere. A copy of the model without weights runs on torch's ``meta`` device.
+    The head is counted only where it is computed: at one position of each text for ``fill``, and
+    nowhere for ``represent``. A copy of the model without weights runs on torch's ``meta`` device.
     """
     model = scorer.model
     with torch.device("meta"):
@@ -161,7 +162,7 @@ def operations(scorer, lengths: Counter[int], verb: str) -> float:
         ids = torch.zeros(1, length, dtype=torch.long, device="meta")
         body = getattr(bare, bare.base_model_prefix, bare)
         options = {"input_ids": ids}
-        if bare.config.is_encoder_decoder:  # two tokens: the start, and T5's sentinel
+        if bare.config.is_encoder_decoder:  # two tokens: the start token and T5's sentinel
             options["decoder_input_ids"] = ids[:, :2]
         with FlopCounterMode(display=False) as whole:
             bare(**options)
@@ -177,10 +178,10 @@ def operations(scorer, lengths: Counter[int], verb: str) -> float:
 
 
 def products(where: str, width: int) -> float:
-    """Return operations a second of one large product in bfloat16."""
+    """Return the operations per second of one large product in bfloat16."""
     square = torch.randn(width, width, dtype=torch.bfloat16, device=where)
     rate = 0.0
-    for times in (3, 20):  # the first warms up
+    for times in (3, 20):  # the first one is a warm-up
         begun = time.perf_counter()
         for _ in range(times):
             last = square @ square
@@ -190,7 +191,7 @@ def products(where: str, width: int) -> float:
 
 
 def agree(folder: Path, where: str, smoke: bool) -> None:
-    """Compare answers of both devices; an error if they are apart."""
+    """Compare the results of both devices; a large difference is an error."""
     texts = shapes.invented(64, 20.0, 0.5)
     for shape in ("roberta-base", "roberta-base-classifier"):
         made(shape, folder / shape, texts, smoke=smoke, **STILL)
@@ -211,7 +212,7 @@ def agree(folder: Path, where: str, smoke: bool) -> None:
 
 
 def answers(folder: Path, device: str, texts: list[str]) -> dict[str, np.ndarray]:
-    """Return what models say and learn on a device."""
+    """Return the responses and the training losses of models on a device."""
     os.environ["PLUMBLINE_DEVICE"] = device
     some, words = texts[:16], sorted(set(" ".join(texts[:2]).split()))
     masked = Masked(folder / "roberta-base", "m", "r", dtype="float32")
@@ -246,12 +247,12 @@ def answers(folder: Path, device: str, texts: list[str]) -> dict[str, np.ndarray
 def asked(
     engine, verb: str, ask: Callable, texts: list[str], seconds: float, copies: bool = False
 ) -> Done:
-    """Ask as long as time allows, once it is warm.
+    """Run a model on texts for the available time, after a warm-up.
 
     Parameters
     ----------
     copies
-        Whether each of its own tokens is asked for in a copy of the text.
+        Whether each token is scored in its own copy of the text.
     """
     number = first = len(texts) // 64
     spent = 1.0
@@ -272,12 +273,12 @@ def asked(
 
 
 def made(shape: str, folder: Path, texts: list[str], *, smoke: bool, **sizes: float) -> Path:
-    """Save a model of a true shape, or in the smoke test a tiny one of the same kind."""
+    """Save a model of a realistic shape, or a tiny one of the same kind in the smoke test."""
     return shapes.make(shape, folder, texts[:500], **(TINY if smoke else {}), **sizes)
 
 
 def fill(folder: Path, smoke: bool, seconds: float) -> Done:
-    """XLM-RoBERTa large in bfloat16: the 100 best of some words beside short names."""
+    """Find the 100 best of some words next to short names (XLM-RoBERTa large, bfloat16)."""
     names = shapes.invented(512 if smoke else 300_000, 6.0, 0.3)
     made("xlm-roberta-large", folder, names, smoke=smoke)
     engine = Masked(folder, "m", "r", dtype="bfloat16")
@@ -287,7 +288,7 @@ def fill(folder: Path, smoke: bool, seconds: float) -> Done:
 
 
 def pll(folder: Path, smoke: bool, seconds: float) -> Done:
-    """RoBERTa base in bfloat16: pseudo-log-likelihoods of tweets."""
+    """Compute pseudo-log-likelihoods of tweets (RoBERTa base, bfloat16)."""
     texts = shapes.invented(128 if smoke else 20_000, 23.0, 0.3)
     made("roberta-base", folder, texts, smoke=smoke)
     engine = Masked(folder, "m", "r", dtype="bfloat16")
@@ -295,7 +296,7 @@ def pll(folder: Path, smoke: bool, seconds: float) -> Done:
 
 
 def classify(folder: Path, smoke: bool, seconds: float) -> Done:
-    """RoBERTa base in bfloat16: classes of posts."""
+    """Classify posts (RoBERTa base, bfloat16)."""
     texts = shapes.invented(128 if smoke else 100_000, MEANS["left"])
     made("roberta-base-classifier", folder, texts, smoke=smoke)
     engine = Classifier(folder, "m", "r", dtype="bfloat16")
@@ -303,12 +304,12 @@ def classify(folder: Path, smoke: bool, seconds: float) -> Done:
 
 
 def trained(engine, tune: Callable, texts: list[str], seconds: float, share: float) -> Done:
-    """Train as long as time allows, once it is warm.
+    """Train for the available time, after a warm-up.
 
     Parameters
     ----------
     share
-        Of the tokens that the head is computed for; 0: it is a classifier's.
+        Share of the tokens for which the head is computed; 0 for a classifier.
     """
     number, first = len(texts) // 16, len(texts) // 16
     with timed(time.perf_counter) as spent:
@@ -323,18 +324,18 @@ def trained(engine, tune: Callable, texts: list[str], seconds: float, share: flo
 
 
 def forward(engine, lengths: list[int], share: float) -> float:
-    """Return the operations of texts in training; ``share`` as :func:`trained` has it."""
-    if not share:  # a classifier's head is computed once a text
+    """Return the operations of training on texts; for ``share`` see :func:`trained`."""
+    if not share:  # the head of a classifier is computed once per text
         return operations(engine, Counter(lengths), "classify")
     body = operations(engine, Counter(lengths), "represent")
-    head = operations(engine, Counter(lengths), "fill") - body  # at one place of each text
+    head = operations(engine, Counter(lengths), "fill") - body  # at one position of each text
     return body + head * share * sum(lengths) / len(lengths)
 
 
 def pretrain(
     folder: Path, smoke: bool, seconds: float, batch_tokens: int = 0, precision: str = "bfloat16"
 ) -> Done:
-    """RoBERTa base: further pretraining on posts, 256 a step or as many as have so many tokens."""
+    """Pretrain RoBERTa base further on posts, in steps of 256 posts or as many tokens."""
     texts = shapes.invented(128 if smoke else 65_536, MEANS["left"])
     start = made("roberta-base", folder / "m", texts, smoke=smoke)
     tuning = train.Tuning(1e-4, 1, 256, 512, seed=1, at_once=64, precision=precision)
@@ -347,7 +348,7 @@ def pretrain(
 
 
 def finetune(folder: Path, smoke: bool, seconds: float) -> Done:
-    """RoBERTa base in bfloat16: a classifier of posts, 32 a step."""
+    """Train a classifier of posts in steps of 32 (RoBERTa base, bfloat16)."""
     texts = shapes.invented(128 if smoke else 16_384, MEANS["left"])
     start = made("roberta-base", folder / "m", texts, smoke=smoke)
     tuning = train.Tuning(2e-5, 1, 32, 512, seed=1, at_once=32, precision="bfloat16")

@@ -1,11 +1,11 @@
-"""The batched latent-variable model against a Python loop over fits of eager autograd.
+"""Compare the batched latent-variable model with a Python loop over fits with autograd.
 
     python benchmarks/latent.py [WORDS [STEPS [PAIRS]]]
 
-The 40 fits of the grid, 800 words, two genders, 200 steps of Adam, float64, one thread, from the
-minimum without L1. Interleaved pairs, loop and batched in turn in one process; the ratio is that of
-processor times. Of both the largest excess over the lower of the two objectives is told: the loop's
-subgradient leaves nothing exactly 0.
+Both compute the 40 fits of the grid for 800 words and two genders, with 200 steps of Adam in
+float64 on one thread, starting from the minimum without L1. Loop and batch run in turn in one
+process, and the ratio is that of processor times. For both, the script prints the largest excess
+over the lower of the two objectives: the subgradient of the loop leaves no value exactly 0.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> None:
         each = zip(l1, posterior, strict=True)
         return np.array([eager(counts, q, a, b, start, steps if a else 0, 0.05) for a, b in each])
 
-    ours, theirs = batched(), loop()  # also warms both up
+    ours, theirs = batched(), loop()  # also a warm-up of both
     lower = np.minimum(ours.objective, theirs)
     over = ((of / lower - 1).max() for of in (ours.objective, theirs))
     print(f"{words} words, {steps} steps, 40 fits")
@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def eager(counts, q, l1: float, posterior: float, start, steps: int, rate: float) -> float:
-    """Fit one model as one would write it, with autograd and torch's own Adam; its objective."""
+    """Fit one model in the usual way, with autograd and torch's Adam; return its objective."""
     parameters = [
         torch.tensor(part[0], dtype=torch.float64, requires_grad=True)
         for part in (start.eta, start.sigma, start.phi)

@@ -1,11 +1,11 @@
-"""The lexica dataset from real lexica beside the checkout, fetched from there by the real client.
+"""Build the dataset ``lexica`` from the real lexica next to the checkout.
 
     python benchmarks/lexica.py [LANGUAGE ...]
 
-needs ``../shared/data/lexica``, and ``../shared/data/tweets/sentiment`` for the evaluation. Works
-in ``.real-lexica``: snapshot and rows. The environment may give STEPS and DIVERGENCE of the fit.
-Prints words, rejects, seconds and peak memory for each language, where good and bad fall, and how
-well the English words classify tweets.
+The script needs ``../shared/data/lexica``, and ``../shared/data/tweets/sentiment`` for the
+evaluation. It fetches the files with the real client and works in ``.real-lexica``. The environment
+variables STEPS and DIVERGENCE change the fit. It prints words, rejects, seconds and peak memory for
+each language, the values of the words good and bad, and how well the English words classify tweets.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def tweets(part: str, known: set[str]) -> tuple[list[list[str]], Any]:
 
 
 def evaluation(rows: list[dict[str, Any]]) -> None:
-    """Classify TweetEval's test tweets by each lexicon, cut on the validation tweets."""
+    """Classify TweetEval's test tweets by each lexicon, with thresholds from validation tweets."""
     from plumbline.probes.politicians.lexicon_evaluation import Params, evaluate
 
     names = sorted({name for row in rows for name in row["view_names"]})

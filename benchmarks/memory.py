@@ -1,10 +1,10 @@
-"""Memory and writing time of a probe over 10,000 and over 1,000,000 names.
+"""Measure memory and writing time of a probe with 10,000 and with 1,000,000 names.
 
     python benchmarks/memory.py [NAMES ...]
 
-puts the probe ``associations`` to a tiny model, each number of names in a process of its own, and
-prints peak resident memory, names a second, and the shares of tokenising and of writing in what
-filling with a model of BERT base's size would take.
+The script runs the probe ``associations`` on a tiny model, with each number of names in its own
+process. It prints peak resident memory, names per second, and the times of tokenising and of
+writing as shares of the time that a model with the shape of BERT base would take.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def one(folder: Path, size: int) -> None:
-    """Ask for all names in shards, as a run does, and drop the bytes of each."""
+    """Run the probe on all names in shards, as a run does, and discard the bytes."""
     import polars as pl
 
     from plumbline.builders.core import parquet
@@ -97,7 +97,7 @@ class _candidates:  # noqa: N801 stands for a table of the dataset `words`
 
 
 def _tiny(folder: Path) -> Path:
-    """Save a model of one narrow layer, so that time and memory are the engine's own."""
+    """Save a model with one narrow layer, so that the engine takes most time and memory."""
     import shapes
     from transformers import BertConfig, BertForMaskedLM
 

@@ -1,11 +1,11 @@
-"""What pseudo-log-likelihoods cost in minicons, one sentence at a time.
+"""Measure the cost of pseudo-log-likelihoods in minicons, one sentence at a time.
 
     python benchmarks/minicons_pll.py --model FOLDER --texts FILE --out FILE.json
 
-runs in an environment of its own (see ``minicons.txt``), since minicons does not run on the
-Transformers of the checkout. Scores every line of the texts by itself, in rounds; writes the
-seconds of each round, of the process and of the clock, and the scores of the last: sums over the
-tokens, in nats. Loading the model and the rounds of warming up are not in the seconds.
+The script runs in its own environment (see ``minicons.txt``), since minicons does not support the
+version of Transformers in the checkout. It scores every line of the texts separately, in rounds,
+and writes the processor and wall-clock seconds of each round, and the scores of the last round
+(sums over tokens, in nats). Loading the model and warm-up rounds are not counted.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def score(scorer: MaskedLMScorer, text: str, method: str) -> float:
-    """Sum over the tokens; minicons's own default is their mean."""
+    """Return the sum over tokens, while the default of minicons is their mean."""
     [total] = scorer.sequence_score(text, lambda x: x.sum(0).item(), PLL_metric=method)
     return total
 

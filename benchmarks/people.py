@@ -1,10 +1,10 @@
-"""Precision and recall of finding people, on texts whose people somebody marked.
+"""Measure precision and recall of finding people in texts with marked people.
 
     python benchmarks/people.py data/samples/facts/persons
 
-takes a file with a text a line and ``[[ ]]`` around each person, or a folder of such,
-LANGUAGE.txt; needs the validated dataset ``names``. A name counts as found only as a whole. Prints
-proportions with 95% Wilson intervals, as Markdown.
+The argument is a file with one text per line and ``[[ ]]`` around each person, or a folder of such
+files, LANGUAGE.txt; the validated dataset ``names`` is needed. A name counts as found only if it is
+complete. The script prints proportions with 95% Wilson intervals as Markdown.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MARK = re.compile(r"\[\[(.+?)\]\]")
 
 
 class Marked(NamedTuple):
-    """A text without its marks, and the people in it."""
+    """A text without its marks, and the people marked in it."""
 
     text: str
     people: tuple[Span, ...]
@@ -50,7 +50,7 @@ def read(file: Path) -> list[Marked]:
 def count(
     texts: Sequence[Marked], find: Callable[[Iterable[str]], Iterator[list[Span]]]
 ) -> tuple[int, int, int]:
-    """Return how many people were found rightly, were found, and are marked."""
+    """Return the numbers of people found correctly, found, and marked."""
     pairs = list(zip(texts, find(text.text for text in texts), strict=True))
     right = sum(len({*spans} & {*text.people}) for text, spans in pairs)
     return right, sum(len(spans) for _, spans in pairs), sum(len(t.people) for t in texts)

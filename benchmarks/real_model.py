@@ -1,10 +1,10 @@
-"""A small multilingual BERT trained on the real texts beside the checkout.
+"""Train a small multilingual BERT on the real texts next to the checkout.
 
     python benchmarks/real_model.py FOLDER [MINUTES]
 
-Where a model hub is out of reach this is a model that has read real sentences: news in English and
-the sentences of the treebanks in all languages. It is weak, and what it says is shown as that of a
-weak model. Training stops after the minutes given (default 40), on one core.
+Where no model hub can be reached, this provides a model that has read real sentences: English news
+and the sentences of the treebanks in all languages. It is weak, and its results are reported as
+those of a weak model. Training uses one core and stops after the given minutes (default: 40).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LANGUAGES = ("ar", "zh", "en", "fr", "hi", "ru", "es", "cs")
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 VOCABULARY = 40_000
 ARTICLES = 6_000
-LENGTH = 48  # tokens of a training text
+LENGTH = 48  # number of tokens in a training text
 BATCH = 48
 MASKED = 0.15
 
@@ -88,7 +88,7 @@ def articles(rng: random.Random) -> list[str]:
 
 
 def wordpiece(sentences: list[str]) -> PreTrainedTokenizerFast:
-    """Train a cased WordPiece tokenizer, each Chinese character a piece as in BERT."""
+    """Train a cased WordPiece tokenizer with one token per Chinese character, as in BERT."""
     inner = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     inner.normalizer = normalizers.BertNormalizer(
         lowercase=False, strip_accents=False, handle_chinese_chars=False
@@ -115,13 +115,14 @@ def wordpiece(sentences: list[str]) -> PreTrainedTokenizerFast:
 
 
 def pieces(tokenizer: PreTrainedTokenizerFast, sentences: list[str]) -> list[list[int]]:
-    """Return the tokens of sentences, the long ones cut, the short ones left out."""
+    """Return the tokens of sentences; long ones are truncated, and short ones left out."""
     encoded = tokenizer(sentences, add_special_tokens=False)["input_ids"]
     return [ids[: LENGTH - 2] for ids in encoded if len(ids) >= 4]
 
 
 def fit(model, tokenizer, pools, rng, into: Path, minutes: float) -> None:
-    """Train by masking; a third of the texts from the treebanks, every language alike."""
+    """Train by masking, with a third of the texts from the treebanks, in equal parts by
+    language."""
     start = said = time.monotonic()
     rate = 1.5e-3
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01)

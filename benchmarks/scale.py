@@ -1,10 +1,11 @@
-"""Time and memory of building and validating ``politicians`` at the size of the paper and beyond.
+"""Measure building and validating ``politicians`` at the size of the paper and beyond.
 
     python benchmarks/scale.py [PEOPLE]
 
-makes a snapshot of invented people in the form that the client saves (300,000 by default, labels
-in seven languages), then, each in a process of its own: the builder; the same table made the usual
-way, all answers in one pandas frame; and the validation. Prints seconds, peak memory, ratios.
+The script writes a snapshot of invented people in the format of the client (by default, 300,000
+people with labels in seven languages). Then it runs, each in its own process, the builder, the
+usual way (all responses in one pandas frame) and the validation, and prints seconds, peak memory
+and ratios.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def main() -> None:
 
 
 def measure(command: list[str], folder: Path) -> tuple[float, float]:
-    """Return wall seconds and peak resident megabytes of a command."""
+    """Return the wall-clock seconds and peak resident megabytes of a command."""
     code = (
         "import resource, subprocess, sys; "
         "done = subprocess.run(sys.argv[1:]); "

@@ -1,7 +1,7 @@
-"""Models of the true shapes with random weights, and real texts to put to them.
+"""Provide models of realistic shapes with random weights, and real texts for them.
 
-Speed does not depend on what the weights are. The tokenizers are trained on the texts, so that
-lengths are those of real use; the rows of a large vocabulary that they do not fill stay unused.
+Speed does not depend on the values of the weights. The tokenizers are trained on the texts, so that
+lengths are realistic; the remaining rows of a large vocabulary stay unused.
 """
 
 from __future__ import annotations
@@ -76,16 +76,16 @@ def tweets() -> list[str]:
 
 
 def words() -> list[str]:
-    """Return English adjectives, the most frequent first as far as the list tells."""
+    """Return English adjectives, in the order of the list (most frequent first)."""
     path = SHARED / "supersenses" / "adjective_words.predicted"
     lines = path.read_text(encoding="utf-8").splitlines()
     return [line.split()[0] for line in lines if line.split() and line.split()[0].isalpha()]
 
 
 def invented(number: int, mean: float = 44.5, sigma: float = 1.0, seed: int = 1) -> list[str]:
-    """Return texts of made-up words, most of them a token each, where no real ones are needed.
+    """Return texts of made-up words, most of which are single tokens.
 
-    Lengths are :func:`lengths` with the two special tokens.
+    Lengths are those of :func:`lengths`, including the two special tokens.
     """
     rng = np.random.default_rng(seed)
     words = np.array(["".join(parts) for parts in product(SYLLABLES, repeat=3)])
@@ -96,20 +96,20 @@ def invented(number: int, mean: float = 44.5, sigma: float = 1.0, seed: int = 1)
 
 
 def lengths(number: int, mean: float, sigma: float, seed: int = 1) -> np.ndarray:
-    """Return tokens of texts: lognormal, as posts are, and no more than a model takes."""
+    """Return numbers of tokens in texts: lognormal, as in posts, and truncated for the model."""
     drawn = np.random.default_rng(seed).lognormal(np.log(mean) - sigma**2 / 2, sigma, number)
     return np.clip(drawn.round(), 4, 512).astype(int)
 
 
 def make(shape: str, folder: Path, texts: list[str] | None = None, **sizes: float) -> Path:
-    """Save a model and its tokenizer; return the folder.
+    """Save a model and its tokenizer, and return the folder.
 
     Parameters
     ----------
     texts
-        That the tokenizer is trained on; the real ones unless given.
+        Texts that the tokenizer is trained on; by default, the real ones.
     sizes
-        Of the model, in place of its own.
+        Sizes of the model that differ from its own.
     """
     torch.manual_seed(0)
     given = texts or [*names(), *tweets(), *(f"a {word}" for word in words())]

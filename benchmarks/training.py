@@ -1,11 +1,11 @@
-"""Training against what a user would write instead, on texts of the lengths of posts.
+"""Compare training with what a user would write instead, on texts as long as posts.
 
     python benchmarks/training.py [--smoke] [WORK ...]
 
-Works: positions, tokens, steps, exchanges, classifiers, speed, parts. Lengths are lognormal with
-the means of Feng et al. (2023), Table 8, cut at 512 tokens. What is counted has a goal, and a miss
-is an error; ratios of processor time are medians over interleaved pairs in one process on one
-thread.
+The works are positions, tokens, steps, exchanges, classifiers, speed and parts. Lengths are
+lognormal with the means of Feng et al. (2023), Table 8, truncated at 512 tokens. Counts have a
+goal, and missing it is an error. Ratios of processor time are medians over interleaved pairs in one
+process on one thread.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ import torch  # noqa: E402
 from plumbline.probes.models.tokenizer import Tokens  # noqa: E402
 from plumbline.probes.training import batches, distributed, train  # noqa: E402
 
-MEANS = {"left": 44.50, "center": 34.67, "right": 50.43}  # tokens of a post, Table 8
-SIGMAS = (0.8, 1.2)  # of the logarithm: posts of one kind, and of many
-STEP, TOGETHER, LENGTH = 256, 16, 512  # texts of a step, and at once; tokens of a text
+MEANS = {"left": 44.50, "center": 34.67, "right": 50.43}  # mean tokens of a post
+SIGMAS = (0.8, 1.2)  # SD of log lengths, for posts of one kind and of many kinds
+STEP, TOGETHER, LENGTH = 256, 16, 512  # texts per step and per batch, and tokens per text
 PAIRS = 3
 SMALL = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4}
 SMALL |= {"intermediate_size": 1024, "vocab_size": 5500}  # head to body as in RoBERTa base
@@ -75,7 +75,7 @@ def main() -> None:
 def told(
     work: str, what: str, figure: float, *, least: float = -np.inf, most: float = np.inf
 ) -> None:
-    """Print one figure, and note a goal that is missed."""
+    """Print a figure, and record whether it misses its goal."""
     goal = f"{least:g} or more" if least > -np.inf else f"{most:g} or less" if most < np.inf else ""
     print(f"| {work} | {what} | {figure:.3g} | {goal} |", flush=True)
     if not least <= figure <= most:
@@ -83,7 +83,7 @@ def told(
 
 
 def positions(_: Path, smoke: bool) -> None:
-    """Share of the positions that go through the model which have a token."""
+    """Measure the share of computed positions that contain a token."""
     room = TOGETHER * LENGTH
     for (name, mean), sigma in product(MEANS.items(), SIGMAS):
         every = shapes.lengths((4 if smoke else 40) * STEP, mean, sigma)
@@ -99,7 +99,7 @@ def positions(_: Path, smoke: bool) -> None:
 
 
 def useful(lengths: np.ndarray, step: int, room: int) -> float:
-    """Return which share of what is computed are tokens, in steps of so many texts."""
+    """Return the share of tokens among computed positions, for steps of some number of texts."""
     computed = sum(
         len(own) * max(some[own])
         for some in lengths.reshape(-1, step)
@@ -109,7 +109,7 @@ def useful(lengths: np.ndarray, step: int, room: int) -> float:
 
 
 def tokens(_: Path, smoke: bool) -> None:
-    """Bytes of a token in memory, against the lists that a tokenizer gives."""
+    """Measure the bytes per token in memory, compared with a tokenizer's lists."""
     lengths = shapes.lengths(2_000 if smoke else 20_000, MEANS["left"], 1.0)
 
     def made():
@@ -132,7 +132,7 @@ def tokens(_: Path, smoke: bool) -> None:
 
 
 def steps(folder: Path, smoke: bool) -> None:
-    """Work of a step beside the model's, in corpora of several sizes and late in a long run."""
+    """Measure the overhead of a step, for corpora of several sizes and late in a long run."""
     tuning = train.Tuning(1e-3, 2, STEP, LENGTH, seed=1)
     sizes = (10_000, 100_000) if smoke else (10_000, 100_000, 1_000_000)
     spent, anew = {}, {}
@@ -152,7 +152,7 @@ def steps(folder: Path, smoke: bool) -> None:
         spent[number] = statistics.median(each)
         told("steps", f"{number:,} texts: ms to choose those of a step", 1e3 * spent[number])
         told("steps", f"{number:,} texts: ms, the order drawn at each step", 1e3 * anew[number])
-    last, limit = sizes[-1], np.inf if smoke else 3  # a busy machine is no fault in a smoke test
+    last, limit = sizes[-1], np.inf if smoke else 3  # no failure of a busy smoke test
     told("steps", f"{last:,} texts to 10,000", spent[last] / spent[10_000], most=limit)
     told("steps", f"{last:,} texts to 10,000, drawn at each", anew[last] / anew[10_000])
     number = 4_000 if smoke else 20_000
@@ -180,7 +180,7 @@ def steps(folder: Path, smoke: bool) -> None:
 
 
 def together(work: str, folder: Path, smoke: bool) -> None:
-    """Two processes at one training: see :func:`child`."""
+    """Train with two processes; see :func:`child`."""
     texts = shapes.invented(4 * 48 if smoke else 4 * STEP, MEANS["left"])
     small = SMALL | {"hidden_size": 32, "num_hidden_layers": 1}
     shapes.make("roberta-base", folder / "model", texts, **small)
@@ -211,7 +211,7 @@ def together(work: str, folder: Path, smoke: bool) -> None:
 
 
 def child(work: str, folder: Path) -> None:
-    """Train in this process and those beside it, and count what each computes and exchanges."""
+    """Train in this process and its siblings, and count what each computes and exchanges."""
     from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 
     shared = distributed.accelerator()
@@ -255,7 +255,7 @@ def child(work: str, folder: Path) -> None:
 
 
 def speed(folder: Path, smoke: bool) -> None:
-    """Tokens a second of further pretraining: ours, Trainer, and a loop that fills up its steps."""
+    """Measure tokens per second of pretraining: this project, Trainer, and a loop with padding."""
     texts = shapes.invented(32 if smoke else 128, MEANS["left"])
     sizes = SMALL | ({"hidden_size": 32, "num_hidden_layers": 1} if smoke else {})
     model = shapes.make("roberta-base", folder / "model", texts, **sizes)
@@ -279,7 +279,7 @@ def speed(folder: Path, smoke: bool) -> None:
 
 
 def parted(folder: Path, smoke: bool) -> None:
-    """Fine-tuning on a CPU in steps of 16 posts, each in parts of like lengths, and each whole."""
+    """Fine-tune on a CPU in steps of 16 posts, in parts of similar lengths or as one batch."""
     texts = shapes.invented((2 if smoke else 8) * TOGETHER, MEANS["left"])
     sizes = SMALL | ({"hidden_size": 32, "num_hidden_layers": 1} if smoke else {})
     model = shapes.make("roberta-base", folder / "model", texts, **sizes)
@@ -297,7 +297,7 @@ def parted(folder: Path, smoke: bool) -> None:
 
 @contextmanager
 def timed(clock):
-    """Yield a list that gets seconds and lengths of the texts of each training that is done."""
+    """Yield a list to which each training appends its seconds and the lengths of its texts."""
     spent: list[tuple[float, np.ndarray]] = []
     plain = train.fit
 
@@ -317,7 +317,7 @@ def timed(clock):
 
 
 def ours(texts: list[str], model: Path, given: list[list[int]], into: Path) -> float:
-    """Return the seconds of the loop, one step after the model was loaded."""
+    """Return the seconds of the training loop, starting one step after the model is loaded."""
     tuning = train.Tuning(1e-4, 1, len(given), LENGTH, 1, weight_decay=0.01, at_once=TOGETHER)
     with timed(time.process_time) as spent:
         train.finetune(model, "m", "masked", texts, tuning, into)
@@ -333,7 +333,7 @@ def loaded(where: Path):
 
 
 def trainer(model: Path, given: list[list[int]], into: Path, *, sampling: str) -> float:
-    """Return the seconds of transformers' own loop: the same step, in as many texts at once."""
+    """Return the seconds of transformers' loop, with the same step and batch sizes."""
     from datasets import Dataset
     from transformers import PrinterCallback, Trainer, TrainingArguments
 
@@ -361,7 +361,7 @@ def trainer(model: Path, given: list[list[int]], into: Path, *, sampling: str) -
 
 
 def padded(model: Path, given: list[list[int]], _: Path) -> float:
-    """Return the seconds of a plain loop, whose step is one padded batch in several passes."""
+    """Return the seconds of a plain loop, in which a step is one padded batch in several passes."""
     net, collator = loaded(model)
     optimizer = torch.optim.AdamW(net.train().parameters(), 1e-4, weight_decay=0.01)
     begun = time.process_time()

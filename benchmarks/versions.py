@@ -1,10 +1,10 @@
-"""Time and memory of comparing two versions of politicians, against a merge in pandas.
+"""Measure the comparison of two versions of politicians, compared with a pandas merge.
 
     python benchmarks/versions.py [PEOPLE] [ROUNDS]
 
-invents two versions of one config of 250,000 people, of which in 100 one is gone, one is new, one
-has another gender and five another popularity, and tells what differs with the project's command
-and with pandas, in turn, each in a process of its own.
+The script generates two versions of one config with 250,000 people, of whom 1% are removed, 1% are
+new, 1% have another gender and 5% another popularity. It finds the differences with the project's
+command and with pandas, in turn, each in its own process.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def measure(words: list[str], folder: Path) -> list[float]:
-    """Return wall and processor seconds and peak megabytes of a process, whose output is kept."""
+    """Return wall-clock and processor seconds, peak megabytes and output of a process."""
     begun = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-c", MEASURED, "told", sys.executable, *words],
@@ -89,7 +89,7 @@ def measure(words: list[str], folder: Path) -> list[float]:
 
 
 def agree(folder: Path, way: str, people: int) -> None:
-    """Stop if what was told is not what was planted."""
+    """Stop if the reported differences are not the generated ones."""
     told = json.loads((folder / "told").read_text("utf-8"))
     if way != "pandas":
         told = told["configs"]["en"]
@@ -101,7 +101,7 @@ def agree(folder: Path, way: str, people: int) -> None:
 
 
 def invent(folder: Path, people: int) -> None:
-    """Write two versions as builds write them."""
+    """Write two versions in the layout of a build."""
     import numpy as np
     import polars as pl
     import pyarrow as pa

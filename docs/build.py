@@ -1,9 +1,9 @@
-"""Building the site of the docs: ``make site`` writes it to site/.
+"""Build the site of the docs: ``make site`` writes it to site/.
 
-The pages are those of docs/ as they stand, with the README as the first one. Navigation follows the
-folders: a new page or folder needs no entry anywhere. Equations become MathML here, so that pages
-need no scripts and no fonts from elsewhere. Whatever does not lead anywhere, or would be fetched
-from outside, is an error.
+The pages are those of docs/, with the README as the first one. Navigation follows the folders, so
+that a new page or folder needs no entry anywhere. Equations are converted to MathML, so that pages
+need no scripts and no external fonts. A link that leads nowhere, or a resource that would be loaded
+from another server, is an error.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any
 import yaml
 
 TOP = Path(__file__).parent.parent
-STAGED = TOP / ".site"  # pages as they are given to the generator
+STAGED = TOP / ".site"  # the pages that the generator reads
 SITE = TOP / "site"
 ROOT_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md"}
 ROOT_PAGES["CHANGELOG.md"] = "changelog.md"
 ROOT_FILES = ("CITATION.cff", "LICENSE")
 KEPT = {".md", ".yaml", ".svg", ".png", ".css"}
-# Where pages stand: folders and pages that are not named here come behind those that are.
+# Order of the navigation; folders and pages that are not named here come last.
 FIRST = ("index", "tutorial")
 SECTIONS = {
     "howto": "How to",
@@ -46,7 +46,7 @@ INSIDE = re.compile(r"^ {2,3}(?=\S)", re.MULTILINE)
 
 
 def main() -> int:
-    """Stage the pages, build, check, and put the result in place."""
+    """Stage the pages, build and check the site, and move it into place."""
     shutil.rmtree(STAGED, ignore_errors=True)
     pages = stage(TOP, STAGED / "pages")
     settings = yaml.safe_load((TOP / "docs/mkdocs.yml").read_text(encoding="utf-8"))
@@ -58,7 +58,7 @@ def main() -> int:
     if done.returncode:
         print("error: the site was not built; the lines above say why", file=sys.stderr)
         return 1
-    from site_check import problems  # beside this file
+    from site_check import problems  # a module next to this one
 
     found = problems(STAGED / "html", {Path(p).with_suffix(".html").as_posix() for p in pages})
     for problem in found:
@@ -73,7 +73,7 @@ def main() -> int:
 
 
 def stage(top: Path, into: Path) -> list[str]:
-    """Copy all pages of a checkout, changed for the site; return their paths in it, sorted."""
+    """Copy all pages of a checkout, adapted to the site, and return their sorted paths."""
     pages = []
     for path in sorted((top / "docs").rglob("*")):
         name = path.relative_to(top / "docs")
@@ -94,7 +94,7 @@ def stage(top: Path, into: Path) -> list[str]:
 
 
 def page(path: Path, top: Path) -> str:
-    """Return the text of a page for the site: no front matter, links as there, MathML."""
+    """Return the text of a page for the site, without front matter, with its links and MathML."""
     text = FRONT.sub("", path.read_text(encoding="utf-8"))
     made, end = [], 0
     for fence in FENCE.finditer(text):
@@ -105,15 +105,15 @@ def page(path: Path, top: Path) -> str:
 
 
 def _prose(text: str, path: Path, top: Path) -> str:
-    # GitHub wants no empty line before a list and two spaces inside; Python-Markdown one and four.
+    # GitHub needs no empty line before a list and two spaces inside; Python-Markdown one and four.
     text = INSIDE.sub("    ", LATER.sub(r"\1\n\n", LIST.sub(r"\1\n\n", text)))
-    # In a span, for a line that begins with an equation would be taken for a block of HTML.
+    # A span, since a line that begins with an equation would be read as a block of HTML.
     text = INLINE.sub(lambda m: f"<span>{mathml(m[1], path)}</span>", text)
     return LINK.sub(lambda m: m[1] + _moved(m[2], path, top) + m[3], text)
 
 
 def _moved(link: str, path: Path, top: Path) -> str:
-    """Return where a link of a page leads on the site: pages of the top lie beside the others."""
+    """Return the target of a link on the site, where top-level pages are next to the others."""
     target, mark, anchor = link.partition("#")
     if not target or "://" in target or target.startswith("mailto:"):
         return link
@@ -127,18 +127,18 @@ def _moved(link: str, path: Path, top: Path) -> str:
 
 
 def mathml(formula: str, path: Path, display: str = "inline") -> str:
-    """Return a formula as MathML, which browsers draw by themselves."""
+    """Return a formula as MathML, which browsers render without scripts."""
     from latex2mathml.converter import convert
 
     try:
         made, fault = convert(formula.strip(), display=display), ""
     except Exception as error:  # noqa: BLE001 - the converter has many kinds of them
         made, fault = "", type(error).__name__
-    if unknown := re.search(r">(\\[^<]*)<", made):  # it passes on what it does not know
+    if unknown := re.search(r">(\\[^<]*)<", made):  # unknown commands are passed on unchanged
         fault = f"unknown {unknown[1]}"
     if fault:
         raise SystemExit(f"error: {path}: cannot read the formula {formula.strip()!r} ({fault})")
-    # Stars and underscores are Markdown's; as references they are left alone.
+    # Markdown would interpret stars and underscores, but not character references.
     made = re.sub(r">([*_`])<", lambda m: f">&#{ord(m[1])};<", made)
     words = html.escape(" ".join(formula.split()), quote=True)
     return made.replace("<math ", f'<math alttext="{words}" ', 1).replace("\n", " ")
@@ -150,7 +150,7 @@ def _display(formula: str, path: Path) -> str:
 
 
 def navigation(pages: list[str]) -> list[dict[str, Any]]:
-    """Return the tree of pages: by folder, those of the top in sections of their own."""
+    """Return the tree of pages by folder; top-level pages have their own sections."""
     sections: dict[str, list[str]] = {name: [] for name in SECTIONS}
     head: list[Any] = [f"{stem}.md" for stem in FIRST if f"{stem}.md" in pages]
     for name in sorted(set(pages) - set(head)):

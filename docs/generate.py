@@ -1,8 +1,8 @@
-"""Writing the generated parts of the docs; with ``--check``, reporting which are out of date.
+"""Write the generated parts of the docs; with ``--check``, report which are out of date.
 
-docs/params.md comes from the models of params.yaml, docs/commands.md from the commands' own
-help, docs/reference.md (what there is, and every column) from the schemas, and the rates of
-calibration from its tables.
+docs/params.md is made from the classes of the params, docs/commands.md from the commands' own help,
+docs/reference.md (all datasets, outputs and tables with their columns) from the schemas, and the
+error rates in the page on calibration from its tables.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from plumbline.probes.stereotypes import waves  # noqa: E402
 from worlds.plant import FILE as OF_WORLDS  # noqa: E402
 from worlds.plant import SETTINGS  # noqa: E402
 
-COMMON = (  # what columns mean that many outputs and tables have
+COMMON = (  # descriptions of columns that many outputs and tables share
     Column("model", "string", "name of the model in params.yaml"),
     Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
     *estimates(cluster="see the table", method="see the table", null="see the table"),
@@ -70,11 +70,11 @@ COMMANDS = (
     ["calibration"],
     ["worlds"],
 )
-OUTSIDE = ("calibration", "worlds")  # of the installed package
+OUTSIDE = ("calibration", "worlds")  # folders that are not part of the installed package
 
 
 def main() -> int:
-    """Write all generated parts, or compare them with what is there."""
+    """Write all generated parts, or compare them with the existing ones."""
     made = {"docs/params.md": params(), "docs/commands.md": commands()}
     made[CALIBRATION] = calibration(_read(TOP / CALIBRATION))
     made["docs/reference.md"] = reference()
@@ -90,7 +90,7 @@ def main() -> int:
 
 
 def calibration(text: str) -> str:
-    """Return the page of calibration with the error rates of all tests that were simulated."""
+    """Return the page on calibration with the error rates of all simulated tests."""
     lines = ["<!-- begin generated -->", "## Rates", ""]
     for name in simulated_analyses():
         path = RATES / name / "calibration.parquet"
@@ -100,7 +100,7 @@ def calibration(text: str) -> str:
 
 
 def _rates(table: pl.DataFrame) -> list[str]:
-    """Return a table with a line for tests of one kind, whose names begin alike."""
+    """Return a table with one line for tests of one kind, whose names share a beginning."""
     heads = ("tests", "tables", "size .05", "families", "coverage", "out of bounds")
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     kinds: dict[str, list[error_rates.Line]] = {}
@@ -122,7 +122,7 @@ def _rates(table: pl.DataFrame) -> list[str]:
 
 
 def params() -> str:
-    """Describe every key of params.yaml, of the files beside it, and of planted worlds."""
+    """Describe every key of params.yaml, of the files next to the code, and of control models."""
     lines = [
         "# Parameters",
         "",
@@ -147,7 +147,7 @@ def params() -> str:
 
 
 def _files() -> dict[str, list[str]]:
-    """Return the files that set a section, by its dotted key and by its first word."""
+    """Return the files that set a section, by its dotted key and by the key's first part."""
     found: dict[str, list[str]] = {}
     for path in [TOP / "params.yaml", *(p for glob in BESIDE for p in sorted(TOP.glob(glob)))]:
         name = str(path.relative_to(TOP))
@@ -173,7 +173,7 @@ def commands() -> str:
 
 
 def reference() -> str:
-    """List every dataset, probe and analysis: what makes it, and its columns."""
+    """List every dataset, probe and analysis with its source and its columns."""
     lines = [
         "# Reference",
         "",
@@ -197,7 +197,7 @@ def reference() -> str:
 
 
 def _names(kind: str, study: str = "") -> list[str]:
-    """Return the datasets, or the names of all outputs or tables (of a study), by their modules."""
+    """Return the datasets, or the names of the outputs or tables (of a study), by module."""
     if kind == "datasets":
         return list(DATASETS)
     modules = [module_of(name) for name in (PROBES if kind == "outputs" else [*EACH, *ALL])]
@@ -241,9 +241,9 @@ def _listed(kind: str, name: str) -> str:
 
 
 def _columns(schemas: dict[str, Schema], common: tuple[Column, ...]) -> list[str]:
-    """Return a table of columns with the configs that have them.
+    """Return a table of columns with the configs that contain them.
 
-    Columns that mean the same in all outputs and tables are listed by name alone.
+    Columns with the same meaning in all outputs and tables are listed by name only.
     """
     known = {(c.name, c.kind, c.description) for c in common}
     configs: dict[Column, list[str]] = {}
@@ -296,7 +296,7 @@ def _inner(annotation: Any) -> type[BaseModel] | None:
 
 
 def _kind(annotation: Any) -> str:
-    """Return a type as one writes it, without the conditions on its parts."""
+    """Return a type as it is written in code, without constraints."""
     origin, parts = get_origin(annotation), get_args(annotation)
     if annotation is type(None):
         return "None"

@@ -1,4 +1,4 @@
-"""Write what commands of the docs print into their pages: README's first screen, and a trace."""
+"""Write the output of commands into the pages that show it: README's first screen, and a trace."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pathlib import Path
 TOP = Path(__file__).parent.parent
 README, FIGURE = TOP / "README.md", TOP / "docs/howto/figures/answer.svg"
 SCREEN = re.compile(r"(?<=^```sh\n)(.*?)(```\n\n```text\n)(.*?)(?=^```$)", re.DOTALL | re.MULTILINE)
-LINES, WIDTH = 5, 16  # lines of the figure, and its centimetres
+LINES, WIDTH = 5, 16  # number of lines in the figure, and its width in centimetres
 DRAW = f"""
 import plumbline
 result = plumbline.politicians("world-planted", language="en")
-print(result.plot(width={WIDTH}, most={LINES}).standalone(), end="")
+print(result.plot(width={WIDTH}, most={LINES}).encode("svg").decode(), end="")
 """
 TRACING = TOP / "docs/howto/fresh-data.md"
 TABLE = "data/tables/pmi/world-planted/pmi.parquet"
@@ -27,7 +27,7 @@ NUMBER = r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?"
 
 
 def printed(home: Path) -> str:
-    """Return what README's commands print, with datasets and results in a folder."""
+    """Return the output of README's commands, with datasets and results in a folder."""
     found = SCREEN.search(README.read_text("utf-8"))
     assert found, "README.md has no block of commands with their output"
     commands = [line for line in found[1].splitlines() if line.startswith("plumbline ")]
@@ -37,12 +37,12 @@ def printed(home: Path) -> str:
 
 
 def figure(home: Path) -> str:
-    """Return the figure: the most certain words of the control model with a planted bias."""
+    """Return the figure of the most significant words for the positive control."""
     return run(["-c", DRAW], home, home)
 
 
 def refreshed(block: str, text: str) -> str:
-    """Return a block with the numbers that a command printed; "…" stands for any words.
+    """Return a block with the numbers that a command printed; "…" stands for any text.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def refreshed(block: str, text: str) -> str:
         for part in parts:
             kind = next(made for known, made in kinds if re.fullmatch(known, part.strip()))
             wanted += kind or re.escape(part)
-        pattern = re.compile(rf"{wanted}(?: \[[0-9a-f]+\])?")  # or a hash, which pages leave out
+        pattern = re.compile(rf"{wanted}(?: \[[0-9a-f]+\])?")  # hashes are optional
         found = next(filter(None, map(pattern.fullmatch, map(str.strip, text.splitlines()))), None)
         if not found:
             raise SystemExit(f"error: no command prints {line.strip()!r} any more; edit the page")
@@ -67,7 +67,7 @@ def refreshed(block: str, text: str) -> str:
 
 
 def run(words: list[str], folder: Path, home: Path) -> str:
-    """Return what Python prints, run in a folder, with datasets and results in another."""
+    """Return the output of Python in one folder, with datasets and results in another."""
     environment = os.environ | {"PYTHONPATH": str(TOP), "PLUMBLINE_HOME": str(home)}
     folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, *words]
@@ -82,7 +82,7 @@ if __name__ == "__main__":
     page = README.read_text("utf-8")
     README.write_text(SCREEN.sub(lambda m: m[1] + m[2] + screen, page, count=1), "utf-8")
     FIGURE.write_text(drawing, "utf-8")
-    if (TOP / TABLE).is_file():  # make repro has run
+    if (TOP / TABLE).is_file():  # only after make repro
         traced = run(["-m", "plumbline.builders", "trace", f"{TABLE}#13"], TOP, TOP)
         page = TRACING.read_text("utf-8")
         TRACING.write_text(TRACE.sub(lambda m: refreshed(m[0], traced), page), "utf-8")

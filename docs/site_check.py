@@ -1,6 +1,6 @@
-"""Checking a built site: every link leads somewhere, and nothing comes from outside.
+"""Check a built site: every link leads somewhere, and nothing is loaded from other servers.
 
-Links must be relative, so that the site can stand under any path or be read from a folder.
+Links must be relative, so that the site can be served under any path or read from a folder.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# What a browser fetches by itself, in contrast to what a reader may follow.
+# Attributes that a browser loads by itself, in contrast to links that a reader may follow.
 FETCHED = {
     "script": ("src",),
     "img": ("src", "srcset"),
@@ -29,12 +29,12 @@ FETCHED = {
     "form": ("action",),
 }
 FOLLOWED = {"canonical", "alternate", "author", "license", "next", "prev"}
-MARKUP = re.compile(r"(?:^|\n)(?:[-*] |\d+\. |\||#+ )|`|\*\*|\]\(")  # Markdown that was not read
+MARKUP = re.compile(r"(?:^|\n)(?:[-*] |\d+\. |\||#+ )|`|\*\*|\]\(")  # unconverted Markdown
 STYLED = re.compile(r"(?:url\(|@import)\s*['\"]?([^'\")\s;]+)")
 
 
 class Page(HTMLParser):
-    """The anchors of a page, what it links to, what it fetches, and Markdown left in its text."""
+    """The anchors of a page, its links, the resources it loads, and Markdown left in its text."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Page(HTMLParser):
         self._code = self._prose = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take down what one element points to."""
+        """Collect the anchors and targets of an element."""
         found = {name: value or "" for name, value in attrs}
         self.anchors |= {found[name] for name in ("id", "name") if name in found}
         self._style = tag == "style"
@@ -61,28 +61,28 @@ class Page(HTMLParser):
         self.fetched += STYLED.findall(found.get("style", ""))
 
     def handle_data(self, data: str) -> None:
-        """Take down what a style sheet inside the page points to."""
+        """Collect the targets of a style sheet inside the page."""
         if self._style:
             self.fetched += STYLED.findall(data)
         if self._prose and not self._code and MARKUP.search(data):
             self.unread.append(" ".join(data.split())[:80])
 
     def handle_endtag(self, tag: str) -> None:
-        """Leave a style sheet, code, or prose."""
+        """Note the end of a style sheet, of code, or of prose."""
         self._code -= tag in {"code", "pre", "math"}
         self._prose -= tag in {"p", "li", "td"}
         self._style = self._style and tag != "style"
 
 
 def problems(site: Path, wanted: set[str]) -> list[str]:
-    """Return what is wrong with a site, one sentence each.
+    """Return the problems of a site, one sentence each.
 
     Parameters
     ----------
     site
-        Its folder.
+        Folder of the site.
     wanted
-        Paths of the pages that must be there, and be reached from index.html.
+        Paths of the pages that must exist and be reachable from index.html.
     """
     pages = {p.relative_to(site).as_posix(): _read(p) for p in sorted(site.rglob("*.html"))}
     found = [f"{name}: was not built" for name in sorted(wanted - set(pages))]
@@ -112,7 +112,7 @@ def _links(site: Path, name: str, page: Page, pages: dict[str, Page]) -> Iterato
         if urlsplit(url).scheme or _outside(url):
             continue
         if url.startswith("/"):
-            if name != "404.html":  # served for any path, it cannot be relative
+            if name != "404.html":  # is served under any path, so its links cannot be relative
                 yield f"{name}: {url} is not relative, and breaks under a sub-path"
             continue
         target, anchor = _target(name, url)
@@ -123,7 +123,7 @@ def _links(site: Path, name: str, page: Page, pages: dict[str, Page]) -> Iterato
 
 
 def _target(name: str, url: str) -> tuple[str, str]:
-    """Return the file that a link leads to, from the top of the site, and the anchor in it."""
+    """Return the file that a link leads to, relative to the site, and the anchor in it."""
     parts = urlsplit(url)
     steps = name.split("/")[:-1] if parts.path else name.split("/")
     for step in unquote(parts.path).split("/"):

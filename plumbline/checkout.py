@@ -1,21 +1,20 @@
-"""Export of tables, datasets and outputs of a checkout to files for R, pandas, Stata and LaTeX.
+"""Export the tables, datasets and outputs of a checkout to files for R, pandas, Stata and LaTeX.
 
-Labels are strings. Rows are those of ``data``, without further computation.
+Labels become strings; the rows are copied from ``data`` without further computation.
 """
 
 from __future__ import annotations
 
 import difflib
-import importlib
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from plumbline import latex
 from plumbline.builders.core import front_matter
-from plumbline.builders.core.errors import UserError, optional_library
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import write_bytes, writing
 from plumbline.figure import FORMATS as FIGURES
@@ -31,15 +30,11 @@ ROWS = ("csv", "parquet")
 FORMATS = {"tables": (*ROWS, "tex", *FIGURES), "datasets": ROWS, "outputs": ROWS}
 MODEL = Column("model", "string", "name of the model")
 COLUMNS = ("table", "column", "type", "about")
-LONGEST = 80  # maximum letters of the title in a figure's file name
+LONGEST = 80  # maximum number of letters of the title in the file name of a figure
 
 
-class Source(NamedTuple):
-    """A table of an analysis, or a config of a dataset or of outputs."""
-
-    path: str  # relative path of its files, without a suffix
-    frame: pl.LazyFrame  # labels as strings
-    schema: Schema
+# relative path of the exported files without suffix, rows with labels as strings, and schema
+Source = tuple[str, pl.LazyFrame, Schema]
 
 
 def export(
@@ -57,45 +52,38 @@ def export(
     Parameters
     ----------
     kind
-        tables (of analyses), datasets, or outputs (of probes).
+        ``tables`` (of analyses), ``datasets``, or ``outputs`` (of probes).
     names
-        Names of analyses, datasets or probes; by default all that exist.
+        Names of analyses, datasets or probes; by default, all that exist.
     formats
-        Names from :data:`FORMATS`; by default all of the kind.
+        Names from :data:`FORMATS`; by default, all formats available for the kind.
     width
-        Width of figures, in centimetres.
+        Width of the figures, in centimetres.
     selection
-        Columns and rows of tables in LaTeX.
+        Columns and rows that LaTeX tables show.
 
     Raises
     ------
     UserError
-        If a name is unknown, or the folder cannot be written; before any file is written.
+        If a name is unknown (before any file is written), or the folder cannot be written.
     """
     into, top = Path(into).expanduser(), Path(data) / kind
     formats = [nearest(f, FORMATS[kind], "format") for f in formats] or FORMATS[kind]
     check_width(width)
-    if {"pdf", "png"} & {*formats}:
-        with optional_library():
-            importlib.import_module("typst")
     existing = sorted(p.name for p in top.glob("[!.]*") if any(p.rglob(front_matter.FACTS)))
     if not existing:
-        raise UserError(f"{top}: empty; run `make repro` first, or name another --data")
+        raise UserError(f"{top}: empty folder; run `make repro` first, or name another --data")
     names = [nearest(name, existing, kind) for name in names] or existing
     sources = [source for name in names for source in _sources(top, name)]
     texts = _latex(sources, selection) if "tex" in formats else {}
     kinds = [f for f in formats if f in FIGURES]
-    try:
-        into.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{into}: cannot be written ({error.strerror}); name another") from error
-    for source in sources:
+    for stem, frame, _ in sources:
         for suffix in (f for f in ROWS if f in formats):
-            with writing(path := into / f"{source.path}.{suffix}") as part:
+            with writing(path := into / f"{stem}.{suffix}") as part:
                 if suffix == "csv":
-                    _lists_as_json(source.frame).sink_csv(part)
+                    _lists_as_json(frame).sink_csv(part)
                 else:
-                    source.frame.sink_parquet(part, compression="zstd")
+                    frame.sink_parquet(part, compression="zstd")
             yield path
     files = {f"{path}.tex": text.encode() for path, text in texts.items()} | _codebooks(sources)
     for name in names if kinds else ():
@@ -108,30 +96,29 @@ def export(
 
 
 def _sources(top: Path, name: str) -> Iterator[Source]:
-    """Yield the tables in a folder; those of all models are joined, with a column ``model``."""
+    """Yield the tables in a folder; tables of single models are joined, with a column ``model``."""
     by_model = top.name == "outputs" or name in EACH
-    stored: dict[str, list[tuple[Path, front_matter.Built]]] = {}
+    stored: dict[tuple[str, str], list[tuple[Path, front_matter.Built]]] = {}  # by path, config
     for facts in sorted((top / name).rglob(front_matter.FACTS)):
         inside = facts.parent.relative_to(top)
         if not any(part.startswith(".") for part in inside.parts):
-            files = (facts.parent, front_matter.read(facts))
-            stored.setdefault(name if by_model else inside.as_posix(), []).append(files)
-    for path, folders in stored.items():
-        for config in sorted({config for _, built in folders for config in built.schemas}):
-            parts = [(folder, built) for folder, built in folders if config in built.schemas]
-            schema = parts[0][1].schemas[config]
-            names = [column.name for column in schema.columns]
-            added = by_model and parts[0][0].name != POOLED and MODEL.name not in names
-            frames = []
-            for folder, built in parts:
-                frame = pl.scan_parquet(folder / built.files.format(config=config))
-                codes = labels(folder / front_matter.FACTS).get(config, {})
-                model = [pl.lit(folder.name).alias(MODEL.name)] if added else []
-                frame = labelled(frame, codes).select(*model, *names)
-                frames.append(frame.with_columns(pl.selectors.enum().cast(pl.String)))
-            if added:
-                schema = Schema((MODEL, *schema.columns), (MODEL.name, *schema.key))
-            yield Source(f"{path}/{config}", pl.concat(frames, how="vertical"), schema)
+            built, path = front_matter.read(facts), name if by_model else inside.as_posix()
+            for config in built.schemas:
+                stored.setdefault((path, config), []).append((facts.parent, built))
+    for (path, config), parts in sorted(stored.items()):
+        schema = parts[0][1].schemas[config]
+        names = [column.name for column in schema.columns]
+        added = by_model and parts[0][0].name != POOLED and MODEL.name not in names
+        frames = []
+        for folder, built in parts:
+            frame = pl.scan_parquet(folder / built.files.format(config=config))
+            codes = labels(folder / front_matter.FACTS).get(config, {})
+            model = [pl.lit(folder.name).alias(MODEL.name)] if added else []
+            frame = labelled(frame, codes).select(*model, *names)
+            frames.append(frame.with_columns(pl.selectors.enum().cast(pl.String)))
+        if added:
+            schema = Schema((MODEL, *schema.columns), (MODEL.name, *schema.key))
+        yield f"{path}/{config}", pl.concat(frames, how="vertical"), schema
 
 
 def _lists_as_json(frame: pl.LazyFrame) -> pl.LazyFrame:
@@ -145,22 +132,22 @@ def _lists_as_json(frame: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _latex(sources: Sequence[Source], selection: Selection) -> dict[str, str]:
-    """Return the tables with selected rows as LaTeX, by path."""
-    columns = sorted({name for source in sources for name in source.frame.collect_schema()})
+    """Return LaTeX tables by path, for the tables that have selected rows."""
+    columns = sorted({name for _, frame, _ in sources for name in frame.collect_schema()})
     for name in (*selection.columns, *selection.where):
         nearest(name, columns, "columns")
     if selection.rows < 1:
-        raise UserError(f"--rows {selection.rows}: at least 1")
-    tables = {s.path: latex.estimates(s.frame.collect(), s.schema.key, selection) for s in sources}
+        raise UserError(f"--rows {selection.rows}: must be at least 1")
+    tables = {p: latex.estimates(f.collect(), s.key, selection) for p, f, s in sources}
     if selection.where and not any(tables.values()):
         raise UserError(f"--where {dict(selection.where)}: no table has such rows")
     return {path: table for path, table in tables.items() if table}
 
 
 def _codebooks(sources: Sequence[Source]) -> dict[str, bytes]:
-    """Return the descriptions of columns as CSV, by path next to the tables."""
+    """Return a CSV file with the descriptions of columns for each folder of tables, by path."""
     rows = []
-    for folder, _, table, schema in ((*s.path.rpartition("/"), s.schema) for s in sources):
+    for folder, _, table, schema in ((*path.rpartition("/"), s) for path, _, s in sources):
         for column in schema.columns:
             kind = f"one of {', '.join(column.labels)}" if column.labels else column.kind
             rows.append((folder, table, column.name, kind, column.description))
@@ -170,7 +157,7 @@ def _codebooks(sources: Sequence[Source]) -> dict[str, bytes]:
 
 
 def _figures(tables: Tables, analysis: str) -> dict[str, str]:
-    """Return the report's figures of an analysis as SVG, by number and title."""
+    """Return the report's figures for an analysis as SVG, by number and title."""
     from plumbline.probes.site.build import STUDIES, analysis_section
 
     svgs: dict[str, str] = {}
@@ -183,7 +170,7 @@ def _figures(tables: Tables, analysis: str) -> dict[str, str]:
 
 
 def nearest(name: str, names: Collection[str], kind: str) -> str:
-    """Return a name if it exists, or raise UserError with the nearest one."""
+    """Return a name if it exists; otherwise raise UserError, which suggests the nearest name."""
     if name in names:
         return name
     near = difflib.get_close_matches(name, names, 1)

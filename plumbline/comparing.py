@@ -1,4 +1,4 @@
-"""Comparison of two or more models in one study."""
+"""Compare two or more models in one study."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def compare(
     into: str | Path | None = None,
     **options: Any,
 ) -> Result:
-    """Run a study on models, and estimate their differences: the first minus the second.
+    """Run a study on several models, and estimate their differences (first minus second).
 
     Differences are taken within items (a politician's name, a social group, a statement with its
     opposite, or a text), so that item effects common to both models cancel; see
@@ -44,31 +44,31 @@ def compare(
     models
         Two or more models, as for :func:`plumbline.studies.ask`.
     names
-        Names in tables, in order; by default the last part of folder or id.
+        Names of the models in tables, in the same order; by default, the last part of the folder or
+        id.
     into
-        Folder with a subfolder for each model.
+        Folder in which each model gets a subfolder.
     options
-        Other options of :func:`plumbline.studies.ask`; the same for all models.
+        Other options of :func:`plumbline.studies.ask`, applied to all models.
 
     Raises
     ------
     UserError
-        If there are fewer than two models, or names are equal, or datasets differ.
+        If fewer than two models are given, two names are equal, or the datasets differ.
     """
     require_models([str(m) for m in names or models if isinstance(m, str | Path)], len(models))
-    if {"name", "model"} & set(options) or (names and len(names) != len(models)):
-        raise UserError("compare: give one of `names` for each model")
+    if "name" in options or len(names) not in (0, len(models)):
+        raise UserError("compare: give `names`, one for each model")
     results = []
     for number, model in enumerate(models):
-        single: dict[str, Any] = {"name": names[number]} if names else {}
-        if into:
-            single["into"] = Path(into) / (names[number] if names else f"model-{number + 1}")
-        results.append(ask(study, model, **single, **options))
+        name = names[number] if names else ""
+        folder = Path(into) / (name or f"model-{number + 1}") if into else None
+        results.append(ask(study, model, name=name, into=folder, **options))
     return between(study, results, options)
 
 
 def require_models(names: Sequence[str], number: int) -> None:
-    """Refuse fewer than two models, or equal names."""
+    """Raise UserError for fewer than two models or for equal names."""
     if number < 2:
         raise UserError("compare: name two or more models; the first is compared with the others")
     if len(set(names)) < len(names):
@@ -76,7 +76,7 @@ def require_models(names: Sequence[str], number: int) -> None:
 
 
 def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> Result:
-    """Compare results of one study.
+    """Compare the results of several models in one study.
 
     Raises
     ------
@@ -85,7 +85,13 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
     """
     names = [result.model for result in results]
     require_models(names, len(results))
-    _require_same_datasets(study, results)
+    first = results[0].provenance["inputs"]
+    for result in results[1:]:
+        for path, digest in result.provenance["inputs"].items():
+            if path.startswith(DATASETS) and first.get(path, digest) != digest:
+                models = f"{names[0]} and {result.model} were run on different versions"
+                dataset = path.removeprefix(DATASETS)
+                raise UserError(f"compare: {models} of {dataset}; run both with one dataset")
     table, confidence = _table(study, results)
     pair = ("what",) if len(names) == 2 else ("first", "second", "what")
     varying = [name for name in ("scale", "language") if table[name].n_unique() > 1]
@@ -114,21 +120,8 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
     )
 
 
-def _require_same_datasets(study: str, results: Sequence[Result]) -> None:
-    first = results[0].provenance["inputs"]
-    for result in results[1:]:
-        digests = result.provenance["inputs"]
-        for path, digest in first.items():
-            if path.startswith(DATASETS) and digests.get(path, digest) != digest:
-                raise UserError(
-                    f"compare: {results[0].model} and {result.model} were run on different "
-                    f"versions of {path.removeprefix(DATASETS)}; run {study} of both with one "
-                    "dataset"
-                )
-
-
 def _table(study: str, results: Sequence[Result]) -> tuple[pl.DataFrame, float]:
-    """Run the comparison on the outputs of all models; return its table and confidence level."""
+    """Run the comparison on the models' outputs; return its table and confidence level."""
     from plumbline.probes.comparison import comparison
     from plumbline.probes.core.run_analysis import Inputs
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     Arguments = argparse.Namespace
 
 STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
-GROUPS = {  # commands of a checkout, by group
+GROUPS = {  # groups of commands that work in a checkout
     "data": ("plumbline.builders", "build, fetch, publish, compare and trace datasets"),
-    "pipeline": ("plumbline.probes", "run probes and analyses, simulate, plan, write the report"),
+    "pipeline": ("plumbline.probes", "run probes and analyses, plan runs, write the report"),
     "validate": ("plumbline.validation", "check datasets with Great Expectations"),
 }
-KINDS = {  # exports of a checkout, with the metavar for their names
+KINDS = {  # what can be exported from a checkout; the metavar of its names
     "tables": ("tables of analyses of a checkout: CSV, parquet, LaTeX, figures", "ANALYSIS"),
     "datasets": ("datasets of a checkout: CSV, parquet", "DATASET"),
     "outputs": ("responses of models of a checkout: CSV, parquet", "PROBE"),
@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         return made
 
     running = command("run", "run a study on a model, and print its result", _run)
-    comparing = command("compare", "differences of models over the same items", _compare)
+    comparing = command("compare", "estimate differences between models", _compare)
     for made in (running, comparing):
         made.add_argument("study", choices=STUDIES, metavar="STUDY", help=", ".join(STUDIES))
         _add_options(made, models=made is comparing)
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         dest="study", metavar="STUDY|" + "|".join(KINDS), required=True
     )
     for study in STUDIES:
-        _add_options(exports.add_parser(study, help=f"the study of {study}, of your models"))
+        _add_options(exports.add_parser(study, help=f"results of the study {study} on your models"))
     for kind, (about, name) in KINDS.items():
         made = exports.add_parser(kind, help=about, description=f"{about}.")
         made.set_defaults(run=_export_checkout)
@@ -99,10 +99,10 @@ def _parser() -> argparse.ArgumentParser:
         cli.options(made)
     for made in (comparing, *exports.choices.values()):
         made.add_argument("--width", type=float, default=12, help="figure width, cm (default: 12)")
-    reporting = command("report", "write a page of all results of this folder", _report)
+    reporting = command("report", "write a page with all results of this folder", _report)
     page = Path("plumbline-results/index.html")
     reporting.add_argument("--to", type=Path, default=page, metavar="FILE")
-    demo = command("demo", "run studies on the control models, on a page for newcomers", _demo)
+    demo = command("demo", "run studies on control models, and write a page for newcomers", _demo)
     demo.add_argument("--model", default="", help="an additional model (default: a public one)")
     folder, about = Path("plumbline-demo"), "(default: %(default)s)"
     demo.add_argument("--to", type=Path, default=folder, metavar="FOLDER", help=about)
@@ -113,21 +113,21 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_options(parser: argparse.ArgumentParser, *, models: bool = False) -> None:
-    """Add the options of a study; ``models``: whether models are arguments, not options."""
+    """Add the options of a study; ``models``: True if models are positional arguments."""
     add = parser.add_argument
     about = "folder, id of the Hub, or a name in plumbline.yaml"
     if models:
         add("model", nargs="+", metavar="MODEL", help=about)
         parser.set_defaults(name="")
     else:
-        about += "; default: all models there"
+        about += " (default: all of them)"
         add("--model", "-m", action="append", default=[], help=about)
         add("--name", default="", help="name of the model in tables")
     add("--kind", default="", help="default: the kind in its config.json")
     add("--revision", default="", help="branch, tag or commit; default: main")
-    add("--language", help="the only language to run; default: that of the last run, or all")
+    add("--language", help="the only language (default: that of the last run, or all)")
     add("--dtype", choices=["float32", "float64", "bfloat16"], help="default: float32")
-    about = "a folder of a built dataset, or the id of a published one, in place of the sample"
+    about = "folder of a built dataset, or id of a published one, to use instead of the sample"
     add("--dataset", action="append", default=[], metavar="NAME=WHERE", help=about)
     about = "a setting, such as analysis.pmi.min_count=3"
     add("--set", action="append", default=[], metavar="KEY=VALUE", help=about)
@@ -235,14 +235,12 @@ def _report(arguments: Arguments) -> None:
 
     folder = runs.read()
     if not folder["runs"]:
-        raise UserError("no study has been run here yet: plumbline run STUDY --model FOLDER")
+        raise UserError("no study was run here yet; use plumbline run STUDY --model FOLDER")
     results, notes = [], []
-    keys = [tuple(run[key] for key in runs.KEY) for run in folder["runs"]]
-    for run, key in zip(folder["runs"], keys, strict=True):
-        dtype = {"dtype": run.get("dtype", runs.DTYPE)} if keys.count(key) > 1 else {}
+    for run in folder["runs"]:
         try:
             result = runs.execute(folder["models"], run)
-            results.append(replace(result, model=runs.label(run | dtype)))
+            results.append(replace(result, model=runs.label(run)))
         except UserError as error:
             notes.append(f"left out: {run['study']} {runs.label(run)}: {error}")
     before = "".join(f"<p>{escape(note)}</p>" for note in notes)
@@ -254,9 +252,9 @@ def _report(arguments: Arguments) -> None:
 def _demo(arguments: Arguments) -> None:
     from plumbline.page import write_demo
 
-    demo = write_demo(arguments.to, arguments.model)
-    print(demo.public)
-    print(f"open in a browser: {demo.page}")
+    page, public = write_demo(arguments.to, arguments.model)
+    print(public)
+    print(f"open in a browser: {page}")
 
 
 def main(arguments: list[str] | None = None) -> int:

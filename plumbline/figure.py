@@ -1,6 +1,6 @@
-"""A figure of the report as a file of a given width: SVG, PDF or PNG.
+"""Save a figure of the report as SVG, PDF or PNG, with a given width.
 
-The report draws SVG (``probes/report/figures.py``), which Typst converts without a system library.
+The report draws SVG (``probes/report/figures.py``); Typst converts it and needs no system library.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from plumbline.builders.core.snapshot import write_bytes
 
 FORMATS = ("svg", "pdf", "png")
 NARROWEST, WIDEST = 2, 100  # centimetres
+DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+HEAD = '<svg xmlns="http://www.w3.org/2000/svg"'
+PAGE = '<rect width="100%" height="100%" fill="#fff"/><style>text{fill:#000}</style>'
 DOCUMENT = b"""
 #set document(date: none)
 #set page(width: auto, height: auto, margin: 0pt)
@@ -24,21 +27,21 @@ DOCUMENT = b"""
 
 
 def check_width(width: float) -> None:
-    """Refuse a width that is out of bounds."""
+    """Raise UserError if a width is out of bounds."""
     if not NARROWEST <= width <= WIDEST:
-        raise UserError(f"width {width}: out of bounds; use {NARROWEST} to {WIDEST} centimetres")
+        raise UserError(f"width {width}: out of bounds; choose {NARROWEST} to {WIDEST} centimetres")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure, displayed in notebooks and saved by :meth:`savefig`.
+    """A figure that notebooks display and :meth:`savefig` saves.
 
     Attributes
     ----------
     svg
         The figure as unstyled SVG for an HTML page.
     width
-        Width of its files, in centimetres.
+        Width of the saved figure, in centimetres.
     """
 
     svg: str
@@ -47,44 +50,40 @@ class Figure:
     def __post_init__(self) -> None:
         check_width(self.width)
 
-    def standalone(self) -> str:
-        """Return the figure as an SVG file, with white background and black text."""
-        head, _, body = self.svg.strip().partition(">")
-        size = re.search(r' width="([^"]*)" height="([^"]*)"', head)
-        assert size, "a figure without a size"
-        height = self.width * float(size[2]) / float(size[1])
-        head = head.replace(size[0], f' width="{self.width:g}cm" height="{height:.4f}cm"', 1)
-        head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
-        page = '<rect width="100%" height="100%" fill="#fff"/><style>text{fill:#000}</style>'
-        return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}>{page}{body}\n'
-
     def encode(self, kind: str, dpi: float = 300) -> bytes:
-        """Return the bytes of a file, deterministic for a given figure and fonts.
+        """Return the bytes of a file with a white background; the same fonts give the same bytes.
 
         Parameters
         ----------
         kind
-            svg, pdf or png.
+            ``svg``, ``pdf`` or ``png``.
         dpi
-            Pixels per inch of a PNG.
+            Resolution of a PNG, in pixels per inch.
 
         Raises
         ------
         UserError
-            If Typst is not installed.
+            If Typst is not installed (PDF and PNG).
         """
+
+        def resized(size: re.Match[str]) -> str:
+            height = self.width * float(size[2]) / float(size[1])
+            return f' width="{self.width:g}cm" height="{height:.4f}cm"'
+
+        svg = re.sub(r' width="([^"]*)" height="([^"]*)"', resized, self.svg.strip(), count=1)
+        svg = svg.replace("<svg", HEAD, 1).replace(">", f">{PAGE}", 1)
         if kind == "svg":
-            return self.standalone().encode()
+            return f"{DECLARATION}{svg}\n".encode()
         with optional_library():
             typst: Any = importlib.import_module("typst")
-        inputs = {"svg": self.standalone(), "width": f"{self.width:g}"}
+        inputs = {"svg": svg, "width": f"{self.width:g}"}
         return bytes(typst.compile(DOCUMENT, format=kind, ppi=dpi, sys_inputs=inputs))
 
     def savefig(self, path: str | Path) -> None:
-        """Save the figure in the format of the file's suffix."""
+        """Save the figure in the format that the file's suffix names."""
         kind = Path(path).suffix.removeprefix(".").lower()
         if kind not in FORMATS:
-            raise UserError(f"{path}: no format {kind!r}; available: {', '.join(FORMATS)}")
+            raise UserError(f"{path}: unknown format {kind!r}; available: {', '.join(FORMATS)}")
         write_bytes(Path(path), self.encode(kind))
 
     def _repr_png_(self) -> bytes:

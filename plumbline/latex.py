@@ -1,4 +1,4 @@
-"""Tables of estimates in LaTeX, with the packages booktabs and longtable."""
+"""Format tables of estimates in LaTeX, for the packages booktabs and longtable."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from plumbline.probes.report.view import MISSING, interval, number, p_value
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-LONG = 40  # maximum rows of a table on a single page
+LONG = 40  # maximum number of rows in a table that is not broken across pages
 NUMBERS = ("value", "low", "high", "n", "p_bh")
-HEADS = {"value": "value [low, high]", "n": "$n$", "p": "$p$", "p_bh": "adjusted $p$"}
+INTERVAL = "value [low, high]"  # head of the column of estimates
+HEADS = {"n": "$n$", "p": "$p$", "p_bh": "adjusted $p$"}
 SPECIAL: dict[str, Any] = {sign: f"\\{sign}" for sign in "&%$#_{}"}
 SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "\n": " "}
 
 
 class Selection(NamedTuple):
-    """The columns and rows of a table that are shown."""
+    """The columns and rows that a table shows."""
 
-    columns: Sequence[str] = ()  # default: key, estimate, n and adjusted p
-    where: Mapping[str, Sequence[str]] = {}  # selected values as text, by column
-    rows: int = 100  # maximum
+    columns: Sequence[str] = ()  # by default, the key, the estimate, n and the adjusted p
+    where: Mapping[str, Sequence[str]] = {}  # for each column, the values to select, as text
+    rows: int = 100  # maximum number of rows
 
 
 def text(words: str) -> str:
-    r"""Escape words for LaTeX; a leading `[` or `*` must not become an argument of `\\`.
+    r"""Escape text for LaTeX, so that a leading `[` or `*` is not read as an argument of `\\`.
 
     Examples
     --------
@@ -41,7 +42,7 @@ def text(words: str) -> str:
 
 
 def formula(cell: str) -> str:
-    r"""Format a number, with or without an interval, as a formula.
+    r"""Format a number as a formula, with or without its interval.
 
     Examples
     --------
@@ -55,12 +56,12 @@ def formula(cell: str) -> str:
 
 
 def table(columns: Mapping[str, Sequence[str]], layout: str, note: str = "") -> str:
-    """Format a table with a note below it.
+    """Return a LaTeX table with a note below it.
 
     Parameters
     ----------
     columns
-        Cells by column head, both in LaTeX.
+        The cells of each column by its head, all in LaTeX.
     layout
         The alignment of each column, such as ``lrr``.
     note
@@ -78,10 +79,10 @@ def table(columns: Mapping[str, Sequence[str]], layout: str, note: str = "") -> 
 
 
 def estimates(frame: pl.DataFrame, key: Sequence[str], selection: Selection) -> str:
-    """Format the selected part of a table with ``value [low, high]``, n and the adjusted p.
+    """Format selected rows of a table, with ``value [low, high]``, n and the adjusted p.
 
-    The note states the constant columns and the number of omitted rows. Columns of text come before
-    numbers. The result is empty if nothing is selected.
+    The note states the values of constant columns and the number of omitted rows. Text columns
+    precede numeric ones. The result is an empty string if no row is selected.
     """
     for name in {*selection.where} & {*frame.columns}:
         frame = frame.filter(pl.col(name).cast(pl.String).is_in(list(selection.where[name])))
@@ -107,11 +108,10 @@ def estimates(frame: pl.DataFrame, key: Sequence[str], selection: Selection) -> 
     columns.sort(key=lambda name: frame[name].dtype.is_numeric())
     cells, layout = dict[str, list[str]](), ""
     for name in columns:
-        values = [_cell(name, value) for value in frame[name]]
         head = HEADS.get(name, text(name.replace("_", " ")))
-        if name == "value":
-            values = [interval(row) for row in frame.rows(named=True)] if with_ends else values
-            head = head if with_ends else name
+        values = [_cell(name, value) for value in frame[name]]
+        if name == "value" and with_ends:
+            head, values = INTERVAL, [interval(row) for row in frame.rows(named=True)]
         numeric = frame[name].dtype.is_numeric()
         layout += "r" if numeric else "l"
         cells[head] = list(map(formula if numeric else text, values))

@@ -1,14 +1,15 @@
-"""Scorers as models of lm-evaluation-harness, mainly for masked models.
+"""Use the scorers as models of lm-evaluation-harness, mainly to evaluate masked models.
 
-The harness scores causal and sequence-to-sequence models, but no masked ones. ``python -m
-plumbline.lm_eval`` is its command line with two additional models, ``plumbline-mlm`` and
-``plumbline-causal``, registered here since the harness has no entry points for models.
+The harness scores causal and sequence-to-sequence models, but not masked ones. ``python -m
+plumbline.lm_eval`` runs its command line with two additional models, ``plumbline-mlm`` and
+``plumbline-causal``, which are registered here because the harness has no entry points for models.
 
-A request is a context and a continuation. The log-likelihood is the sum over the tokens of the
-continuation, in nats. For a masked model each token is scored given the full text, including the
-rest of the continuation: a pseudo-log-likelihood, which is not a probability and not comparable
-with a causal model's. As in the harness, spaces at the end of a context belong to the continuation,
-and a request is greedy if each token is the most probable one at its position.
+A request consists of a context and a continuation. Its log-likelihood is the sum over the tokens of
+the continuation, in nats. A masked model scores each token given the full text, including the rest
+of the continuation. The result is a pseudo-log-likelihood, which is not a log-probability and
+cannot be compared with that of a causal model. As in the harness, spaces at the end of a context
+belong to the continuation, and a request is greedy if each token is the most probable one at its
+position.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ DTYPES = ("float32", "float64", "bfloat16")
 
 
 class Bridge:
-    """A model of the harness that returns the log-likelihoods of a scorer.
+    """A model for the harness that returns the log-likelihoods computed by a scorer.
 
     Parameters
     ----------
@@ -43,18 +44,19 @@ class Bridge:
     dtype
         float32, float64 or bfloat16.
     context
-        Prefix of every text, which is conditioned on but not scored.
+        Prefix of every text; it is conditioned on but not scored.
     ignored
-        Common arguments of the harness, such as batch_size, which the scorer sets itself.
+        Common arguments of the harness, such as batch_size, that have no effect here.
 
     Raises
     ------
     UserError
-        If the model is missing or has another kind, or the dtype is unknown.
+        If the model is missing or of another kind, or the dtype is unknown.
     """
 
     name: ClassVar[str]
     kind: ClassVar[str]
+    method = ""
 
     def __init__(
         self,
@@ -69,7 +71,7 @@ class Bridge:
         if unknown := set(ignored) - {"batch_size", "max_batch_size", "device"}:
             raise UserError(f"{self.name}: unknown argument {min(unknown)}")
         if dtype not in DTYPES:
-            raise UserError(f"{self.name}: dtype {dtype}; available: {', '.join(DTYPES)}")
+            raise UserError(f"{self.name}: unknown dtype {dtype}; available: {', '.join(DTYPES)}")
         target = find(str(pretrained), revision=revision)
         if target.kind != self.kind:
             raise UserError(f"{self.name}: {pretrained} is of kind {target.kind}, not {self.kind}")
@@ -85,42 +87,48 @@ class Bridge:
 
     def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
         """Score the continuation of each pair of context and continuation."""
-        raise NotImplementedError
+        scores: Iterator[Score] = self.scorer.logprobs(pairs)
+        return scores
 
     def loglikelihood(self, requests: Sequence[Any], **_: Any) -> list[tuple[float, bool]]:
-        """Return log-likelihood in nats and greediness for each continuation.
+        """Return the log-likelihood (nats) of each continuation, and whether it is greedy.
 
         ``requests``: instances of the harness, whose ``args`` are context and continuation. Raises
         UserError if a text is too long, or a context ends within a token.
         """
-        pairs = (_split(*request.args[:2]) for request in requests)
+        pairs = []
+        for context, continuation in (request.args[:2] for request in requests):
+            bare = context.rstrip()  # trailing spaces belong to the continuation
+            pairs.append((bare, context[len(bare) :] + continuation))
         return [(score.logprob_nats, bool(score.greedy)) for score in self.scores(pairs)]
 
     def loglikelihood_rolling(self, requests: Sequence[Any], **_: Any) -> list[float]:
-        """Return the log-likelihood of each text in nats; raise UserError if one is too long."""
+        """Return the log-likelihood of each text, in nats; raise UserError if one is too long."""
         return [s.logprob_nats for s in self.scores(("", request.args[0]) for request in requests)]
 
     def generate_until(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise UserError: the harness itself generates with causal models."""
-        raise UserError(f"{self.name}: no tasks of type generate_until; use --model hf for them")
+        """Raise UserError, since the harness itself can generate text with causal models."""
+        raise UserError(f"{self.name}: cannot run tasks of type generate_until; use --model hf")
 
     def get_model_info(self) -> dict[str, str | int]:
         """Return the facts that the harness stores with its results."""
         facts = self.scorer.facts()
         stored = {"model_dtype": facts["dtype"], "model_sha": facts["revision"]}
-        return {**stored, "plumbline": version("plumbline")}
+        method = {"plumbline_method": self.method} if self.method else {}
+        return {**stored, "plumbline": version("plumbline"), **method}
 
 
 class MaskedBridge(Bridge):
-    """A masked model, whose log-likelihoods are pseudo-log-likelihoods.
+    """A masked model that returns pseudo-log-likelihoods.
 
     Parameters
     ----------
     method
         ``within_word_l2r`` (Kauf and Ivanova 2023; the default), ``original`` (Salazar et al.
-        2020), ``aul`` or ``aula`` (Kaneko and Bollegala 2022; sums over tokens, not their means).
+        2020), ``aul`` or ``aula`` (Kaneko and Bollegala 2022, but summed over tokens instead of
+        averaged).
     language
-        Language of all texts, for models with an embedding of it (XLM).
+        Language of all texts, for models with language embeddings (XLM).
     """
 
     name, kind = "plumbline-mlm", "masked"
@@ -139,32 +147,11 @@ class MaskedBridge(Bridge):
         )
         return scores
 
-    def get_model_info(self) -> dict[str, str | int]:
-        """Return the facts that the harness stores with its results."""
-        return {**super().get_model_info(), "plumbline_method": self.method}
-
 
 class CausalBridge(Bridge):
-    """A causal model, to compare with the harness's own ``hf``."""
+    """A causal model, for comparison with the harness's own ``hf``."""
 
     name, kind = "plumbline-causal", "causal"
-
-    def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
-        """Score continuations."""
-        scores: Iterator[Score] = self.scorer.logprobs(pairs)
-        return scores
-
-
-def _split(context: str, continuation: str) -> tuple[str, str]:
-    """Move spaces at the end of a context into the continuation, as the harness does.
-
-    Examples
-    --------
-    >>> _split("the answer: ", "yes")
-    ('the answer:', ' yes')
-    """
-    bare = context.rstrip()
-    return bare, context[len(bare) :] + continuation
 
 
 @cache

@@ -1,11 +1,10 @@
-"""Lookup of a model: a folder, an id of the Hub, a control model, or a loaded model to save."""
+"""Find a model by folder, Hub id or name of a control model, or save a loaded model."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
 
 
 class Target(NamedTuple):
-    """A model for a study, with its entry in params."""
+    """A model that a study runs on, with its entry in params."""
 
     name: str
     kind: str
@@ -25,7 +24,7 @@ class Target(NamedTuple):
 
 
 def find(model: str | Path, *, name: str = "", kind: str = "", revision: str = "") -> Target:
-    """Resolve a model from its config and the names of its files, before anything is built.
+    """Find a model, and read its kind from its config and the names of its files only.
 
     Raises
     ------
@@ -40,7 +39,7 @@ def find(model: str | Path, *, name: str = "", kind: str = "", revision: str = "
     if path.is_dir() or isinstance(model, Path) or str(model).startswith((".", "/", "~")):
         kind = load.look(path.absolute(), str(model), kind)
         if revision:
-            raise UserError(f"{model}: a folder has no revision; leave it out")
+            raise UserError(f"{model}: a folder has no revisions; leave out the revision")
         entry = {"id": path.resolve().as_posix(), "kind": kind}
     elif ID.fullmatch(str(model)):
         kind, commit = _look_on_hub(str(model), kind, revision or "main")
@@ -52,7 +51,7 @@ def find(model: str | Path, *, name: str = "", kind: str = "", revision: str = "
 
 
 def save_loaded(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path, str]:
-    """Save a loaded model and its tokenizer, and return the folder and the model's name.
+    """Save a loaded model with its tokenizer, and return the folder and the model's name.
 
     Raises
     ------
@@ -62,29 +61,23 @@ def save_loaded(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path
     if tokenizer is None and isinstance(model, tuple) and len(model) == 2:
         model, tokenizer = model
     if not hasattr(model, "save_pretrained"):
-        raise UserError(
-            f"{type(model).__name__}: neither a folder, an id of the Hub, nor a model of "
-            "transformers, with save_pretrained"
-        )
+        what = "neither a folder, an id of the Hub, nor a model of transformers"
+        raise UserError(f"{type(model).__name__}: {what}")
     if hasattr(model, "merge_and_unload"):
-        raise UserError("an adapter of peft: pass the result of its method merge_and_unload()")
+        raise UserError("the model is a peft adapter; pass its merge_and_unload()")
     if not hasattr(tokenizer, "save_pretrained"):
         raise UserError("the tokenizer of the loaded model is missing; pass tokenizer=...")
     address = getattr(model.config, "_name_or_path", "") or "model"
     name = name or _params_name(Path(str(address)).name)
     folder = into / "model" / name
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{name}-") as top:
-        partial = Path(top) / name
-        model.save_pretrained(partial)
-        tokenizer.save_pretrained(partial)
-        shutil.rmtree(folder, ignore_errors=True)
-        partial.rename(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     return folder, name
 
 
 def _look_on_hub(name: str, kind: str, revision: str) -> tuple[str, str]:
-    """Return kind and commit of a model on the Hub; a cached commit needs no network access."""
+    """Return the kind and commit of a model on the Hub, without network access if it is cached."""
     from huggingface_hub import get_token, try_to_load_from_cache
 
     if re.fullmatch(r"[0-9a-f]{40}", revision):

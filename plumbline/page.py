@@ -1,9 +1,9 @@
-"""HTML page of results, and the demonstration of the studies on models with a known bias."""
+"""Write results as an HTML page, and run the demonstration on models with a known bias."""
 
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import polars as pl
 from markupsafe import Markup
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from plumbline.result import Result
 
 LANGUAGE = "en"
-PUBLIC = {  # 47 MB, at the commit in params/full.yaml
+PUBLIC = {  # 47 MB; the commit is that in params/full.yaml
     "model": "albert/albert-base-v2",
     "revision": "8e2f239c5f8a2c0f253781ca60135db913e5c80c",
 }
@@ -34,27 +34,24 @@ TITLE = "Demonstration: results for models with a known bias and without bias"
 
 
 def write(results: Sequence[Result], path: Path, before: str = "", title: str = "Results") -> Path:
-    """Write a page of results, with those of control models last, and return its path.
+    """Write a page of results, control models last, and return its path.
 
     Parameters
     ----------
     before
-        HTML above the table of all results.
+        HTML to insert above the table of all results.
     """
-    kinds = ("", "positive", "negative")
 
     def kind_of(result: Result) -> str:
-        model = result.model.split()[0]  # runs without options
-        controls = STUDIES[result.study].controls
-        return kinds[controls.index(model) + 1] if model in controls else ""
+        kinds = dict(zip(STUDIES[result.study].controls, ("positive", "negative"), strict=True))
+        return kinds.get(result.model.split()[0], "")  # without the run's options
 
-    results = sorted(results, key=lambda result: kinds.index(kind_of(result)))
+    results = sorted(results, key=lambda r: ("", "positive", "negative").index(kind_of(r)))
     rows = [headlines.of_model(r.study, r.model, r.kind, r.headline, kind_of(r)) for r in results]
     sections = [headlines.section(rows, (), PAGES)] if any(rows) else []
     for study in dict.fromkeys(result.study for result in results):
         groups = [_group(result) for result in results if result.study == study]
         sections.append(Section(study, study, "", groups))
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_bytes(path, render(sections, title=title, before=before).encode())
     return path
 
@@ -72,25 +69,20 @@ def _group(result: Result) -> Group:
     return Group(result.model, parts, f"{result.study}-{result.folder.name}")
 
 
-class Demo(NamedTuple):
-    """The demonstration: its page, and the summary of the additional model."""
+def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) -> tuple[Path, str]:
+    """Run studies on their control models and one additional model, and write a page of results.
 
-    page: Path
-    public: str
-
-
-def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) -> Demo:
-    """Run studies on their control models and an additional model; write a page of results.
+    Return the path of the page, and the summary of the additional model.
 
     Parameters
     ----------
     folder
-        Folder of outputs, tables and ``index.html``.
+        Folder for outputs, tables and ``index.html``.
     model
-        Folder or id of the additional model; by default a small public one. If it cannot be loaded
-        the page states the reason, and has only the control models.
+        Folder or id of the additional model; by default, a small public one. If it cannot be
+        loaded, the page states the reason and shows the control models only.
     studies
-        Names of studies; the first must be politicians.
+        Names of the studies, of which the first must be ``politicians``.
     """
     results = [
         ask(study, control, language=LANGUAGE, into=folder / control)
@@ -109,33 +101,32 @@ def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) ->
     except UserError as problem:
         others, public = [], f"Not run: {problem}."
     before = _introduction(results[0], results[1], public)
-    page = write([*others, *results], folder / "index.html", before, TITLE)
-    return Demo(page, public)
+    return write([*others, *results], folder / "index.html", before, TITLE), public
 
 
 def _introduction(planted: Result, null: Result, public: str) -> str:
-    """Return the question, the answer, and a guide to the figures, as HTML."""
+    """Return the question, the answer and a guide to the figures as HTML."""
     people = pl.read_parquet(planted.folder / f"data/datasets/politicians/{LANGUAGE}.parquet")
     genders = ("female", "male", "non-binary")
     counts = [people["gender"].eq(GENDERS.index(gender)).sum() for gender in genders]
     share = [f"{len(r.found)} of {len(r.headline.drop_nulls('p_bh'))}" for r in (planted, null)]
-    return f"""<p><b>The question.</b> Does a language model put other words beside the names of
-women than beside those of men? Here it is put to two tiny models that were trained on made-up
-sentences. In those of the first, {planted.model}, some words go with women's names and others with
-men's; those of the second, {null.model}, have no such difference. A method that can be trusted
-finds the bias of the first, and nothing in the second.</p>
+    return f"""<p><b>The question.</b> Does a language model put different words next to the
+names of women and of men? Two tiny models that were trained on made-up sentences are tested. In the
+sentences of the first, {planted.model}, some words go with women's names and others with men's; in
+those of the second, {null.model}, there is no such difference. A method that can be trusted detects
+the bias of the first model, and nothing in the second.</p>
 <p><b>The answer.</b> In the first model {share[0]} words go with a gender, in the second
 {share[1]}.</p>
 <p><b>How to read the figures.</b> Each line is a word. The further a point is from the grey line,
-the more often the model puts the word beside those names than chance would (pointwise mutual
-information, in nats: 0.7 is twice as often). The bar is the 95% interval: where the point might be,
-had other names been drawn. A filled point is a difference that chance does not explain; of those
-that are found, one in twenty may be false.</p>
-<p><b>The names are real.</b> They are those of {len(people)} politicians: {counts[0]} women,
-{counts[1]} men and {counts[2]} non-binary people, with their gender as Wikidata has it. The other
-studies below take the social groups of a published study, and common first and last names of
-countries. <b>The two models are not:</b> what they respond is nothing about these people, nor about
+the more often the model puts the word next to those names than expected by chance (pointwise mutual
+information, in nats: 0.7 means twice as often). The bar is the 95% interval, the range in which the
+point might lie for another sample of names. A filled point is a statistically significant
+difference; about one in twenty of these may be false.</p>
+<p><b>The names are real.</b> They belong to {len(people)} politicians: {counts[0]} women,
+{counts[1]} men and {counts[2]} non-binary people, whose gender is that given by Wikidata. The other
+studies below use the social groups of a published study, and common first and last names of several
+countries. <b>The two models are not:</b> their responses say nothing about these people, nor about
 any model in use.</p>
-<p><b>One model more.</b> {escape(public)}</p>
-<p><b>Yours:</b> <code>plumbline run politicians --model FOLDER</code>, or an id of the Hugging
-Face Hub.</p>"""
+<p><b>One more model.</b> {escape(public)}</p>
+<p><b>Your own model.</b> Run <code>plumbline run politicians --model FOLDER</code>, or give an id
+of the Hugging Face Hub.</p>"""

@@ -1,4 +1,4 @@
-"""Published estimates for public models, to compare results with."""
+"""Provide published estimates for public models, for comparison with own results."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ if TYPE_CHECKING:
 def published(study: str = "") -> pl.DataFrame:
     """Return published estimates for public models from the papers of the studies.
 
-    They are based on the papers' data and on methods named `faithful` or `plug-in` here, and have
-    no intervals: results on the sample also differ from them for reasons other than the model.
+    They are based on the papers' data and on the method variants named `faithful` or `plug-in`
+    here, and have no intervals. Results on the sample differ from them for reasons other than the
+    model, too.
 
     - Stańczak et al. (2023), PLoS ONE 18(11), Tab 5 and Tab 8: shares of sentiments by architecture
       at the baseline size (for multilingual models in Arabic), as intercept plus effect.
     - Choenni et al. (2021), EMNLP, Table 4: change in mean rank correlation of emotions, one epoch.
     - Barriere and Cifuentes (2024), LREC-COLING, Tables 1 to 3: in points and percent.
     - Feng et al. (2023), ACL, Table 12: precision and recall of classifiers of RoBERTa by group, by
-      the corpus of further pretraining. The positions of models are in figures only.
+      the corpus of further pretraining. The paper shows the positions of models in figures only.
 
-    The table of ratings of Al Ali and Libovický (2024) is not included.
+    The ratings in the table of Al Ali and Libovický (2024) are not included.
 
     Parameters
     ----------
     study
-        Name of a study; by default all that have numbers.
+        Name of a study; by default, all studies with published numbers.
 
     Returns
     -------
     polars.DataFrame
-        ``study``, ``model`` (an id of the Hub, or the paper's name of an architecture),
+        ``study``, ``model`` (an id of the Hub, or the paper's name for an architecture),
         ``language``, ``measure``, ``what``, ``value``, ``unit``, ``source``.
 
     Raises
     ------
     UserError
-        If there are no numbers for the study.
+        If no numbers are available for the study.
 
     Examples
     --------

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plumbline import latex
-from plumbline.builders.core.errors import UserError, optional_library
-from plumbline.builders.core.snapshot import write_bytes
-from plumbline.figure import FORMATS, Figure, check_width
+from plumbline.builders.core.errors import optional_library
+from plumbline.builders.core.snapshot import write_bytes, writing
+from plumbline.figure import FORMATS, Figure
 from plumbline.probes.report.figures import forest
 from plumbline.probes.report.view import (
     interval,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.site.headlines import Kind
 
-MOST = 30  # maximum lines of a plot
+MOST = 30  # default maximum number of lines in a plot
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,14 @@ class Result:
     Attributes
     ----------
     study, model
-        Their names.
+        Names of the study and of the model.
     headline
-        A row for each test of the summary: ``what``, estimate ``value`` with its interval ``low``
-        to ``high``, clusters ``n``, ``p``, ``p_bh`` (Benjamini and Hochberg, over the complete
-        family of the analysis), and ``detectable``, the minimum detectable distance from the null
-        at power .8; ``unit`` and ``null`` of the value; and ``void``, the reason if nothing could
-        be measured. Sorted by p, then by distance.
+        One row for each test of the summary: ``what`` is tested, the estimate ``value`` with its
+        interval from ``low`` to ``high``, the number of clusters ``n``, ``p``, ``p_bh`` (Benjamini
+        and Hochberg, over the complete family of the analysis), and ``detectable``, the minimum
+        detectable distance from the null value at power .8; the ``unit`` of the value and its
+        ``null`` value; and ``void``, the reason if nothing could be measured. Rows are sorted by p,
+        then by distance from the null value.
     tables
         All tables of the analysis, by name, with labels as strings.
     main
@@ -76,7 +77,7 @@ class Result:
 
     @property
     def table(self) -> pl.DataFrame:
-        """Return the main table; ``.table.to_pandas()`` or :meth:`to_pandas` for pandas."""
+        """Return the main table (Polars); :meth:`to_pandas` returns it for pandas."""
         return self.tables[self.main]
 
     def to_pandas(self) -> pd.DataFrame:
@@ -86,17 +87,17 @@ class Result:
 
     @property
     def found(self) -> pl.DataFrame:
-        """Return the rows of the headline with an adjusted p of at most .05."""
+        """Return the rows of the headline whose adjusted p is at most .05."""
         return self.headline.filter(is_significant())
 
     @property
     def void(self) -> str:
-        """Return the reason why the study measured nothing; "" if anything was tested."""
+        """Return the reason why the study measured nothing, or "" if anything was tested."""
         return "" if len(self.headline.drop_nulls("p_bh")) else reasons(self.headline)
 
     @property
     def summary(self) -> str:
-        """Return a sentence with the number of significant tests and the clearest, or the power."""
+        """Return a sentence: the number of significant tests and the clearest one, or the power."""
         tested, significant = self.headline.drop_nulls("p_bh"), self.found
         why = reasons(self.headline)
         if not len(tested) and why:
@@ -131,37 +132,37 @@ class Result:
         """Return the results of the control models, with the same settings.
 
         The positive control was trained on a language with a planted bias, the negative control on
-        the same language without it. Keys are the models' names. They run at the first access.
+        the same language without it. Keys are the names of the models, which run when this property
+        is first read.
         """
         return self._controls()
 
     def plot(self, *, width: float = 12, most: int = MOST) -> Figure:
-        """Return a forest plot of the headline, with intervals and the null; ``savefig`` saves it.
+        """Return a forest plot of the headline; ``savefig`` saves it.
 
         Parameters
         ----------
         width
             Width in centimetres.
         most
-            Maximum number of lines, with the smallest p.
+            Maximum number of lines; those with the smallest p are shown.
         """
         return Figure(self.svg(most=most), width)
 
     def svg(self, *, most: int = MOST) -> str:
-        """Return the plot as SVG for an HTML page, in the style of the report."""
-        rows = self.headline.drop_nulls("value").head(most).with_columns(found=is_significant())
+        """Return the plot as SVG to embed in an HTML page, in the style of the report."""
+        rows = self.headline.drop_nulls("value").head(most).with_columns(filled=is_significant())
         nulls = self.headline["null"].unique().to_list()
         return forest(
-            rows.to_dicts(),
-            line="what",
+            rows.rename({"what": "line"}).to_dicts(),
             unit=f"{self._unit}; filled: adjusted p ≤ .05",
             title=f"{self.study}: {self.model}",
-            filled="found",
             zero={"": nulls[0]} if len(nulls) == 1 else {},
+            spread=True,
         )
 
     def to_latex(self, *, most: int = MOST) -> str:
-        """Return the headline as a table in LaTeX, for the package booktabs."""
+        """Return the headline as a LaTeX table that uses the package booktabs."""
         estimates = self.headline.drop_nulls("value")
         rows = estimates.head(most).rows(named=True)
         columns = {
@@ -173,9 +174,7 @@ class Result:
         return latex.table(columns, "lrr", note if len(estimates) > most else "")
 
     def export(self, folder: str | Path, *, width: float = 12) -> list[Path]:
-        """Write tables as CSV and parquet, the headline as LaTeX, the plot, and a record.
-
-        The record, ``every_eval_ever.json``, is in the format of Every Eval Ever.
+        """Write the tables, the headline as LaTeX, the plot, the summary and the provenance.
 
         Parameters
         ----------
@@ -185,49 +184,33 @@ class Result:
         Returns
         -------
         list
-            Paths of the files; labels are strings in all of them, for R and Stata.
+            Paths of the files. Tables are CSV and parquet, with labels as strings for R and Stata.
 
         Raises
         ------
         UserError
             If the folder cannot be written, or the width is out of bounds.
         """
-        from plumbline import every_eval
-
-        check_width(width)
-        into, paths = Path(folder).expanduser(), []
-        try:
-            into.mkdir(parents=True, exist_ok=True)
-            for name, table in {"headline": self.headline, **self.tables}.items():
-                table.write_csv(into / f"{name}.csv")
-                table.write_parquet(into / f"{name}.parquet")
-                paths += [into / f"{name}.csv", into / f"{name}.parquet"]
-            texts = {
-                "headline.tex": self.to_latex(),
-                "summary.txt": self.summary + "\n",
-                "provenance.json": _json(self.provenance),
-            }
-            if "model" in self.provenance:  # a comparison has no such record
-                texts[every_eval.FILE] = _json(every_eval.record(self))
-            files = {name: text.encode() for name, text in texts.items()}
-            files |= {f"headline.{kind}": self.plot(width=width).encode(kind) for kind in FORMATS}
-            for name, body in files.items():
-                write_bytes(into / name, body)
-                paths.append(into / name)
-        except OSError as error:
-            raise UserError(
-                f"{into}: cannot be written ({error.strerror}); name another"
-            ) from error
-        return paths
+        facts = json.dumps(self.provenance, indent=1, sort_keys=True, allow_nan=False)
+        files = {
+            "headline.tex": self.to_latex().encode(),
+            "summary.txt": f"{self.summary}\n".encode(),
+            "provenance.json": f"{facts}\n".encode(),
+        }
+        files |= {f"headline.{kind}": self.plot(width=width).encode(kind) for kind in FORMATS}
+        into, tables = Path(folder).expanduser(), {"headline": self.headline, **self.tables}
+        files |= {f"{name}.csv": table.write_csv().encode() for name, table in tables.items()}
+        for name, body in files.items():
+            write_bytes(into / name, body)
+        for name, table in tables.items():
+            with writing(into / f"{name}.parquet") as part:
+                table.write_parquet(part)
+        return [into / name for name in (*files, *(f"{name}.parquet" for name in tables))]
 
     def _repr_html_(self) -> str:
-        """Show the summary and the first rows in a notebook."""
+        """Return the summary and the first rows as HTML for a notebook."""
         return f"<p>{escape(self.summary)}</p>{self.headline.head(10)._repr_html_()}"
 
     def __str__(self) -> str:
         """Return the summary."""
         return self.summary
-
-
-def _json(facts: Any) -> str:
-    return json.dumps(facts, indent=1, sort_keys=True, allow_nan=False) + "\n"

@@ -1,6 +1,6 @@
-"""The runs of a working folder: models, and the options of each study, in ``plumbline.yaml``.
+"""Record the runs of a working folder, with their models and options, in ``plumbline.yaml``.
 
-Responses and tables are in ``plumbline-results``; no file of a checkout is changed.
+Responses and tables are stored in ``plumbline-results``; no file of a checkout is changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from plumbline.result import Result
 
-Run = dict[str, Any]  # study, model, language, and options other than the defaults
+Run = dict[str, Any]  # study, model and language, and the options that are not defaults
 FILE, RESULTS = Path("plumbline.yaml"), Path("plumbline-results")
 HEAD = "# Written by `plumbline run`: models and runs. Edit it as you like.\n"
 KEY = ("study", "model", "language")
@@ -36,7 +36,7 @@ DTYPE = "float32"
 
 
 def read() -> dict[str, Any]:
-    """Return models, datasets, settings and runs of the folder."""
+    """Return the models, datasets, settings and runs that the folder records."""
     empty: dict[str, Any] = {"models": {}, "datasets": {}, "settings": {}, "runs": []}
     stored = parse(FILE) if FILE.is_file() else {}
     if unknown := sorted(set(stored) - set(empty)):
@@ -45,16 +45,16 @@ def read() -> dict[str, Any]:
 
 
 def plan(arguments: argparse.Namespace, *, again: bool = False) -> tuple[dict[str, Any], list[Run]]:
-    """Return the models of the folder and of a command, and a run for each model of the command.
+    """Return all known models, and one run for each model that a command names.
 
-    ``again``: whether a command without options repeats the model's last run.
+    ``again``: True if a command without options repeats the last run of the model.
     """
     folder = read()
     models, runs = folder["models"], []
     if arguments.name and len(arguments.model) != 1:
         raise UserError("--name: requires exactly one --model")
     if not arguments.model and not models:
-        raise UserError("name a model: --model FOLDER, or an id of the Hugging Face Hub")
+        raise UserError("no model is named; use --model with a folder or a Hub id")
     options = _options(folder, arguments)
     again = again and not (arguments.dtype or arguments.dataset or arguments.set)
     for model in arguments.model or list(models):
@@ -65,7 +65,7 @@ def plan(arguments: argparse.Namespace, *, again: bool = False) -> tuple[dict[st
         entry = target.entry or {}
         pinned = models.setdefault(target.name, entry) if entry else {}
         if not recorded and pinned.get("id") != entry.get("id"):
-            raise UserError(f"{FILE}: {target.name} is {pinned['id']}; give {model} a --name")
+            raise UserError(f"{FILE}: {target.name} is {pinned['id']}; give another --name")
         run: Run = {"study": arguments.study, "model": target.name}
         run |= {"language": arguments.language} if arguments.language else {}
         last: Run = next((r for r in reversed(folder["runs"]) if run.items() <= r.items()), {})
@@ -77,7 +77,7 @@ def plan(arguments: argparse.Namespace, *, again: bool = False) -> tuple[dict[st
 
 
 def execute(models: dict[str, Any], run: Run) -> Result:
-    """Execute and record a run; each set of options has a separate folder."""
+    """Execute a run and record it; each set of options has its own folder."""
     study, name, language = (run[key] for key in KEY)
     entry = models.get(name, {"id": name})
     options = {key: value for key, value in run.items() if key not in KEY}
@@ -86,7 +86,7 @@ def execute(models: dict[str, Any], run: Run) -> Result:
     into = RESULTS / "-".join(filter(None, (study, name, language, digest)))
     options = {key: entry.get(key, "") for key in WEIGHTS} | options
     result = ask(study, entry["id"], name=name, language=language, into=into, **options)
-    with FileLock(RESULTS / ".lock"):  # other commands may have added runs meanwhile
+    with FileLock(RESULTS / ".lock"):  # other commands may have added runs in the meantime
         folder = read()
         if name in models:
             folder["models"].setdefault(name, entry)
@@ -97,7 +97,7 @@ def execute(models: dict[str, Any], run: Run) -> Result:
 
 
 def label(run: Run) -> str:
-    """Format the model of a run with its language and options, as arguments of a command."""
+    """Format the model, language and options of a run as arguments of a command."""
     words = [run["model"]]
     for key, value in run.items():
         if value and key not in KEY[:2]:
@@ -118,13 +118,13 @@ def pairs_of(texts: list[str], option: str) -> list[tuple[str, str]]:
 
 
 def _options(folder: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the non-default options of a command and the folder."""
+    """Return the non-default options that a command and the folder set."""
     settings = {}
     for key, text in pairs_of(arguments.set, "--set"):
         try:
             settings[key] = yaml.safe_load(text)
         except yaml.YAMLError as error:
-            raise UserError(f"--set: {text}: not a value in YAML") from error
+            raise UserError(f"--set: {text}: not a valid YAML value") from error
     options = {
         "dtype": arguments.dtype if arguments.dtype != DTYPE else None,
         "datasets": folder["datasets"] | dict(pairs_of(arguments.dataset, "--dataset")),

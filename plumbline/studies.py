@@ -1,7 +1,8 @@
-"""The five studies as functions of a model that return a :class:`Result`, without YAML or DVC.
+"""Run the five studies as functions of a model that return a :class:`Result`.
 
-The code is that of the pipeline: datasets are built and validated, the model's files are pinned,
-the probe writes outputs, and the analysis reads them, all in the result's ``folder``.
+Neither YAML nor DVC is needed, but the code is that of the pipeline: in the ``folder`` of the
+result, datasets are built and validated, the files of the model are pinned, the probe writes
+outputs, and the analysis reads them.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from plumbline.probes.site.headlines import HEADLINES
 from plumbline.result import Result
 from plumbline.workspace import FOLDERS, WORLDS, Workspace, entered, home
 
-STUDIES = HEADLINES  # subject, probe, analysis and control models of each study
+STUDIES = HEADLINES  # the subject, probe, analysis and control models of each study
 LIBRARIES = ("plumbline", "torch", "transformers", "tokenizers", "polars", "pyarrow")
-COVERAGE = "coverage"  # folder of ``politicians`` outputs, next to those of languages
-FEW = 0.1  # minimum share of words in the vocabulary for a language to count
+COVERAGE = "coverage"  # folder in the outputs of ``politicians``, next to one folder per language
+FEW = 0.1  # share of a language's words in the vocabulary below which a note is given
 JUDGE = "probes.stances.generation.nli_model"
 Datasets = dict[str, str | Path] | None
 Settings = dict[str, Any] | None
@@ -59,37 +60,37 @@ def ask(
         A folder with a saved model and its tokenizer; an id of the Hugging Face Hub, whose commit
         is looked up and pinned; a control model by name; or a loaded model of transformers.
     tokenizer
-        Tokenizer of a loaded model. Both are saved into ``into`` and read again, so that every
-        response is from files with a known sha256.
+        Tokenizer of a loaded model. Both are saved into ``into`` and loaded from there, so that
+        every response comes from files with a known sha256.
     name
-        Name of the model in tables; by default the last part of folder or id.
+        Name of the model in tables; by default, the last part of the folder or id.
     kind
-        masked, causal, seq2seq or classifier; by default the kind in ``config.json``.
+        ``masked``, ``causal``, ``seq2seq`` or ``classifier``; by default, as in ``config.json``.
     revision
-        Branch, tag or commit on the Hub; by default ``main``.
+        Branch, tag or commit on the Hub; by default, ``main``.
     language
-        The only language to run; by default all of the study. A language that the study or a
-        control model lacks is an error. The controls of a result run in this language if they were
-        trained on it, else in their own, with a note.
+        The only language to run; by default, all languages of the study. It is an error if the
+        study or a control model lacks the language. The controls of a result run in this language
+        if they were trained on it, otherwise in their own, with a note.
     dtype
         float32, float64 or bfloat16.
     datasets
         Folders of built datasets, or ids of published ones, by the name of the dataset, in place of
         the bundled sample.
     settings
-        Params that differ from the defaults, by dotted key: ``{"analysis.pmi.min_count": 3}``;
-        docs/params.md lists them.
+        Params that differ from the defaults, by dotted key, such as ``{"analysis.pmi.min_count":
+        3}``; docs/params.md lists them.
     into
-        Folder for outputs and tables; by default in the user's cache, or in PLUMBLINE_HOME.
+        Folder for outputs and tables; by default, one in PLUMBLINE_HOME or in the user's cache.
         Responses there, or in a sibling folder, are reused while their inputs are unchanged.
 
     Raises
     ------
     UserError
-        If the model is missing, does not fit the study, or lacks the language.
+        If the model is missing, does not suit the study, or lacks the language.
     """
     if study not in STUDIES:
-        raise UserError(f"no study {study!r}; available: {', '.join(STUDIES)}")
+        raise UserError(f"unknown study {study!r}; available: {', '.join(STUDIES)}")
     folder = Path(into).absolute() if into else None
     if not isinstance(model, str | Path):
         model, name = save_loaded(model, tokenizer, name, folder or home() / "handed-over")
@@ -137,10 +138,10 @@ def ask(
 
 
 def politicians(model: Any, **options: Any) -> Result:
-    """Measure which words a model ranks first next to names of women and of men.
+    """Measure which words a model ranks first next to women's and men's names.
 
-    Stańczak et al. (2023): pointwise mutual information of word and gender, and an exact test for
-    each word. Options as in :func:`ask`.
+    The measure is the pointwise mutual information of word and gender, with an exact test for each
+    word (Stańczak et al. 2023). Options are those of :func:`ask`.
     """
     return ask("politicians", model, **options)
 
@@ -148,7 +149,7 @@ def politicians(model: Any, **options: Any) -> Result:
 def stereotypes(model: Any, **options: Any) -> Result:
     """Measure recall of the group attributes that search engines suggest; see :func:`ask`.
 
-    Choenni et al. (2021): compared with recall of the lists of other groups in the category.
+    The baseline is recall with the lists of other groups in the category (Choenni et al. 2021).
     """
     return ask("stereotypes", model, **options)
 
@@ -156,15 +157,15 @@ def stereotypes(model: Any, **options: Any) -> Result:
 def values(model: Any, **options: Any) -> Result:
     """Measure agreement with statements and their opposites, by value; see :func:`ask`.
 
-    Al Ali and Libovický (2024).
+    The study is that of Al Ali and Libovický (2024).
     """
     return ask("values", model, **options)
 
 
 def nationality(model: Any, **options: Any) -> Result:
-    """Measure how predictions of a classifier change with another country's names in a text.
+    """Measure how the predictions of a classifier change with the country of the names in a text.
 
-    Barriere and Cifuentes (2024). Options as in :func:`ask`.
+    The study is that of Barriere and Cifuentes (2024). Options are those of :func:`ask`.
     """
     return ask("nationality", model, **options)
 
@@ -172,13 +173,13 @@ def nationality(model: Any, **options: Any) -> Result:
 def leaning(model: Any, **options: Any) -> Result:
     """Measure agreement with the statements of political axes, 0 to 100 percent; see :func:`ask`.
 
-    Feng et al. (2023).
+    The study is that of Feng et al. (2023).
     """
     return ask("leaning", model, **options)
 
 
 def fitting(kind: str) -> list[str]:
-    """Return the studies that a kind of model fits."""
+    """Return the studies that a kind of model can be used in."""
     from plumbline.probes.models.params import VERBS, verbs
 
     modules = {name: importlib.import_module(module_of(s.probe)) for name, s in STUDIES.items()}
@@ -186,7 +187,7 @@ def fitting(kind: str) -> list[str]:
 
 
 def _require_fit(study: str, target: Target, language: str | None, settings: Settings) -> None:
-    """Refuse a model of an unsupported kind, or without the language or a judge for its text."""
+    """Raise UserError for an unsupported kind of model, a missing language or a missing judge."""
     if study not in (fits := fitting(target.kind)):
         raise UserError(
             f"{study}: {target.name} is of kind {target.kind}, which this study does not support; "
@@ -194,9 +195,9 @@ def _require_fit(study: str, target: Target, language: str | None, settings: Set
         )
     if language and language not in (languages := _languages(study, target, settings)):
         listed = ", ".join(languages) or "none of this study"
-        raise UserError(f"{study}: {target.name} has no language {language!r}; it has {listed}")
+        raise UserError(f"{study}: {target.name} lacks language {language!r}; available: {listed}")
     writes = study == "leaning" and target.kind != "masked" and target.entry is not None
-    if writes and JUDGE not in (settings or {}):  # the sample's judge has one language
+    if writes and JUDGE not in (settings or {}):  # the judge of the sample knows one language only
         raise UserError(
             f"leaning: {target.name} responds with text, judged by an entailment model; name one: "
             f"settings={{'models.judge': {{'id': ..., 'kind': 'classifier'}}, '{JUDGE}': 'judge'}}"
@@ -204,7 +205,7 @@ def _require_fit(study: str, target: Target, language: str | None, settings: Set
 
 
 def _languages(study: str, target: Target, settings: Settings) -> list[str]:
-    """Return the languages of a study; for a control model, those of its training."""
+    """Return the languages of a study; for a control model, those it was trained on."""
     probe, fields = STUDIES[study].probe, dict[str, Any]()
     probes = FOLDERS["probes"]
     for path in (*probes.glob("*/params.yaml"), *probes.glob("prompts/*.yaml")):
@@ -221,7 +222,7 @@ def _languages(study: str, target: Target, settings: Settings) -> list[str]:
 def control_language(
     study: str, name: str, language: str | None, settings: Settings
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return the language in which a control model runs, with a note if it differs."""
+    """Return the language in which a control model runs, with a note if it is not the one named."""
     languages = _languages(study, find(name), settings)
     if language in (None, *languages):
         return language, ()
@@ -239,15 +240,15 @@ def _changes(study: str, target: Target, language: str | None, dtype: str) -> di
         changes[f"models.{name}"] = target.entry | languages | {"dtype": dtype}
     if study == "politicians":
         changes["assignments.words"] = [name]
-    elif study == "leaning":  # without further training
+    elif study == "leaning":  # no further training
         changes[f"training.pretrain.corpora.{name}"] = []
-    elif study == "nationality":  # correlations require a masked model
+    elif study == "nationality":  # correlations with masked models are not computed
         changes["analysis.nationality.underlying"] = {}
     return changes
 
 
 def _run(workspace: Workspace, study: str, name: str, settings: Settings) -> dict[str, Any]:
-    """Run probe and analysis in a workspace; return the fields of the result."""
+    """Run the probe and the analysis in a workspace, and return fields of the result."""
     headline = STUDIES[study]
     probe, analysis = headline.probe, headline.analysis
     prober: Any = importlib.import_module(module_of(probe))
@@ -277,7 +278,7 @@ def _run(workspace: Workspace, study: str, name: str, settings: Settings) -> dic
         facts = json.loads(pointer(name).read_text("utf-8"))
         return {
             "headline": headline.rows(headline.frames(tables)),
-            "tables": {  # without tables for groups of models
+            "tables": {  # tables that compare groups of models are missing
                 table: frame.with_columns(pl.selectors.enum().cast(pl.String))
                 for table, frame in frames.items()
                 if frame.width
@@ -305,7 +306,7 @@ def _respond(task: Any) -> None:
 
     if is_complete(note):
         return
-    # an earlier run with other analysis settings
+    # copy the responses of a run with other settings of the analysis
     if source := next(filter(is_complete, Path("..").glob(f"*/{note}")), None):
         shutil.rmtree(outputs, ignore_errors=True)
         shutil.copytree(source.parent / task.name, outputs)
@@ -315,12 +316,12 @@ def _respond(task: Any) -> None:
 
 
 def language_notes(outputs: Path) -> tuple[str, ...]:
-    """Return a note on the languages of a run without ``language``, if there are several.
+    """Return a note on the languages of a run in several languages that names none.
 
     Parameters
     ----------
     outputs
-        Responses, one folder per language; for politicians also the coverage folder.
+        Folder of responses, with a folder per language and, for politicians, one for coverage.
     """
     names = {path.name for path in outputs.iterdir() if path.is_dir()} - {COVERAGE}
     if outputs.parent.name not in ("associations", "agreement") or len(names) == 1:

@@ -1,7 +1,7 @@
-"""A folder in which the pipeline runs for one model, without a checkout or DVC.
+"""Set up a folder in which the pipeline runs for one model, without a checkout or DVC.
 
-It has the project's layout: params, samples, datasets, outputs, tables. Datasets of the bundled
-samples are built and validated once, and shared.
+The folder has the layout of the project: params, samples, datasets, outputs and tables. Datasets of
+the bundled samples are built and validated once, and shared by all such folders.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 PACKAGE = Path(__file__).parent
-# In a checkout these are top-level folders; in an installed package they are inside it.
+# These are top-level folders in a checkout, but belong to the installed package.
 FOLDERS = {
     name: Path(importlib.import_module(f"plumbline.{name}").__path__[0])
     for name in ("builders", "probes", "validation")
 }
-# params.yaml and data/samples
+# the folder that contains params.yaml and data/samples
 PROJECT = next(p for p in (PACKAGE / "project", PACKAGE.parent) if (p / "params.yaml").is_file())
 SAMPLES = PROJECT / "data/samples"
-WORLDS = SAMPLES / "worlds"  # a folder for each control model
-# validated sample datasets, by the sha256 of their bytes
+WORLDS = SAMPLES / "worlds"  # contains one folder for each control model
+# the sha256 of each sample dataset that passed its validation
 VALIDATED = SAMPLES / "validated.json"
 HOME = "PLUMBLINE_HOME"
-LOCK = threading.RLock()  # threads of a process share its working folder
+LOCK = threading.RLock()  # the threads of a process share its working directory
 BUILDING = ".building.lock"
-DIGESTS = Path("data/brought.json")  # sha256 of the user's datasets
-# sections with free keys; in others a key must exist
+DIGESTS = Path("data/brought.json")  # the sha256 of each dataset of the user
+# sections to which keys may be added; elsewhere a key must exist
 OPEN = (["models"], ["assignments"], ["training", "pretrain", "corpora"])
 
 
 def home() -> Path:
-    """Return the folder of datasets, outputs and tables: PLUMBLINE_HOME, or the user's cache."""
+    """Return the folder for datasets, outputs and tables: PLUMBLINE_HOME or the user's cache."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get(HOME) or Path(cache) / "plumbline").absolute()
 
@@ -61,7 +61,7 @@ class Workspace:
     folder
         Folder to create or update.
     changes
-        Params that differ from the defaults of the package, by dotted key.
+        Params that differ from the package's defaults, by dotted key.
     datasets
         Folders of built datasets, or ids of published ones, in place of the samples.
     """
@@ -76,7 +76,7 @@ class Workspace:
         self.sources: dict[str, str] = {}
         for name, where in (datasets or {}).items():
             if name not in DATASETS:
-                raise UserError(f"datasets: no dataset {name}; available: {', '.join(DATASETS)}")
+                raise UserError(f"datasets: unknown {name!r}; available: {', '.join(DATASETS)}")
             path = Path(where).expanduser().absolute()
             is_folder = path.is_dir() or isinstance(where, Path)
             self.sources[name] = str(path if is_folder else where)
@@ -99,7 +99,7 @@ class Workspace:
             ) from error
 
     def prepare(self, names: tuple[str, ...]) -> None:
-        """Build or fetch datasets that are missing, with their inputs, and validate them.
+        """Build or fetch missing datasets with their inputs, and validate them.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class Workspace:
                 self._require(name)
 
     def _drop_outdated(self) -> None:
-        """Remove all datasets if the user's have changed."""
+        """Remove all datasets if a dataset of the user has changed."""
         digests = {n: parquet.fingerprint(_fetched(n, path)) for n, path in self.sources.items()}
         if DIGESTS.is_file() and json.loads(DIGESTS.read_text("utf-8")) == digests:
             return
@@ -125,7 +125,7 @@ class Workspace:
         write_bytes(DIGESTS, json.dumps(digests, sort_keys=True).encode())
 
     def _require(self, name: str) -> None:
-        """Build or copy a dataset and validate it, unless it is already valid."""
+        """Build or copy a dataset and validate it, unless it has already been validated."""
         with contextlib.suppress(UserError):
             parquet.require_validated(name)
             return
@@ -153,13 +153,13 @@ class Workspace:
 
 @contextlib.contextmanager
 def entered(folder: Path) -> Iterator[None]:
-    """Make a folder the working directory."""
+    """Make a folder the working directory within the context."""
     with LOCK, contextlib.chdir(folder):
         yield
 
 
 def _shared() -> Path:
-    """Return the folder of the samples' datasets, which depends on the version of the code."""
+    """Return the folder for datasets of the samples, whose name depends on the code."""
     code = [*FOLDERS["builders"].rglob("*.py"), *FOLDERS["builders"].rglob("*.yaml")]
     code += [*FOLDERS["validation"].rglob("*.*"), *SAMPLES.glob("*/*/manifest.json")]
     sums = [hashlib.sha256(path.read_bytes()).digest() for path in sorted(code) if path.is_file()]
@@ -167,7 +167,7 @@ def _shared() -> Path:
 
 
 def _write_params(folder: Path, changes: Mapping[str, Any]) -> None:
-    """Write the package's params with changes."""
+    """Write the params of the package, with changes applied."""
     trees = {folder / "params.yaml": params.parse(PROJECT / "params.yaml")}
     for pattern in params.BESIDE:
         top, _, glob = pattern.partition("/")
@@ -183,7 +183,7 @@ def _write_params(folder: Path, changes: Mapping[str, Any]) -> None:
                 node[last] = value
                 break
         else:
-            raise UserError(f"{key}: no such setting; docs/params.md has all of them")
+            raise UserError(f"{key}: unknown setting; docs/params.md lists all settings")
     for path, tree in trees.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         text = yaml.safe_dump(tree, allow_unicode=True, sort_keys=False)
@@ -192,7 +192,7 @@ def _write_params(folder: Path, changes: Mapping[str, Any]) -> None:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Link a folder, or copy it if links are not allowed."""
+    """Link a folder, or copy it if the system does not allow links."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.is_symlink():
         if target.resolve() == source.resolve():
@@ -207,7 +207,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _fetched(name: str, where: str) -> Path:
-    """Return the folder of a built dataset, or fetch a published one."""
+    """Return the folder of a built dataset; fetch a published one first."""
     folder = Path(where).expanduser()
     if not folder.is_dir() and where.count("/") == 1 and not where.startswith((".", "~")):
         from plumbline.builders.release import hub

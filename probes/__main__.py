@@ -165,12 +165,7 @@ def _use(arguments: Arguments) -> None:
 def _pin(arguments: Arguments) -> None:
     from plumbline.probes.commands.params_overlay import pin
 
-    file, models = arguments.file, pin(arguments.file)
-    for name, commit in models.written.items():
-        print(f"{name}: {commit}")
-    print(f"{file}: {len(models.written)} pinned, {len(models.existing)} were and are there")
-    for name in models.pickled:
-        print(f"{name}: no safetensors; add the line `pickles: true` (docs/howto/models.md)")
+    print(*pin(arguments.file), sep="\n")
 
 
 def _weights(arguments: Arguments) -> None:
@@ -253,7 +248,7 @@ def _plan(arguments: Arguments) -> None:
 
     if not arguments.seconds > 0:
         raise UserError(f"--seconds: {arguments.seconds:g}; a trial lasts more than 0 seconds")
-    print(cost.table(list(cost.plans(arguments.seconds, arguments.model))))
+    print(cost.table(arguments.seconds, arguments.model))
 
 
 def _annotate(arguments: Arguments) -> None:

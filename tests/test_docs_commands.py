@@ -1,4 +1,4 @@
-"""The documentation: its commands parse, its code runs, its links and printed numbers are right."""
+"""Check the docs: commands parse, code runs, and links and printed numbers are correct."""
 
 import argparse
 import importlib
@@ -33,7 +33,7 @@ class Parsed(Exception):  # noqa: N818 - no error: it stops a command once its w
 
 @pytest.fixture
 def parse(monkeypatch):
-    """Return a function that gives words to a command's own parser, and stops there."""
+    """Return a function that passes words to the parser of a command and stops there."""
     parse_args = argparse.ArgumentParser.parse_args
 
     def parse_only(self, *args, **kwargs):
@@ -82,7 +82,7 @@ def test_command_of_the_docs_parses(command, parse):
 
 
 def check_make(words):
-    """Hold the words behind make to the targets, variables and stages."""
+    """Check that the words after make are known targets, variables and stages."""
     makefile = (TOP / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z][a-z-]*):.*##", makefile, re.MULTILINE))
     for word in words:
@@ -106,7 +106,7 @@ def run(folder, *words, **environment):
 
 
 def needs(*paths):
-    """Skip where the pipeline has not run; in CI it has, so there it is an error."""
+    """Skip if the pipeline has not run; this is an error in CI, where it has."""
     missing = [path for path in paths if not (TOP / path).exists()]
     if missing and not IN_CI:
         pytest.skip(f"{missing[0]} is not there: make repro")
@@ -122,9 +122,9 @@ def test_publish_dry_run_of_the_docs_works_without_a_hub():
 
 
 PYTHON = blocks("python")
-OWN = ("your-name/", "anova-90")  # stand for the reader's own repository, and experiment
-STUDY = r"plumbline\.(politicians|compare)\("  # runs a whole study
-TITLED = 'title="'  # files of the tutorial, which its own test runs
+OWN = ("your-name/", "anova-90")  # placeholders for the reader's repository and experiment
+STUDY = r"plumbline\.(politicians|compare)\("  # would run a complete study
+TITLED = 'title="'  # files of the tutorial, which another test runs
 
 
 @pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")
@@ -154,7 +154,7 @@ def test_python_of_the_docs_runs_on_the_pipelines_data(block, tmp_path, monkeypa
 
 
 def overlaid(base, over, above=""):
-    """Return params with others laid over them, key by key; the controls stay assigned."""
+    """Return params with an overlay applied key by key; the controls stay assigned."""
     if above == "assignments" and isinstance(over, list):
         return [*base, *over]
     if not (isinstance(base, dict) and isinstance(over, dict)):
@@ -172,10 +172,10 @@ LIKE = {"masked": "world-planted", "causal": "world-writing", "classifier": "wor
 @pytest.mark.parametrize("page", WITH_PARAMS, ids=lambda page: page.name)
 def test_params_of_a_guide_have_no_problem(page, project):
     params = whole.tree()
-    for block in blocks("yaml", pages=[page]):  # a snapshot to be fetched is the sample here
+    for block in blocks("yaml", pages=[page]):  # the sample replaces a fetched snapshot
         text = FETCHED.sub(lambda m: str(max((TOP / "data/samples" / m[1]).iterdir())), block.text)
         params = overlaid(params, yaml.safe_load(text))
-    for entry in params["models"].values():  # the reader's own folder is one of a world here
+    for entry in params["models"].values():  # a control model replaces the reader's folder
         if entry.get("id", "").startswith("."):
             world = TOP / "data/samples/worlds" / LIKE[entry.get("kind", "masked")]
             (project / entry["id"]).symlink_to(world, target_is_directory=True)
@@ -205,7 +205,7 @@ def test_code_and_tests_named_on_a_study_page_exist(page):
 
 
 def contains(shown, printed):
-    """Return whether words are in a page, in a row; the sixth decimal may differ by processor."""
+    """Return whether a page contains some words in a row; the sixth decimal may differ."""
 
     def equal(word, other):
         decimals = re.compile(r"-?\d+\.\d{6}")
@@ -219,7 +219,7 @@ def contains(shown, printed):
 
 @pytest.mark.slow
 def test_tutorial_prints_what_it_shows(built, project):
-    """The steps of the tutorial, stage by stage as DVC runs them."""
+    """Run the steps of the tutorial, stage by stage as DVC does."""
     for part in ("datasets", "validation"):
         shutil.copytree(built / "data" / part, project / "data" / part)
     pages = [TOP / "docs/tutorial.md"]
@@ -242,7 +242,7 @@ def test_tutorial_prints_what_it_shows(built, project):
 
 @pytest.fixture
 def pages(monkeypatch):
-    """The module that writes into pages what commands print."""
+    """Return the module that writes the output of commands into pages."""
     monkeypatch.syspath_prepend(TOP / "docs")
     return importlib.import_module("printed")
 

@@ -1,4 +1,4 @@
-"""The site: pages in their places, equations, and a check that finds what is wrong."""
+"""The site of the docs: staged pages, equations, and the check that finds problems."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from site_check import problems
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A checkout with a page of each kind."""
+    """Return a checkout with a page of each kind."""
     pages = {
         "README.md": "# Home\n\n[one](docs/guide.md#part) [licence](LICENSE)\n",
         "CONTRIBUTING.md": "# Help\n\n[home](README.md)\n",
@@ -46,7 +46,7 @@ def test_stage_equations_become_mathml(checkout, tmp_path):
     assert "<mfrac><mrow><mn>1</mn></mrow><mrow><mn>2</mn></mrow></mfrac>" in one
     assert 'alttext="a_b"' in one
     assert "$" not in one
-    assert " so\n\n- x" in one  # a list wants an empty line before it
+    assert " so\n\n- x" in one  # a list needs an empty line before it
     new = (tmp_path / "staged/brandnew/page.md").read_text()
     assert "[not](a-link)\n- $`x`$\n" in new
 

@@ -1,1 +1,1 @@
-"""Commands about params and cost."""
+"""Commands that check params, estimate costs and import outputs."""

@@ -1,8 +1,9 @@
-"""Check all of params.yaml at once."""
+"""Check all params, and report all problems at once."""
 
 from __future__ import annotations
 
 import importlib
+import itertools
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,11 +21,10 @@ from plumbline.probes.models.params import NAME, VERBS, Model, verbs, worlds
 from plumbline.probes.training import checkpoints, pretrain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
 
-FLAT = ("models", "assignments", "controls", "waves", "publish")  # without sections
-LOCAL = (".", "/", "data/")  # prefixes of an id that is a folder
-ABOVE = {  # key: a list; value: the list that must contain all its models
+LOCAL = (".", "/", "data/")  # an id with one of these prefixes is a folder
+ABOVE = {  # for each list, the list that must also contain all its models
     "words": "associations",
     "representations": "words",
     "subgroups": "associations",
@@ -34,7 +34,7 @@ ABOVE = {  # key: a list; value: the list that must contain all its models
 
 
 def sections() -> dict[str, type[Params]]:
-    """Return the class of every section of params.yaml but `models`, by dotted key."""
+    """Return the class of every section of the params except `models`, by dotted key."""
     from plumbline.builders.fetch.http import Politeness
     from plumbline.builders.release.params import Params as Publish
     from plumbline.probes.stereotypes import waves
@@ -62,62 +62,73 @@ def sections() -> dict[str, type[Params]]:
     return models
 
 
-def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True) -> None:
-    """Validate every section, and report unused keys.
-
-    ``source``: the file with the models, for messages; by default params.yaml.
-    ``fetched``: True if the snapshots must exist.
+def check() -> None:
+    """Validate every section of the params, and report unused keys.
 
     Raises
     ------
     UserError
-        One message with all problems.
+        If there is any problem; the message lists all of them.
     """
-    tree = read(path)
+    refuse(FILE.name, problems_of(FILE))
+
+
+def refuse(file: str, problems: Sequence[str]) -> None:
+    """Raise UserError if a file has problems; the message lists all of them."""
+    if problems:
+        head = f"{file}: {len(problems)} problem(s) to fix:"
+        raise UserError("\n  ".join([head, *problems]))
+
+
+def problems_of(path: Path, source: str = FILE.name, *, fetched: bool = True) -> list[str]:
+    """Return all problems of a params file.
+
+    Parameters
+    ----------
+    source
+        Name of the file that lists the models, for messages.
+    fetched
+        Whether the snapshots must exist.
+    """
+    tree, known, problems = read(path), sections(), list[str]()
     names = [name for name in at(tree, "models") if NAME.fullmatch(str(name))]
-    classes = sections() | {f"models.{name}": Model for name in names}
-    problems = []
     try:
-        check_sections(classes, path)
+        check_sections(known | {f"models.{name}": Model for name in names}, path)
     except UserError as problem:
-        problems += str(problem).splitlines()[1:]
-    parts = [_models(tree, source or FILE.name), _absent(tree) if fetched else ()]
+        problems += map(str.strip, str(problem).splitlines()[1:])
+    for key, folder in (absent_snapshots(tree) if fetched else {}).items():
+        command = "(python -m plumbline.builders fetch SOURCE)"
+        problems.append(
+            f"{key}: no whole snapshot in {folder}; fetch one {command} or `dvc pull` it"
+        )
+    parts = [_models(tree, source), _unknown(tree, known)]
     models = tree.get("models") or {}
     if isinstance(models, dict):
         planted = {name: world.model_dump(exclude_none=True) for name, world in worlds().items()}
         lists = _assigned_lists(tree)
         parts += [_assigned(tree, planted | models, lists), _trained(tree, planted | models, lists)]
-    for part in (*parts, _unknown(tree, classes)):
-        problems += [f"  {problem}" for problem in part]
-    if problems:
-        raise UserError("\n".join([f"params.yaml: {len(problems)} problem(s) to fix:", *problems]))
+    return [*problems, *itertools.chain.from_iterable(parts)]
 
 
 def at(tree: Any, *keys: str) -> dict[str, Any]:
-    """Return a section of a tree; empty if it is missing or not a mapping."""
+    """Return a section of a tree, or an empty one if it is missing or not a mapping."""
     for key in keys:
         tree = tree.get(key) if isinstance(tree, dict) else None
     return tree if isinstance(tree, dict) else {}
 
 
 def _unknown(tree: dict[str, Any], classes: dict[str, type[Params]]) -> Iterator[str]:
-    def hint(name: str, names: Iterable[str]) -> str:
-        nearest = get_close_matches(name, list(names), 1)
-        return f"did you mean {nearest[0]}? " if nearest else ""
-
-    tops = {"models", *(key.split(".")[0] for key in classes)}
-    for top in map(str, tree):
-        if top not in tops:
-            yield f"{top}: unknown section; {hint(top, tops)}docs/params.md lists all sections"
-        elif top not in FLAT:
-            names = {key.split(".", 1)[1] for key in classes if key.startswith(f"{top}.")}
-            for name in sorted(set(at(tree, top)) - names):
-                near = hint(name, names)
-                yield f"{top}.{name}: unknown; {near}available: {', '.join(sorted(names))}"
+    sectioned = {key.split(".")[0] for key in classes if "." in key}
+    known = sorted({"models", *sectioned, *classes})
+    keys = [*map(str, tree), *(f"{top}.{name}" for top in sectioned for name in at(tree, top))]
+    for key in sorted({*keys} - {*known}):
+        nearest = get_close_matches(key, known, 1, cutoff=0.8)
+        hint = f"; did you mean {nearest[0]}?" if nearest else ""
+        yield f"{key}: unknown section{hint}; docs/params.md lists all sections"
 
 
 def _models(tree: dict[str, Any], file: str) -> Iterator[str]:
-    """Yield problems with names, missing commits, and the small files of folders."""
+    """Yield problems with names of models, missing commits, and configs of local models."""
     if not isinstance(tree.get("models") or {}, dict):
         yield "models: needs entries, each a name with id and revision, or endpoint"
     unpinned = []
@@ -142,7 +153,7 @@ def _models(tree: dict[str, Any], file: str) -> Iterator[str]:
 
 
 def named_snapshots(tree: dict[str, Any]) -> dict[str, Any]:
-    """Return the folders of the snapshots in the params, by key."""
+    """Return the folder of each snapshot that the params name, by dotted key."""
     named = {
         f"datasets.{name}.snapshot": at(tree, "datasets", name).get("snapshot")
         for name in at(tree, "datasets")
@@ -154,7 +165,7 @@ def named_snapshots(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def absent_snapshots(tree: dict[str, Any]) -> dict[str, str]:
-    """Return the named snapshots that are missing."""
+    """Return the snapshots that are named but missing."""
     return {
         key: folder
         for key, folder in named_snapshots(tree).items()
@@ -162,14 +173,8 @@ def absent_snapshots(tree: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _absent(tree: dict[str, Any]) -> Iterator[str]:
-    for key, folder in absent_snapshots(tree).items():
-        command = "(python -m plumbline.builders fetch SOURCE)"
-        yield f"{key}: no whole snapshot in {folder}; fetch one {command} or `dvc pull` it"
-
-
 def _assigned_lists(tree: dict[str, Any]) -> dict[str, list[Any]]:
-    """Return the models of each probe: the user's, and the controls if they are run."""
+    """Return the models of each probe: those of the user, and the controls if they are run."""
     controls, merged = at(tree, "controls"), dict[str, list[Any]]()
     for lists in (at(tree, "assignments"), controls if controls.get("sets") else {}):
         for name, models in lists.items():
@@ -181,7 +186,7 @@ def _assigned_lists(tree: dict[str, Any]) -> dict[str, list[Any]]:
 def _assigned(
     tree: dict[str, Any], models: dict[str, Any], lists: dict[str, list[Any]]
 ) -> Iterator[str]:
-    """Yield assigned models that are missing or do not meet the requirements of a probe."""
+    """Yield problems with assigned models that are missing or do not suit a probe."""
     for probe, names in lists.items():
         for name in sorted({name for name in names if names.count(name) > 1}):
             yield f"assignments.{probe}: {name} is named twice, or is one of its controls"
@@ -206,7 +211,7 @@ def _assigned(
 def _trained(
     tree: dict[str, Any], models: dict[str, Any], lists: dict[str, list[Any]]
 ) -> Iterator[str]:
-    """Yield requested trainings that are impossible."""
+    """Yield problems with the models and corpora of further pretraining."""
     training = at(tree, *pretrain.KEY.split("."))
     corpora, where = training.get("corpora"), f"{pretrain.KEY}.corpora"
     if not isinstance(corpora, dict):
@@ -220,7 +225,7 @@ def _trained(
     rates = training.get("learning_rate")
     for name in lists.get("stances", ()):
         kind, chosen = at(models, name).get("kind", "masked"), corpora.get(name)
-        if chosen is None:  # the stage depends on it alone, so adding a model retrains no other
+        if chosen is None:  # a stage depends on its own entry only
             yield f"{where}: no entry for {name} of assignments.stances; write []"
         elif chosen and kind not in pretrain.TRAINED:
             yield f"{where}: {name} is of kind {kind}, which is not trained further; write []"

@@ -1,13 +1,12 @@
-"""Estimate the cost of a run: prompts, disk space and hours.
+"""Estimate the cost of a run in prompts, disk space and hours.
 
-Hours are extrapolated from trials: small shards of each config are timed on the current device,
-computed as in a run.
+Hours are extrapolated from trials, which time small shards of each config on the current device.
 """
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from plumbline.builders.core.errors import Bar, UserError
 from plumbline.probes import PROBES
@@ -15,33 +14,17 @@ from plumbline.probes.core.assignments import assigned_models
 from plumbline.probes.core.run_probe import Shard, Task, Worker
 from plumbline.probes.models.params import pointer
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 BATCH = 100  # approximate number of prompts in one step of a trial
 
 
 class Plan(NamedTuple):
-    """Cost of one probe with one model; None if no trial is possible."""
+    """Cost of one probe with one model; fields are None if no trial is possible."""
 
     probe: str
     model: str
     prompts: int
-    gigabytes: float | None  # size of outputs
-    hours: float | None  # on this device
-
-
-def plans(seconds: float, model: str = "") -> Iterator[Plan]:
-    """Yield the cost of every probe with every model that is assigned to it.
-
-    ``seconds``: minimum duration of each trial.
-    ``model``: a single model.
-    """
-    pairs = [(p, name) for p in PROBES for name in assigned_models(p) if model in ("", name)]
-    if not pairs:
-        raise UserError(f"{model}: no probe is assigned to it; add it under assignments")
-    for probe, name in Bar(pairs, desc="plan", unit="model"):
-        yield plan(probe, name, seconds)
+    gigabytes: float | None  # size of the outputs
+    hours: float | None  # duration on the current device
 
 
 def plan(probe: str, name: str, seconds: float) -> Plan:
@@ -55,7 +38,7 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
     task = Task(probe, name)
     amounts: dict[str, int] = task.module.amount(task.params, task.model, task.folders)
     prompts = sum(amounts.values())
-    # a short trial of a probe that trains first is uninformative
+    # a short trial tells nothing about a probe that trains models first
     if hasattr(task.module, "TRAINS") or not pointer(name).is_file():
         return Plan(probe, name, prompts, None, None)
     worker: Any = Worker(probe, name)
@@ -77,13 +60,21 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
     return Plan(probe, name, prompts, size / 1e9, duration / 3600)
 
 
-def table(planned: list[Plan]) -> str:
-    """Return plans as a Markdown table."""
+def table(seconds: float, model: str = "") -> str:
+    """Return the cost of every probe with every model assigned to it, as a Markdown table.
+
+    ``seconds``: minimum duration of each trial.
+    ``model``: name of the only model to include.
+    """
+    pairs = [(p, name) for p in PROBES for name in assigned_models(p) if model in ("", name)]
+    if not pairs:
+        raise UserError(f"{model}: no probe is assigned to it; add it under assignments")
     lines = [
         "| probe | model | prompts | outputs, GB | hours on this device |",
         "|---|---|---:|---:|---:|",
     ]
-    for row in planned:
+    for probe, name in Bar(pairs, desc="plan", unit="model"):
+        row = plan(probe, name, seconds)
         if row.hours is not None:
             cost = f"{row.gigabytes:.3f} | {row.hours:.2f}"
         elif pointer(row.model).is_file():

@@ -1,9 +1,9 @@
-"""Import external completions and profiles, and analyse them as in the study stereotypes.
+"""Import completions and profiles of others, and analyse them as in the study stereotypes.
 
-Lists are a JSON object that maps each query to its words and scores, best first, as released by
-Choenni et al. (2021), or CSV with the columns query, word and score. Profiles are CSV with the
-columns category, group, and the percent of each affect. Outputs and the tables of :mod:`recall`,
-:mod:`emotions` and :mod:`rsa` are written into a separate folder.
+A file of lists is either a JSON object that maps each query to its words and scores, best first, as
+released by Choenni et al. (2021), or CSV with the columns query, word and score. A file of profiles
+is CSV with the columns category and group and a column with the percentage of each affect. Outputs
+and the tables of :mod:`recall`, :mod:`emotions` and :mod:`rsa` are written into a separate folder.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Score = Literal["typicality", "probability", "logprob"]
 LANGUAGE = "en"
 VERSION = "0.1.0"
-WORDS = 10_000  # assumed number of words in a profile without counts
+WORDS = 10_000  # assumed number of words behind a profile that has no column of counts
 
 
 def run(
@@ -39,15 +39,15 @@ def run(
 ) -> Iterator[Path]:
     """Write outputs and tables under ``into``, and yield the folders of the tables.
 
-    ``lists``, ``profiles``: files by model name.
+    ``lists``, ``profiles``: the files by the name of their model.
 
     Raises
     ------
     UserError
-        If there is no input, a file is malformed, or a query contains no known group.
+        If no file is given, a file is malformed, or a query contains no known group.
     """
     if not lists and not profiles:
-        raise UserError("nothing to import: name lists or profiles")
+        raise UserError("nothing to import; name files of lists or profiles")
     datasets = {name: parquet.require_validated(name) for name in ("stereotypes", "emotions")}
     groups = _queries(datasets["stereotypes"])
     rows = {name: _completions(path, score, groups) for name, path in lists.items()}
@@ -77,7 +77,7 @@ def _save(name: str, module: Any, tables: dict[str, pl.DataFrame], inputs: Input
 
 
 def _queries(stereotypes: Path) -> pl.DataFrame:
-    """Return category, group, template and query of all known queries."""
+    """Return the category, group and template of all known queries."""
     params = section("probes.completions", completions.Params)
     templates = params.frames[LANGUAGE].templates.values()
     usual = {template.lower() for texts in templates for template in texts}
@@ -86,7 +86,7 @@ def _queries(stereotypes: Path) -> pl.DataFrame:
 
 
 def _completions(path: Path, score: Score, groups: pl.DataFrame) -> pl.DataFrame:
-    """Convert the lists of a file to outputs of the probe ``completions``."""
+    """Convert a file of lists to outputs of the probe ``completions``."""
     rows = _read(path).with_columns(rank=pl.int_range(1, pl.len() + 1).over("query"))
     if unknown := sorted(set(rows["query"]) - set(groups["query"])):
         raise UserError(
@@ -108,7 +108,7 @@ def _completions(path: Path, score: Score, groups: pl.DataFrame) -> pl.DataFrame
 
 
 def _read(path: Path) -> pl.DataFrame:
-    """Read query, word and score from a file of lists, in file order."""
+    """Read the query, word and score of each entry of a file of lists."""
     schema = {"query": pl.String, "word": pl.String, "score": pl.Float64}
     try:
         if path.suffix == ".json":
@@ -136,7 +136,7 @@ def _refuse(path: Path, rows: pl.DataFrame, problem: str) -> None:
 
 
 def _profiles(path: Path, name: str) -> pl.DataFrame:
-    """Read group rows of the table ``emotions`` from a CSV of percents."""
+    """Read a file of profiles as rows of the table ``emotions``, one per group and affect."""
     needed = ["category", "group", *AFFECTS]
     try:
         table = pl.read_csv(path)
@@ -146,7 +146,7 @@ def _profiles(path: Path, name: str) -> pl.DataFrame:
         )
         rows = rows.with_columns(pl.col("value").cast(pl.Float64) / 100)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise UserError(f"{path}: not a CSV with the columns {', '.join(needed)}") from error
+        raise UserError(f"{path}: not a CSV file with the columns {', '.join(needed)}") from error
     if not rows["value"].is_between(0, 1).fill_null(value=False).all():
         raise UserError(f"{path}: percentages must be from 0 to 100")
     key = {"model": name, "language": LANGUAGE, "reading": "faithful", "level": "group"}

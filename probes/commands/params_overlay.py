@@ -1,62 +1,53 @@
-"""``use`` and ``pin``: overlay params, and pin commits of models; comments are preserved.
+"""Apply overlays to the params (``use``) and pin commits of models (``pin``), keeping comments.
 
-An overlay under ``params/`` has the settings in which a study differs. Each of its fields replaces
-the same field of the params, the other fields of the section are retained, and ``models`` is
+An overlay under ``params/`` contains the settings in which a study differs. Each of its fields
+replaces the same field of the params and keeps the other fields of the section, but ``models`` is
 replaced completely. ``DAY`` in the path of a snapshot is a placeholder for the day of the fetch.
 """
 
 from __future__ import annotations
 
 import io
+import json
 import os
 import re
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from ruamel.yaml import YAML
 
-from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import FILE, files, parse, read
 from plumbline.builders.core.snapshot import write_bytes
-from plumbline.probes.commands.check_params import LOCAL, absent_snapshots, at, check
+from plumbline.probes.commands.check_params import LOCAL, absent_snapshots, at, problems_of, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# levels of a field below its top key, 2 for other keys
+# how many levels below a top key its fields are; 2 for other top keys
 DEPTHS = {"models": 0, "assignments": 1, "controls": 1, "waves": 1, "publish": 1}
-DAY = "DAY"  # in the path of a snapshot
+DAY = "DAY"  # placeholder for a date in the path of a snapshot
 RAW = "data/raw/"
-PRIVATE = "private/"  # a user's own files
-HATE = ("derived", "corpora", "hate")  # the model that filters corpora
+PRIVATE = re.compile(r'"(private/[^"#]+)')  # files that users provide
+HATE = ("derived", "corpora", "hate")  # key of the model that filters corpora
 FORM = YAML()
 FORM.preserve_quotes = True  # DVC's parser rejects unquoted addresses inside braces
-FORM.width = 4096  # lines are not wrapped
+FORM.width = 4096  # long enough that no line is wrapped
 FORM.indent(mapping=2, sequence=4, offset=2)
 
 
-class Pinned(NamedTuple):
-    """Models of a file after pinning."""
-
-    written: dict[str, str]  # new commit by model
-    existing: list[str]  # models whose commit exists on the Hub
-    pickled: list[str]  # models without safetensors at their commit, and without `pickles: true`
-
-
 def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
-    """Overlay a file on the params, and return the sources that are still to be fetched.
+    """Apply an overlay to the params, and return the sources that must still be fetched.
 
-    A field is changed in the file that contains it: params.yaml, or one next to the code using it.
+    A field is changed in the file that contains it, params.yaml or one next to the code.
 
-    ``mirror``: True if sources are read from a mirror, which requires no contact.
+    ``mirror``: True if sources are read from a mirror, for which no contact is needed.
 
     Raises
     ------
     UserError
-        All problems of the result except snapshots to be fetched; the params are then
-        unchanged.
+        If the result has problems other than snapshots to be fetched; no file is then changed.
     """
     check_with(path, day, fetched=False, mirror=mirror)
     trees = {file: FORM.load(file.read_text(encoding="utf-8")) for file in files()}
@@ -74,38 +65,38 @@ def use(path: Path, day: str, *, mirror: bool = False) -> list[str]:
 def check_with(path: Path, day: str, *, fetched: bool = True, mirror: bool = False) -> None:
     """Check the params that result from an overlay.
 
-    ``fetched``: True if all snapshots must exist. For missing ones, the user's own files must
-    exist.
-    ``mirror``: as in :func:`use`.
+    ``fetched``: True if all snapshots must exist. The files that users provide for missing
+    snapshots must exist in any case.
+    ``mirror``: see :func:`use`.
 
     Raises
     ------
     UserError
-        One message with all problems.
+        If there is any problem; the message lists all of them.
     """
     tree = composed(path, day)
-    problems = [f"  {problem}" for problem in _missing(tree, mirror=mirror)]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / FILE.name
         copy.write_text(yaml.safe_dump(tree, allow_unicode=True, sort_keys=False), "utf-8")
-        try:
-            check(copy, source=str(path), fetched=fetched)
-        except UserError as problem:
-            problems = [*str(problem).splitlines()[1:], *problems]
-    if problems:
-        raise UserError("\n".join([f"{path}: {len(problems)} problem(s) to fix:", *problems]))
+        problems = problems_of(copy, str(path), fetched=fetched)
+    refuse(str(path), [*problems, *_missing(tree, mirror=mirror)])
 
 
-def pin(path: Path) -> Pinned:
-    """Write the commit of ``main`` next to every id without one, and look up all others.
+def pin(path: Path) -> list[str]:
+    """Write the commit of ``main`` next to every id without a commit, and look up all others.
 
-    Missing commits are thus reported before a run. Comments and layout of the file are
-    preserved.
+    Commits that do not exist are thus reported before a run. The comments and layout of the file
+    are preserved.
+
+    Returns
+    -------
+    list
+        Lines with the written commits, their number, and models without safetensors.
 
     Raises
     ------
     UserError
-        If the Hub cannot be reached, or lacks an id or commit; the other commits are written.
+        If the Hub cannot be reached or lacks an id or commit; the other commits are written.
     """
     from plumbline.builders.release import hub
 
@@ -113,7 +104,8 @@ def pin(path: Path) -> Pinned:
     tree = FORM.load(path.read_text(encoding="utf-8"))
     entries = {f"models.{name}": (entry, "id") for name, entry in at(tree, "models").items()}
     entries[".".join(HATE)] = at(tree, *HATE), "model"
-    pinned, problems, client = Pinned({}, [], []), [], hub.client(os.environ.get("HF_TOKEN"))
+    client, existing = hub.client(os.environ.get("HF_TOKEN")), 0
+    written, pickled, problems = list[str](), list[str](), list[str]()
     for name, (entry, key) in entries.items():
         model = entry.get(key) if isinstance(entry, dict) else None
         if not model or model.startswith(LOCAL):
@@ -123,24 +115,21 @@ def pin(path: Path) -> Pinned:
             with hub.answering(f"{model}@{revision}"):
                 info: Any = client.model_info(model, revision=revision)
         except hub.Missing as problem:
-            problems.append(f"  {name}: {problem}")
+            problems.append(f"{name}: {problem}")
             continue
-        commit, weights = str(info.sha), [file.rfilename for file in info.siblings or ()]
-        if not re.fullmatch(r"[0-9a-f]{40}", commit):
-            problems.append(f"  {name}: {model}: the Hub states no commit")
-            continue
-        if not entry.get("pickles") and not any(f.endswith(".safetensors") for f in weights):
-            pinned.pickled.append(name)
+        files = [file.rfilename for file in info.siblings or ()]
+        if not entry.get("pickles") and not any(f.endswith(".safetensors") for f in files):
+            advice = "add the line `pickles: true` (docs/howto/models.md)"
+            pickled.append(f"{name}: no safetensors; {advice}")
         if entry.get("revision"):
-            pinned.existing.append(name)
+            existing += 1
         else:
-            entry.insert(list(entry).index(key) + 1, "revision", commit)
-            pinned.written[name] = commit
-    if pinned.written:
+            entry.insert(list(entry).index(key) + 1, "revision", info.sha)
+            written.append(f"{name}: {info.sha}")
+    if written:
         _write(tree, path)
-    if problems:
-        raise UserError("\n".join([f"{path}: {len(problems)} problem(s) to fix:", *problems]))
-    return pinned
+    refuse(str(path), problems)
+    return [*written, f"{path}: {len(written)} pinned, {existing} were and are there", *pickled]
 
 
 def composed(path: Path, day: str) -> dict[str, Any]:
@@ -152,7 +141,7 @@ def composed(path: Path, day: str) -> dict[str, Any]:
 
 
 def lay(tree: Any, over: Any) -> None:
-    """Put the fields of a file into a tree.
+    """Put the fields of an overlay into a tree, in place.
 
     Examples
     --------
@@ -172,7 +161,7 @@ def _write(tree: Any, path: Path) -> None:
 
 
 def _fields(over: Any, *keys: str) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the keys and value of each field."""
+    """Yield the keys and the value of each field of an overlay."""
     for key, value in over.items():
         inner = (*keys, key)
         if len(inner) <= DEPTHS.get(inner[0], 2) and isinstance(value, dict):
@@ -182,7 +171,7 @@ def _fields(over: Any, *keys: str) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def _shared(tree: Any, keys: tuple[str, ...]) -> int:
-    """Return the number of leading keys of a field that a tree has."""
+    """Return how many leading keys of a field exist in a tree."""
     if not keys or not isinstance(tree, dict) or keys[0] not in tree:
         return 0
     return 1 + _shared(tree[keys[0]], keys[1:])
@@ -195,7 +184,7 @@ def _put(tree: Any, keys: tuple[str, ...], value: Any) -> None:
 
 
 def _date(tree: Any, day: str) -> None:
-    """Put the day into the paths of snapshots."""
+    """Replace the placeholder in the paths of snapshots by a date, in place."""
     for key, value in list(tree.items()) if isinstance(tree, dict) else []:
         if isinstance(value, str) and value.startswith(RAW) and value.endswith(f"/{DAY}"):
             tree[key] = f"{value.removesuffix(DAY)}{day}"
@@ -204,30 +193,22 @@ def _date(tree: Any, day: str) -> None:
 
 
 def unfetched(tree: dict[str, Any]) -> list[str]:
-    """Return the sources with a missing snapshot, sorted."""
+    """Return the sorted names of the sources whose snapshot is missing."""
     absent = (folder for folder in absent_snapshots(tree).values() if folder.startswith(RAW))
     return sorted({folder.removeprefix(RAW).split("/")[0] for folder in absent})
 
 
 def _missing(tree: dict[str, Any], *, mirror: bool) -> Iterator[str]:
-    """Yield missing inputs from the user: a contact, files, keys of remote models."""
+    """Yield what the user must still provide: a contact, files, or keys of remote models."""
     sources = unfetched(tree)
     if sources and not mirror and not at(tree, "sources", "politeness").get("contact"):
         yield "sources.politeness.contact: empty; write your e-mail or address into params.yaml"
     for source in sources:
-        for key, text in _texts(f"sources.{source}", at(tree, "sources").get(source)):
-            file = text.partition("#")[0]
-            if file.startswith(PRIVATE) and not Path(file).is_file():
-                yield f"{key}: no file {file}; docs/datasets describes its layout"
+        settings = json.dumps(at(tree, "sources").get(source), default=str)
+        for file in dict.fromkeys(PRIVATE.findall(settings)):
+            if not Path(file).is_file():
+                yield f"sources.{source}: no file {file}; docs/datasets describes its layout"
     for name in at(tree, "models"):
         variable = at(tree, "models", name, "endpoint").get("key")
         if variable and not os.environ.get(str(variable)):
             yield f"models.{name}.endpoint.key: {variable} is not set in the environment; export it"
-
-
-def _texts(key: str, node: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(node, str):
-        yield key, node
-    elif isinstance(node, dict | list):
-        for name, value in node.items() if isinstance(node, dict) else enumerate(node):
-            yield from _texts(f"{key}.{name}", value)

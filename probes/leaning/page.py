@@ -8,7 +8,6 @@ import polars as pl
 
 from plumbline.probes.report import figures
 from plumbline.probes.report.results import Drawing
-from plumbline.probes.report.tables import kept, parts
 
 if TYPE_CHECKING:
     from plumbline.probes.report.tables import Tables
@@ -40,7 +39,7 @@ def latest(table: pl.DataFrame) -> pl.DataFrame:
     for name in ("share", "epoch"):
         table = table.filter(pl.col(name) == pl.col(name).max().over("corpus", "period"))
     periods = table.filter(pl.col("corpus") != "")["period"].to_list()
-    return kept(table, {"period": "all"}) if "all" in periods else table
+    return table.filter(period="all") if "all" in periods else table
 
 
 def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
@@ -50,11 +49,11 @@ def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
     axes = sorted(axes, key=lambda axis: (axis != east, axis not in ("social", "govt")))[:2]
     if len(axes) < 2:
         return ""
-    shown = {"questionnaire": table["questionnaire"][0], "constants": "corrected"}
-    lines = kept(tables.read("compass/baselines"), shown)
+    lines = tables.read("compass/baselines").sort("baseline", maintain_order=True)
+    lines = lines.filter(questionnaire=table["questionnaire"][0], constants="corrected")
     spots = {
-        baseline: [row for axis in axes for row in kept(part, {"axis": axis}).to_dicts()]
-        for (baseline,), part in parts(lines, "baseline")
+        baseline: [row for axis in axes for row in part.filter(axis=axis).to_dicts()]
+        for (baseline,), part in lines.group_by("baseline", maintain_order=True)
     }
     random = spots.pop("random answers")
     centre, radii = [row["value"] for row in random], [RADIUS * row["sd"] for row in random]
@@ -73,7 +72,7 @@ def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
 
     panels = {}
     for reading in READINGS[str(table["response_format"][0])]:
-        if points := _states(kept(latest(table), {"reading": reading}), axes):
+        if points := _states(latest(table).filter(reading=reading), axes):
             panels[reading] = points
     if not panels:
         return ""
@@ -83,7 +82,7 @@ def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
         (figures.box(figures.FAINT), "95% of random responses"),
         (figures.key(stroke="#555", dash="2 3"), "the same answer to all: −− to ++"),
     ]
-    return figures.scatter(
+    return figures.plane(
         panels,
         labels=(sides.get(axes[0], axes[0]), sides.get(axes[1], axes[1])),
         title=title,
@@ -94,17 +93,18 @@ def draw_compass(table: pl.DataFrame, title: str, tables: Tables) -> str:
     )
 
 
-def _states(table: pl.DataFrame, axes: list[str]) -> list[figures.Points]:
+def _states(table: pl.DataFrame, axes: list[str]) -> list[figures.Series]:
     """Return the points of a model's checkpoints with their intervals, the model itself first."""
     points = []
-    for (corpus, period), part in parts(kept(table, {"value": "*"}), "corpus", "period"):
+    table = table.drop_nulls("value").sort("corpus", "period", maintain_order=True)
+    for (corpus, period), part in table.group_by("corpus", "period", maintain_order=True):
         by_axis = {row["axis"]: row for row in part.to_dicts()}
         if set(axes) <= set(by_axis):
             x, y = (by_axis[axis] for axis in axes)
             spans = [[None if r["low"] is None else (r["low"], r["high"])] for r in (x, y)]
             label = (corpus or ITSELF) + (f", {period}" if corpus and period != "all" else "")
             spot = [(x["value"], y["value"])]
-            points.append(figures.Points(label, spot, style(corpus), spans[0], spans[1], 5))
+            points.append(figures.Series(label, spot, style(corpus), spans[0], spans[1], size=5))
     return points
 
 

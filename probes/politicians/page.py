@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from plumbline.probes.report import figures
 from plumbline.probes.report.results import Drawing
-from plumbline.probes.report.tables import parts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,15 +20,16 @@ def draw_clusters(words: pl.DataFrame, title: str, _: Tables) -> str:
     """Draw words by the first two components of their hidden states, in one shade per cluster."""
     numbers = words["cluster_id"].unique().sort().to_list()
     points = []
-    for (cluster, gender), members in parts(words.sort("word"), "cluster_id", "gender"):
+    words = words.sort("cluster_id", "gender", "word")
+    for (cluster, gender), members in words.group_by("cluster_id", "gender", maintain_order=True):
         shade = SHADES[numbers.index(cluster) % len(SHADES)]
         mark = figures.Mark(SHAPES.get(str(gender), "up"), shade)
         points_xy = list(members.select("x", "y").iter_rows())
         points.append(
-            figures.Points(f"cluster {cluster}, {gender} ({len(members)})", points_xy, mark)
+            figures.Series(f"cluster {cluster}, {gender} ({len(members)})", points_xy, mark)
         )
     labels = ("first principal component of the hidden states", "second principal component")
-    return figures.scatter({"": points}, labels=labels, title=title)
+    return figures.plane({"": points}, labels=labels, title=title, size=(360.0, 260.0))
 
 
 DRAWINGS = {

@@ -1,1 +1,1 @@
-"""Views and figures of the report."""
+"""Sections, tables and figures of the report."""

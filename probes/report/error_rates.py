@@ -1,4 +1,4 @@
-"""Simulated error rates: one line per test and simulated shape of a table."""
+"""Show simulated error rates, one line per test and simulated shape of a table."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SIZE, SIZE_01, FAMILIES, COVERAGE = (
     "coverage of intervals",
 )
 WRONG, WRONG_FAMILIES = "wrong findings at .05", "families with a wrong finding"
-BOUNDS = {SIZE: 0.07, SIZE_01: 0.02, FAMILIES: 0.05}  # a conservative test is within bounds
+BOUNDS = {SIZE: 0.07, SIZE_01: 0.02, FAMILIES: 0.05}  # a conservative test meets these too
 LEAST_COVERAGE = 0.93  # lower bound for 95% intervals
 OF_NULL = (SIZE, SIZE_01, FAMILIES)
-WIDER = NormalDist().inv_cdf(0.995) / NormalDist().inv_cdf(0.975)  # a 99% interval over a 95% one
+WIDER = NormalDist().inv_cdf(0.995) / NormalDist().inv_cdf(0.975)  # 99% over 95%
 TITLE = "Size, familywise error and coverage of these tests, by simulation"
 WORDS = {"test": "test", "shape": "simulated run"}
 NUMBERS = {"replicates": "tables", SIZE: SIZE, FAMILIES: "familywise error at .05"}
@@ -32,7 +32,7 @@ Line = dict[str, Any]
 
 
 def groups(tables: Tables, analysis: str) -> list[Group]:
-    """Return a table for each simulation of an analysis; that of pooled models is separate."""
+    """Return a table for each simulation of an analysis (pooled models have their own)."""
     result = []
     for name in (name for name, simulated in CALIBRATED.items() if simulated == analysis):
         path = tables.data / "tables/calibration" / name / "calibration.parquet"
@@ -49,11 +49,11 @@ def groups(tables: Tables, analysis: str) -> list[Group]:
 
 
 def lines(table: pl.DataFrame) -> list[Line]:
-    """Return a line for each test and shape in a table of error rates.
+    """Summarise a table of error rates by test and shape.
 
-    Each has ``test``, ``shape``, ``replicates`` (the minimum over truths); (value, low, high) of
-    size, familywise error and coverage under the null hypothesis, the worst of several; and
-    ``outside``, the rates whose interval is completely out of bounds.
+    Each line has ``test``, ``shape`` and ``replicates`` (the minimum over truths); ``(value, low,
+    high)`` for size, familywise error and coverage under the null hypothesis, of which the worst
+    are shown; and ``outside``, the rates whose interval lies completely out of bounds.
     """
     result = []
     for (test, shape), rates in table.group_by("test", "shape", maintain_order=True):
@@ -74,10 +74,10 @@ def lines(table: pl.DataFrame) -> list[Line]:
 
 
 def within(row: dict[str, Any]) -> bool:
-    """Return True if the interval of a rate overlaps its bounds.
+    """Return True if the interval of a rate is at least partly within bounds.
 
-    The familywise error of exact tests equals its bound, and one in forty would be outside by
-    chance, so its interval has a level of 99%.
+    Since the familywise error of exact tests equals its bound, one in forty 95% intervals would lie
+    outside by chance; its interval therefore has a level of 99%.
 
     Examples
     --------

@@ -1,18 +1,18 @@
-"""Figures of four types: forest, curves, scatter and heat map, as SVG readable in greyscale.
+"""Draw forest plots, curves, scatter plots and heat maps as SVG that is readable in greyscale.
 
-Text remains text, and equal numbers give equal bytes. Lengths are in pixels; the width of text is
-estimated, so no rendering is needed.
+Text remains selectable, and equal numbers give equal bytes. Lengths are in pixels. The width of
+text is estimated, so that nothing has to be rendered.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader
+from markupsafe import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 FONT = 11
 FAINT, HOLLOW = "#ddd", "#fff"
-TICKS = 5  # approximate number of ticks per axis
-SLOPE = 0.6  # sine of the angle of slanted names
-COLUMNS = 3  # number of curve panels in a row
+TICKS = 5  # approximate number of ticks on an axis
+SLOPE = 0.6  # sine of the angle of slanted labels
+COLUMNS = 3  # number of panels in a row
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent),
     autoescape=True,
@@ -42,73 +42,55 @@ CORNERS = {
 
 
 class Mark(NamedTuple):
-    """The look of a dot."""
+    """The shape and colours of a marker."""
 
     shape: str = "circle"
     face: str = "#000"
     edge: str = "#000"
 
 
-class Curve(NamedTuple):
-    """A curve with an optional band of intervals."""
+class Series(NamedTuple):
+    """Points (x, y) with a marker and whiskers, or, without marker, a curve with a band.
+
+    ``across``, ``along``: the interval (low, high) of each point on the x axis and on the y axis.
+    """
 
     label: str
-    xs: Sequence[float]
-    ys: Sequence[float | None]
-    stroke: str = "#000"
-    dash: str = ""
-    lows: Sequence[float | None] = ()
-    highs: Sequence[float | None] = ()
-
-
-class Points(NamedTuple):
-    """Points (x, y) with one mark and whiskers (low, high) along both axes."""
-
-    label: str
-    positions: Sequence[Ends]
-    mark: Mark
+    points: Sequence[tuple[float, float | None]]
+    mark: Mark | None = None
     across: Sequence[Ends | None] = ()
     along: Sequence[Ends | None] = ()
+    stroke: str = "#000"
+    dash: str = ""
     size: float = 4
 
 
 @dataclass
 class Panel:
-    """A plane with axes; positions of its elements are in units of the data."""
+    """A panel with axes; its elements are positioned in units of the data."""
 
     x: Ends
     y: Ends
     size: tuple[float, float]
     title: str = ""
     labels: tuple[str, str] = ("", "")
-    xticks: Sequence[tuple[float, str]] | None = None  # round numbers
-    yticks: Sequence[tuple[float, str]] | None = None
-    slanted: bool = False  # slanted tick labels of the x axis
+    xticks: Sequence[tuple[float, str]] = ()
+    yticks: Sequence[tuple[float, str]] = ()
+    slanted: bool = False  # whether tick labels of the x axis are slanted
     elements: list[str] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        """Set default ticks."""
-        self.xticks = _ticks(self.x) if self.xticks is None else self.xticks
-        self.yticks = _ticks(self.y) if self.yticks is None else self.yticks
-
     def across(self, value: float) -> float:
-        """Return the distance of a value from the left, in pixels."""
+        """Return the distance of an x value from the left edge, in pixels."""
         return (value - self.x[0]) / (self.x[1] - self.x[0]) * self.size[0]
 
     def down(self, value: float) -> float:
-        """Return the distance of a value from the top, in pixels."""
+        """Return the distance of a y value from the top edge, in pixels."""
         return (1 - (value - self.y[0]) / (self.y[1] - self.y[0])) * self.size[1]
 
-    def draw(self, name: str, look: str = "", text: str = "", **attributes: str | float) -> None:
-        """Add an element with attributes: text or lengths."""
-        places = (f'{k}="{v if isinstance(v, str) else length(v)}"' for k, v in attributes.items())
-        inner = f">{escape(text)}</{name}>" if text else "/>"
-        self.elements.append(" ".join([f"<{name}", *places, *([look] if look else [])]) + inner)
-
     def path(self, points: Iterable[Ends], look: str) -> None:
-        """Draw a line through points, or an area if the style has ``fill``."""
-        steps = [f"{length(self.across(x))} {length(self.down(y))}" for x, y in points]
-        self.draw("path", look, d=f"M{'L'.join(steps)}")
+        """Draw a line through points, or an area if ``look`` sets ``fill``."""
+        steps = [_position(self.across(x), self.down(y)) for x, y in points]
+        self.elements.append(f'<path d="M{"L".join(steps)}" {look}/>')
 
     def spans(
         self, ends: Iterable[tuple[float, float, float]], stroke: str, *, upright: bool = False
@@ -116,34 +98,35 @@ class Panel:
         """Draw horizontal lines (low, high, y), or vertical ones (low, high, x)."""
         d = ""
         for low, high, level in ends:
-            (x, y), end = ((level, low), high) if upright else ((low, level), high)
-            to = f"V{length(self.down(end))}" if upright else f"H{length(self.across(end))}"
-            d += f"M{length(self.across(x))} {length(self.down(y))}{to}"
+            if upright:
+                d += f"M{_position(self.across(level), self.down(low))}V{length(self.down(high))}"
+            else:
+                d += f"M{_position(self.across(low), self.down(level))}H{length(self.across(high))}"
         if d:
-            self.draw("path", d=d, stroke=stroke)
+            self.elements.append(f'<path d="{d}" stroke="{stroke}"/>')
 
     def marks(self, points: Iterable[Ends], mark: Mark, size: float = 4) -> None:
-        """Draw points with one mark."""
+        """Draw points with one marker."""
         d = "".join(_shape(mark.shape, self.across(x), self.down(y), size) for x, y in points)
         if d:
-            self.draw("path", d=d, fill=mark.face, stroke=mark.edge)
+            self.elements.append(f'<path d="{d}" fill="{mark.face}" stroke="{mark.edge}"/>')
 
     def words(self, point: Ends, text: str, look: str = "", move: Ends = (0, 0)) -> None:
-        """Write text at a point, with an offset in pixels."""
+        """Write text at a point, moved by an offset in pixels."""
         x, y = self.across(point[0]) + move[0], self.down(point[1]) + move[1]
-        self.draw("text", look, text, x=x, y=y)
+        self.elements.append(f'<text x="{length(x)}" y="{length(y)}" {look}>{escape(text)}</text>')
 
     def ellipse(self, center: Ends, radii: Ends, face: str) -> None:
         """Fill an ellipse."""
         x, y = self.across(center[0]), self.down(center[1])
-        rx, ry = self.across(center[0] + radii[0]) - x, y - self.down(center[1] + radii[1])
-        self.draw("ellipse", cx=x, cy=y, rx=rx, ry=ry, fill=face, stroke="none")
+        edges = self.across(center[0] + radii[0]) - x, y - self.down(center[1] + radii[1])
+        cx, cy, rx, ry = map(length, (x, y, *edges))
+        place = f'cx="{cx}" cy="{cy}" rx="{rx}" ry="{ry}"'
+        self.elements.append(f'<ellipse {place} fill="{face}" stroke="none"/>')
 
     def margins(self) -> tuple[float, float, float]:
-        """Return the space for text to the left, above and below."""
-        across, down = (
-            [_width(text) for _, text in ticks or ()] for ticks in (self.xticks, self.yticks)
-        )
+        """Return the space that text needs to the left, above and below, in pixels."""
+        across, down = ([_width(text) for _, text in t] for t in (self.xticks, self.yticks))
         left = max(down, default=0.0) + 8 + 16 * bool(self.labels[1])
         below = 18.0 * bool(self.xticks)
         if self.slanted:
@@ -155,66 +138,65 @@ class Panel:
 def forest(
     rows: Sequence[Row],
     *,
-    line: str,
     unit: str,
     title: str = "",
-    series: str = "",
     marks: Mapping[str, Mark] | None = None,
-    panel: str = "",
-    panels: Sequence[str] = ("",),
-    filled: str = "",
-    limits: Ends | None = None,
     zero: Mapping[str, float] | None = None,
+    limits: Ends | None = None,
     spread: bool = False,
 ) -> str:
-    """Draw estimates with intervals, one line per name, the first at the top.
+    """Draw a forest plot of estimates with intervals, with one line per name.
 
     Parameters
     ----------
     rows
-        Keys value, low and high, and the keys named below.
-    series, marks
-        Key of the series within a line, and their marks.
-    panel, panels
-        Key of the panels, and their order.
-    filled
-        Key of the boolean that fills the mark.
+        Dictionaries with ``value``, ``low``, ``high`` and the name of their ``line``, the topmost
+        first; optionally ``series`` within a line, ``panel``, and ``filled``, True for a filled
+        marker.
+    marks
+        Marker of each series.
     zero
-        The grey line of each panel: the null hypothesis, 0 unless given.
+        Null value of each panel, drawn as a grey line; by default, a single panel with 0.
     spread
-        Whether the estimates of a line are drawn at different heights.
+        Whether all estimates of a line are drawn at different heights.
     """
-    rows = [row for row in rows if row["value"] is not None]
+    counted = any("filled" in row for row in rows)
+    missing = {"series": "", "panel": "", "filled": True}
+    rows = [missing | row for row in rows if row["value"] is not None]
     marks = marks or {"": Mark()}
-    lines = list(dict.fromkeys(str(row[line]) for row in rows))
-    used = [name for name in marks if not series or any(row[series] == name for row in rows)]
-    cells: dict[tuple[str, str], list[Row]] = {}  # by panel and line
+    zero = {"": 0.0} if zero is None else zero
+    panels = list(zero) or [""]
+    lines = list(dict.fromkeys(row["line"] for row in rows))
+    used = [name for name in marks if any(row["series"] == name for row in rows)]
+    cells: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        cells.setdefault((row[panel] if panel else "", str(row[line])), []).append(row)
-    alone = spread or not series
-    most = max([1, *(len(cell) if alone else len(used) for cell in cells.values())])
-    zero = dict.fromkeys(panels, 0.0) if zero is None else zero
+        cells.setdefault((row["panel"], row["line"]), []).append(row)
+    most = max([1, *map(len, cells.values())]) if spread else len(used)
     numbers = [row[end] for row in rows for end in ("value", "low", "high")]
-    ends = limits or _around([*numbers, *zero.values()])
+    low, high = ends = limits or _around([*numbers, *zero.values()])
     multiple = len(panels) > 1
     size = (190.0 if multiple else 420.0, min(44.0, 5 + 13.0 * most) * len(lines) + 6)
     yticks = list(enumerate(reversed(lines)))
-    plots = []
+    plots: list[Panel] = []
     for name in panels:
         reach, label = (-0.6, len(lines) - 0.4), ("" if multiple else unit, "")
-        plot = Panel(ends, reach, size, name, label, yticks=yticks if name == panels[0] else ())
+        ticks = _ticks(ends), [] if plots else yticks
+        plot = Panel(ends, reach, size, name, label, *ticks)
         if name in zero:
             plot.spans([(*plot.y, zero[name])], "#bbb", upright=True)
         dots: list[tuple[float, Row]] = []
         for height, text in yticks:
-            cell = cells.get((name if panel else "", text), [])
+            cell = cells.get((name, text), [])
             for n, row in enumerate(cell):
-                index = n if alone else used.index(row[series])
-                step = 0.7 * (index + 0.5) / len(cell if alone else used)
-                dots.append((height + 0.35 - step, row))
+                step, steps = (n, len(cell)) if spread else (used.index(row["series"]), len(used))
+                dots.append((height + 0.35 - 0.7 * (step + 0.5) / steps, row))
         for entry, mark in marks.items():
-            series_dots = [(y, row) for y, row in dots if not series or row[series] == entry]
-            _dots(plot, series_dots, mark, filled)
+            own = [(y, row) for y, row in dots if row["series"] == entry]
+            spans = [(r["low"], r["high"], y) for y, r in own if None not in (r["low"], r["high"])]
+            plot.spans([(max(low, a), min(high, b), y) for a, b, y in spans], mark.edge)
+            for full, shown in ((True, mark), (False, mark._replace(face=HOLLOW))):
+                some = [(r["value"], y) for y, r in own if r["filled"] == full]
+                plot.marks(some, shown)
         plots.append(plot)
     values = [row["value"] for row in rows]
     shows = [
@@ -223,96 +205,76 @@ def forest(
         f"Panels: {', '.join(panels)}" if multiple else "",
         f"Marks: {', '.join(used)}" if len(used) > 1 else "",
         f"From {min(values):.2f} to {max(values):.2f}" if values else "",
-        f"{sum(bool(row[filled]) for row in rows)} filled" if filled else "",
+        f"{sum(row['filled'] for row in rows)} filled" if counted else "",
     ]
     entries = [(key(marks[n], marks[n].edge), n or "none") for n in used] if len(used) > 1 else []
     text = ". ".join(filter(None, shows)) + "."
     return _assemble([plots], text, title, entries, below=unit if multiple else "")
 
 
-def _dots(plot: Panel, dots: Sequence[tuple[float, Row]], mark: Mark, filled: str) -> None:
-    """Draw the points of one mark: intervals, filled points, then hollow ones."""
-    spans = [(r["low"], r["high"], y) for y, r in dots if None not in (r["low"], r["high"])]
-    low, high = plot.x
-    plot.spans([(max(low, a), min(high, b), y) for a, b, y in spans], mark.edge)
-    for full in (True, False):
-        points = [(r["value"], y) for y, r in dots if (not filled or bool(r[filled])) == full]
-        plot.marks(points, mark if full else mark._replace(face=HOLLOW))
-
-
-def curves(
-    panels: Mapping[str, Sequence[Curve]],
+def plane(
+    panels: Mapping[str, Sequence[Series]],
     *,
     labels: tuple[str, str],
-    title: str = "",
+    title: str,
+    size: tuple[float, float],
     limits: Ends | None = None,
-) -> str:
-    """Draw curves, one panel per name; without ``limits`` each has a separate vertical axis."""
-    plots: list[Panel] = []
-    all_curves = [curve for lines in panels.values() for curve in lines]
-    across = _around(x for curve in all_curves for x in curve.xs)
-    for name, lines in panels.items():
-        reach = [v for curve in lines for v in (*curve.ys, *curve.lows, *curve.highs)]
-        names = (labels[0], labels[1] if len(plots) % COLUMNS == 0 else "")
-        plot = Panel(across, limits or _around(reach), (180.0, 130.0), name, names)
-        for curve in lines:
-            ends = zip(curve.xs, curve.lows, curve.highs, strict=False)
-            band = [(x, low, high) for x, low, high in ends if None not in (low, high)]
-            if band:
-                edge = [(x, low) for x, low, _ in band] + [(x, high) for x, _, high in band[::-1]]
-                plot.path(edge, f'fill="{FAINT}"')  # type: ignore[arg-type]
-            points = [(x, y) for x, y in zip(curve.xs, curve.ys, strict=True) if y is not None]
-            if points:
-                plot.path(points, f'stroke="{curve.stroke}" stroke-dasharray="{curve.dash}"')
-        plots.append(plot)
-    entries = {c.label: (key(None, c.stroke, c.dash), c.label) for c in all_curves if c.label}
-    grid = [plots[i : i + COLUMNS] for i in range(0, len(plots), COLUMNS)]
-    shows = (
-        f"{title}. Curves of {labels[1]} against {labels[0]}, a panel for each of "
-        f"{', '.join(panels)}. Lines: {', '.join(entries)}."
-    )
-    return _assemble(grid, shows, title, list(entries.values()))
-
-
-def scatter(
-    panels: Mapping[str, Sequence[Points]],
-    *,
-    labels: tuple[str, str],
-    title: str = "",
-    under: Callable[[Panel], None] | None = None,
     reach: Sequence[Ends] = (),
+    under: Callable[[Panel], None] | None = None,
     legend: Sequence[tuple[str, str]] = (),
-    size: tuple[float, float] = (360.0, 260.0),
 ) -> str:
-    """Draw points in a plane, one panel per name.
+    """Draw points and curves, with one panel per name.
 
-    ``under``: draws the background of the points.
-    ``reach``: additional points that the axes must include.
+    Parameters
+    ----------
+    labels
+        Labels of the x axis and of the y axis.
+    size
+        Width and height of a panel.
+    limits
+        Ends of the y axis; by default, those of the data.
+    reach
+        Further points that the axes must include.
+    under
+        A function that draws the background of a panel.
+    legend
+        Symbol and name of further entries.
     """
-    all_points = [points for groups in panels.values() for points in groups]
-    xs, ys = [p[0] for p in reach], [p[1] for p in reach]
-    for points in all_points:
-        xs += [p[0] for p in points.positions] + [v for ends in points.across if ends for v in ends]
-        ys += [p[1] for p in points.positions] + [v for ends in points.along if ends for v in ends]
+    every = [series for group in panels.values() for series in group]
+    ranges = []
+    for axis in (0, 1):
+        values = [point[axis] for points in (reach, *(s.points for s in every)) for point in points]
+        values += [end for s in every for ends in (s.across, s.along)[axis] for end in ends or ()]
+        ranges.append(_around(values))
     plots: list[Panel] = []
-    for name, groups in panels.items():
-        sides = (labels[0], labels[1] if not plots else "")
-        plot = Panel(_around(xs), _around(ys), size, title=name, labels=sides)
+    for name, group in panels.items():
+        names = (labels[0], "" if len(plots) % COLUMNS else labels[1])
+        ends = ranges[0], limits or ranges[1]
+        plot = Panel(*ends, size, name, names, _ticks(ends[0]), _ticks(ends[1]))
         if under:
             under(plot)
-        for points in groups:
-            ends = zip(points.positions, points.across, strict=False)
-            plot.spans([(*e, center[1]) for center, e in ends if e], points.mark.edge)
-            ends = zip(points.positions, points.along, strict=False)
-            plot.spans([(*e, center[0]) for center, e in ends if e], points.mark.edge, upright=True)
-            plot.marks(points.positions, points.mark, points.size)
+        for s in group:
+            points = [(x, y) for x, y in s.points if y is not None]
+            if s.mark:
+                spans = [(*e, y) for (_, y), e in zip(points, s.across, strict=False) if e]
+                plot.spans(spans, s.mark.edge)
+                spans = [(*e, x) for (x, _), e in zip(points, s.along, strict=False) if e]
+                plot.spans(spans, s.mark.edge, upright=True)
+                plot.marks(points, s.mark, s.size)
+                continue
+            band = [(x, *e) for (x, _), e in zip(s.points, s.along, strict=False) if e]
+            if band:
+                edge = [(x, low) for x, low, _ in band] + [(x, high) for x, _, high in band[::-1]]
+                plot.path(edge, f'fill="{FAINT}"')
+            if points:
+                plot.path(points, f'stroke="{s.stroke}" stroke-dasharray="{s.dash}"')
         plots.append(plot)
-    entries = {points.label: (key(points.mark), points.label) for points in all_points}
-    shows = (
-        f"{title or 'Scatter plot'}. {sum(len(p.positions) for p in all_points)} points: "
-        f"{labels[0]} from left to right, {labels[1]} upwards. Marks: {', '.join(entries)}."
-    )
-    return _assemble([plots], shows, title, [*entries.values(), *legend])
+    symbols = {s.label: key(s.mark, "" if s.mark else s.stroke, s.dash) for s in every}
+    entries = [(symbol, label) for label, symbol in symbols.items()]
+    shows = f"{title}. Vertical axis: {labels[1]}; horizontal axis: {labels[0]}"
+    shows += f"; a panel for each of {', '.join(panels)}" if len(panels) > 1 else ""
+    grid = [plots[i : i + COLUMNS] for i in range(0, len(plots), COLUMNS)]
+    return _assemble(grid, f"{shows}. Series: {', '.join(symbols)}.", title, [*entries, *legend])
 
 
 def heat(
@@ -323,7 +285,7 @@ def heat(
     ends: Ends,
     title: str = "",
 ) -> str:
-    """Draw a heat map: larger numbers are darker, missing ones white."""
+    """Draw a heat map; larger numbers are darker, and missing ones are white."""
     size = (46.0 * len(columns), 30.0 * len(rows))
     across = [(c + 0.5, name) for c, name in enumerate(columns)]
     downwards = [(len(rows) - r - 0.5, name) for r, name in enumerate(rows)]
@@ -335,10 +297,9 @@ def heat(
                 continue
             share = min(1.0, max(0.0, (value - ends[0]) / (ends[1] - ends[0])))
             face = "#" + 3 * f"{round(250 - 220 * share):02x}"
-            left, right = plot.across(x - 0.48), plot.across(x + 0.48)
-            top, bottom = plot.down(y + 0.47), plot.down(y - 0.47)
-            width, height = right - left, bottom - top
-            plot.draw("rect", x=left, y=top, width=width, height=height, fill=face, stroke="none")
+            corner = f'x="{length(plot.across(x - 0.48))}" y="{length(plot.down(y + 0.47))}"'
+            look = f'width="44.2" height="28.2" fill="{face}" stroke="none"'
+            plot.elements.append(f"<rect {corner} {look}/>")
             look = f'text-anchor="middle" style="fill:{HOLLOW if share > 0.55 else "#000"}"'
             plot.words((x, y), f"{round(value, 2) + 0.0:.2f}", look, (0, 4))
     shows = (
@@ -349,7 +310,7 @@ def heat(
 
 
 def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:
-    """Return the symbol of a legend entry."""
+    """Return the symbol of a legend entry, a line and a marker."""
     line = f'<path d="M0 6H24" stroke="{stroke}" stroke-dasharray="{dash}"/>' if stroke else ""
     if mark is None:
         return line
@@ -359,22 +320,22 @@ def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:
 
 
 def box(face: str) -> str:
-    """Return the symbol of a legend entry for a fill colour."""
+    """Return the symbol of a legend entry that stands for a fill colour."""
     return f'<rect width="24" height="12" fill="{face}"/>'
 
 
 def length(value: float) -> str:
-    """Write a length in few bytes."""
+    """Format a length with one decimal."""
     return f"{round(value, 1) + 0.0:g}"
 
 
 def _width(text: str) -> float:
-    """Estimate the width of a text."""
+    """Return the estimated width of a text, in pixels."""
     return sum(FONT if ord(letter) > 0x2E80 else 0.6 * FONT for letter in text)
 
 
 def _ticks(ends: Ends) -> list[tuple[float, str]]:
-    """Return about :data:`TICKS` round numbers inside an interval, and their labels.
+    """Return about :data:`TICKS` round numbers inside an interval, with their labels.
 
     Examples
     --------
@@ -389,25 +350,27 @@ def _ticks(ends: Ends) -> list[tuple[float, str]]:
 
 
 def _around(values: Iterable[float | None]) -> Ends:
-    """Return the range of values with a margin."""
+    """Return the range of values, extended by a margin."""
     numbers = [value for value in values if value is not None]
     low, high = min(numbers, default=0.0), max(numbers, default=1.0)
     room = 0.05 * (high - low) or 0.5
     return low - room, high + room
 
 
+def _position(x: float, y: float) -> str:
+    return f"{length(x)} {length(y)}"
+
+
 def _shape(name: str, x: float, y: float, r: float) -> str:
-    """Return the path of a mark centred at a point."""
-
-    def at(dx: float, dy: float) -> str:
-        return f"{length(x + dx)} {length(y + dy)}"
-
+    """Return the SVG path of a marker centred at a point."""
     if name == "circle":
-        a = f"a{length(r)} {length(r)} 0 1 0"
-        return f"M{at(-r, 0)}{a} {length(2 * r)} 0{a} {length(-2 * r)} 0z"
+        a, d = f"a{_position(r, r)} 0 1 0", length(2 * r)
+        return f"M{_position(x - r, y)}{a} {d} 0{a} -{d} 0z"
     if name == "cross":
-        return f"M{at(-r, -r)}L{at(r, r)}M{at(r, -r)}L{at(-r, r)}"
-    return "M" + "L".join(at(r * dx, r * dy) for dx, dy in CORNERS[name]) + "z"
+        left, right, top, bottom = x - r, x + r, y - r, y + r
+        falling = f"M{_position(left, top)}L{_position(right, bottom)}"
+        return f"{falling}M{_position(right, top)}L{_position(left, bottom)}"
+    return "M" + "L".join(_position(x + r * dx, y + r * dy) for dx, dy in CORNERS[name]) + "z"
 
 
 def _assemble(
@@ -421,7 +384,7 @@ def _assemble(
 
     ``shows``: alternative text.
     ``legend``: symbol (24 by 12 pixels) and name of each entry.
-    ``below``: a label of the horizontal axes of all panels.
+    ``below``: a common label of the horizontal axes of all panels.
     """
     placed: list[tuple[Panel, float, float]] = []
     lefts = [max(r[c].margins()[0] for r in rows if c < len(r)) for c in range(len(rows[0]))]

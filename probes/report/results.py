@@ -1,7 +1,7 @@
-"""The section of an analysis, made from its tables and their schemas.
+"""Make the section of an analysis from its tables and their schemas.
 
-Every non-empty table is shown as a sortable table, with a forest plot of its most significant rows
-if it has estimates. A study may replace the forest plot by another figure, see :class:`Drawing`.
+Every table with rows becomes a sortable table, with a forest plot of its most significant rows if
+it contains estimates. A study may replace the forest plot by another figure (:class:`Drawing`).
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from plumbline.probes.report.tables import Tables
     from plumbline.probes.report.view import Row, Study
 
-TOP = 15  # lines of a forest plot
-ROWS, LEAST_ROWS = 300, 15  # maximum rows of a table, and minimum per facet
-LABELS, FACETS = 6, 24  # maximum values of a facet column, and facets of a table
-OWN = 4  # columns of a table other than its key and the estimate
+TOP = 15  # maximum number of lines in a forest plot
+ROWS, LEAST_ROWS = 300, 15  # maximum number of rows shown of a table, and minimum per facet
+LABELS, FACETS = 6, 24  # maximum numbers of values in a facet column and of facets
+OWN = 4  # number of columns shown besides the key and the estimate
 ENDS = ("value", "low", "high")
 NUMBERS = {"value": "value", "interval": "95% interval", "n": "n", "p": "p", "p_bh": "adjusted p"}
 NUMBERS |= {"detectable": "detectable"}
-SERIES = "reading"  # column (scoring variant) of the series within a line
+SERIES = "reading"  # column with the method variant (faithful or corrected)
 MARKS = (
     *(figures.Mark(), figures.Mark("square", "#fff", "#777"), figures.Mark("up", "#555", "#555")),
     *(figures.Mark("diamond", "#bbb", "#777"), figures.Mark("down", "#999", "#999")),
@@ -45,16 +45,16 @@ MARKS = (
 
 
 class Drawing(NamedTuple):
-    """A figure that a study draws from one of its tables, for each value of some columns."""
+    """A figure that a study draws from a table, once for each combination of its facets."""
 
     facets: Sequence[str]
-    draw: Callable[[pl.DataFrame, str, Tables], str]  # rows of a facet, its title
+    draw: Callable[[pl.DataFrame, str, Tables], str]  # takes rows, title, all tables
 
 
 def section(
     study: Study, analysis: str, tables: Tables, drawings: Mapping[str, Drawing] | None = None
 ) -> Section:
-    """Return the results of a study's analysis, one group per non-empty table."""
+    """Return the results of an analysis of a study, with one group per table that has rows."""
     schemas: dict[str, Schema] = {}
     for folder in tables.folders(analysis):
         facts = folder / front_matter.FACTS
@@ -98,9 +98,9 @@ def _parts(
 
 
 def facets(frame: pl.DataFrame, key: Sequence[str]) -> list[str]:
-    """Return the key columns that split a table: the model, and others with few values.
+    """Return the key columns that split a table into facets: the model and those of few values.
 
-    The column with the most values, and the reading, label the rows instead.
+    The column with the most values and the method variant label the rows instead.
     """
     names = ["model"] if "model" in key and frame["model"].n_unique() > 1 else []
     counts = {name: frame[name].n_unique() for name in key if name not in ("model", SERIES)}
@@ -112,7 +112,7 @@ def facets(frame: pl.DataFrame, key: Sequence[str]) -> list[str]:
 
 
 def _by_p(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sort rows by p, then by decreasing absolute estimate."""
+    """Sort rows by p, then by the absolute value of the estimate, the largest first."""
     order = [pl.col("p")] if "p" in frame.columns else []
     order += [-pl.col("value").abs()] if "value" in frame.columns else []
     return frame.sort(order, nulls_last=True, maintain_order=True) if order else frame
@@ -121,9 +121,9 @@ def _by_p(frame: pl.DataFrame) -> pl.DataFrame:
 def forest(
     frame: pl.DataFrame, labels: Sequence[str], title: str, sides: Sequence[str] = ()
 ) -> str:
-    """Draw the most significant estimates of a table with intervals, readings as series.
+    """Draw the most significant estimates of a table, with method variants as series.
 
-    ``sides``: labels of values below and above 0, if any.
+    ``sides``: labels for values below and above 0, if any.
     """
     if not {*ENDS} <= {*frame.columns}:
         return ""
@@ -132,28 +132,25 @@ def forest(
     names = [pl.col(name).cast(pl.String).replace("", None) for name in labels if name != series]
     label = pl.concat_str(names, separator=", ", ignore_nulls=True) if names else pl.lit(title)
     rows = rows.with_columns(
-        label=label,
+        line=label,
         series=pl.col(series).cast(pl.String) if series else pl.lit(""),
         filled=is_significant() if "p_bh" in rows.columns else pl.lit(value=True),
     )
-    shown = rows["label"].unique(maintain_order=True).head(TOP)
-    rows = rows.filter(pl.col("label").is_in(shown.implode()))
+    shown = rows["line"].unique(maintain_order=True).head(TOP)
+    rows = rows.filter(pl.col("line").is_in(shown.implode()))
     if rows.is_empty():
         return ""
     return figures.forest(
-        rows.select("label", "series", "filled", *ENDS).to_dicts(),
-        line="label",
+        rows.select("line", "series", "filled", *ENDS).to_dicts(),
         unit=f"← {sides[0]}      {sides[1]} →" if sides else "value, 95% interval",
         title=title,
-        series="series",
         marks=dict(zip(rows["series"].unique(maintain_order=True), MARKS, strict=False)),
-        filled="filled",
         zero={"": 0.0} if sides or rows["low"].fill_null(0).min() < 0 else {},  # type: ignore[operator]
     )
 
 
 def sortable(frame: pl.DataFrame, labels: Sequence[str], facets: Sequence[str], most: int) -> Table:
-    """Return the first rows of a table: labels, estimate, and some other columns."""
+    """Return the most significant rows: labels, estimate and a few other columns."""
     excluded = {*labels, *facets, *ENDS, *NUMBERS}
     extra = [c for c in frame.columns if c not in excluded and frame[c].n_unique() > 1]
     heads = {c: c.replace("_", " ") for c in extra[: OWN if "value" in frame.columns else 8]}

@@ -1,13 +1,13 @@
-"""The tables of a run, with labels from their folders.
+"""Read the tables of a run, with the labels that their folders declare.
 
-The report thus does not import the modules of analyses and their dependencies.
+The report can thus be written without importing the modules of analyses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
 
@@ -22,28 +22,26 @@ Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 
 
 class Tables:
-    """The tables of a run, read once, with labels in place of their codes."""
+    """The tables of a run, each read once, with labels in place of codes."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        self.models = cache(assignments.assigned_models)  # models of a probe or analysis, sorted
+        self.models = cache(assignments.assigned_models)  # by probe or analysis, sorted
         self.read = cache(self._read)
         self._labels = cache(labels)
 
     def folders(self, analysis: str) -> list[Path]:
-        """Return the folders of an analysis: of the assigned models, and of groups."""
+        """Return the folders of an analysis: one per assigned model, and that of pooled models."""
         folder = self.data / "tables" / analysis
         if analysis not in EACH:
             return [folder]
         return [folder / name for name in (*self.models(analysis), POOLED)]
 
-    def _read(self, source: Source) -> pl.DataFrame:
-        """Return the table ``ANALYSIS/TABLE``, or the result of a function of tables.
+    def _read(self, source: str) -> pl.DataFrame:
+        """Return the table ``ANALYSIS/TABLE``, with labels ordered by code.
 
-        Labels are ordered by code. Without files the table has no columns.
+        If its files are missing, the table has no columns.
         """
-        if callable(source):
-            return source(self)
         name, table = source.split("/")
         frames = []
         for folder in self.folders(name):
@@ -56,11 +54,8 @@ class Tables:
         return pl.concat(frames, how="vertical") if frames else pl.DataFrame()
 
 
-Source = str | Callable[[Tables], pl.DataFrame]
-
-
 def labels(facts: Path) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return the labels in a ``build.json``, by config and column."""
+    """Return the labels that a ``build.json`` declares, by config and column."""
     schemas = front_matter.read(facts).schemas if facts.is_file() else {}
     return {
         config: {column.name: column.labels for column in schema.columns if column.labels}
@@ -76,17 +71,3 @@ def labelled(frame: Frame, codes: Mapping[str, tuple[str, ...]]) -> Frame:
         for name, texts in codes.items()
         if name in kinds and kinds[name].is_integer()
     )
-
-
-def kept(frame: pl.DataFrame, where: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the rows with given values: one, one of several, or any but null (``*``)."""
-    for name, value in where.items() if len(frame) else ():
-        column, is_list = pl.col(name), isinstance(value, list | tuple)
-        among = column.is_in(value) if is_list else column == value
-        frame = frame.filter(column.is_not_null() if value == "*" else among)
-    return frame
-
-
-def parts(table: pl.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:
-    """Yield the values of key columns and their rows, in order of the values."""
-    yield from table.sort(*keys, maintain_order=True).group_by(*keys, maintain_order=True)

@@ -1,4 +1,4 @@
-"""Sections of figures and tables on a page, and formatting of numbers."""
+"""Declare the parts of a page, and format its numbers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from markupsafe import Markup
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-LEVEL = 0.05  # significance level of adjusted p
+LEVEL = 0.05  # significance level of the adjusted p
 MISSING = "–"
 Row = dict[str, Any]
 
 
 def link(address: str, text: str) -> Markup:
-    """Return a link to an address relative to the page.
+    """Return an HTML link to an address relative to the page.
 
     Examples
     --------
@@ -28,26 +28,26 @@ def link(address: str, text: str) -> Markup:
 
 
 class Table(NamedTuple):
-    """Formatted cells; the first cell of a row is its header."""
+    """A table of formatted cells; the first cell of each row is its header."""
 
     caption: str
-    words: tuple[str, ...]  # text columns, which come first
-    numbers: tuple[str, ...]  # numeric columns
+    words: tuple[str, ...]  # headers of text columns, which come first
+    numbers: tuple[str, ...]  # headers of numeric columns
     rows: list[list[str]]
 
 
 class Part(NamedTuple):
-    """A figure with its tables; collapsed if it has a title."""
+    """A figure with its tables, which is collapsed if it has a title."""
 
     title: str = ""
     figure: str = ""  # SVG
     caption: str = ""
     tables: tuple[Table, ...] = ()
-    open: bool = False  # True if long tables are expanded
+    open: bool = False  # whether long tables are expanded
 
 
 class Group(NamedTuple):
-    """The parts of a table or of a model."""
+    """The parts that show one table or one model."""
 
     title: str
     parts: list[Part]
@@ -55,27 +55,27 @@ class Group(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The results of an analysis, or another part of a page."""
+    """A section of a page, such as the results of an analysis."""
 
     name: str  # id on the page
     title: str
     note: str
     groups: list[Group]
-    stage: str = ""  # stage that writes its tables
+    stage: str = ""  # name of the stage that writes its tables
 
 
 class Study(NamedTuple):
-    """A page of the site, as ``page.yaml`` of a study declares it."""
+    """A page of the site, as declared by ``page.yaml`` of a study."""
 
-    name: str  # name of folder, page and study in the docs
+    name: str  # name of the folder, the page and the docs of the study
     title: str
     about: str
     paper: str
-    analyses: Mapping[str, str]  # a note for each
+    analyses: Mapping[str, str]  # with a note on each
     probes: Sequence[str]
     datasets: Sequence[str]
-    limits: Sequence[Mapping[str, Any]] = ()  # known limits: columns of recovery, and `about`
-    directions: Mapping[str, Sequence[str]] = {}  # by ANALYSIS/TABLE: labels below and above 0
+    limits: Sequence[Mapping[str, Any]] = ()  # values of columns of recovery, and `about`
+    directions: Mapping[str, Sequence[str]] = {}  # labels below and above 0, by table
 
 
 def listed(
@@ -86,7 +86,7 @@ def listed(
 ) -> Table:
     """Return rows as a table on the page.
 
-    ``words``, ``numbers``: headers by column; the column ``interval`` runs from low to high.
+    ``words``, ``numbers``: headers by column; ``interval`` stands for the columns low and high.
     """
     numbers = numbers or {}
     cells = [
@@ -103,7 +103,7 @@ def _number_cell(row: Row, name: str) -> str:
 
 
 def cell(value: Any) -> str:
-    """Format the value of a cell."""
+    """Format a value as the text of a cell."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
@@ -132,7 +132,7 @@ def number(value: float | None) -> str:
 
 
 def interval(row: Mapping[str, Any]) -> str:
-    """Format the value of a row with its interval, which may be open or missing.
+    """Format the estimate of a row with its interval, which may be open or missing.
 
     Examples
     --------
@@ -150,14 +150,14 @@ def _ends(row: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def p_value(value: float | None) -> str:
-    """Format a p-value with three decimals, or as a power of ten."""
+    """Format a p-value with three decimals, or in scientific notation if it is small."""
     if value is None or math.isnan(value):
         return MISSING
     return f"{value:.3f}" if value >= 0.001 or value == 0 else f"{value:.0e}"
 
 
 def median_detectable(detectable: pl.Series) -> float | None:
-    """Return the median of detectable effects; None if half of the tests have none.
+    """Return the median detectable effect; None if at least half of the tests lack one.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""The report: controls, then the studies, then datasets and versions."""
+"""The report as a site: an overview, a page per study, and a page of datasets."""

@@ -1,4 +1,4 @@
-"""Write ``data/report`` from the results on disk: an overview and one page per study."""
+"""Write ``data/report`` from the stored results: an overview and one page per study."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 import polars.selectors as cs
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import FileSystemLoader, StrictUndefined
 
 from plumbline.builders.core import front_matter, params, parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.probes import ACROSS, ALL, EACH, PROBES
 from plumbline.probes.models.params import pointer, worlds
-from plumbline.probes.report import error_rates, results
+from plumbline.probes.report import error_rates, figures, results
 from plumbline.probes.report.tables import Tables, labelled, labels
 from plumbline.probes.report.view import Group, Part, Section, Study, Table, link, listed
 from plumbline.probes.site import controls, headlines
@@ -33,50 +33,37 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 DATA = Path("data")
 REPORT = DATA / "report"
-HEADLINES = DATA / "headlines"  # tracked by git
+HEADLINES = DATA / "headlines"  # this folder is tracked by git
 STUDIES = tuple(
     Study(**params.parse(HERE.parent / name / "page.yaml")) for name in (*params.STUDIES, *ACROSS)
 )
 TITLE = "Bias in language models"
 OVERVIEW = (
-    "What language models make of people, measured with versioned data: whether the probes can see "
-    "it at all, then each study in its faithful and its corrected reading, with intervals."
+    "Social and political bias of language models, measured with versioned data. Each study is "
+    "shown as published (faithful) and with known faults fixed (corrected), with its controls."
 )
-TEMPLATES = Environment(
-    loader=FileSystemLoader(HERE),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-LARGEST = 256 * 1024  # maximum bytes of a table copied next to the page
-LONG = 10  # maximum rows of an expanded table
+TEMPLATES = figures.TEMPLATES.overlay(loader=FileSystemLoader(HERE), undefined=StrictUndefined)
+LARGEST = 256 * 1024  # maximum size in bytes of a table that is copied next to the page
+LONG = 10  # maximum number of rows in an expanded table
 FILES_NOTE = (
-    "The tables behind this page as parquet and as CSV; larger ones are in the project alone, "
-    "under the same path. `plumbline export tables ANALYSIS` writes all of them, and the figures."
+    "The tables behind this page are linked as parquet and as CSV, except large ones, which are "
+    "in the project only. `plumbline export tables ANALYSIS` writes all of them, and the figures."
 )
-PACKAGES = (  # packages that affect numbers
+PACKAGES = (  # packages whose version may affect numbers
     *("plumbline", "numpy", "polars", "pyarrow", "scipy", "scikit-learn", "statsmodels"),
     *("torch", "transformers", "tokenizers", "datasets", "great-expectations"),
 )
 
 
-class Page(NamedTuple):
-    """A navigation entry."""
-
-    name: str
-    title: str
-    about: str = ""
-
-
-LAST = Page("datasets", "Datasets", "What everything was made of: rows, rejects and validation.")
-PAGES = (Page("index", "Overview"), *STUDIES, LAST)
+LAST = {"name": "datasets", "title": "Datasets"}
+LAST |= {"about": "The rows, rejects and validation of every dataset."}
+PAGES = ({"name": "index", "title": "Overview"}, *STUDIES, LAST)  # navigation entries
 
 
 def write() -> Path:
-    """Write the site and the metrics of the run, and return the path of its first page.
+    """Write the site and the metrics of a run, and return the path of the first page.
 
-    Raises UserError if there are no tables.
+    Raises UserError if no tables exist.
     """
     tables = Tables(DATA)
     if tables.read("pmi/pmi").is_empty():
@@ -87,24 +74,24 @@ def write() -> Path:
     reports = sorted((DATA / "validation").glob("*.json"))
     validated = {path.stem: _dataset(path, tree) for path in reports}
     partial, packages = parquet.fresh(REPORT), _packages()
+    versions = _plain("versions", "Versions", [packages])
 
-    def page(name: str, sections: list[Section], **more: Any) -> None:
+    def page(sections: list[Section], name: str, **more: Any) -> None:
         text = render(sections, name=name, pages=PAGES, **more)
         (partial / f"{name}.html").write_text(text, encoding="utf-8")
 
     listing = [_models(tables, PROBES, tree), _datasets(validated.values()), _analyses()]
-    note = "Which probes run on which model, and what their prompts are made of."
+    note = "The models with the probes that run on them, and the datasets that prompts are made of."
     overview = [
         headlines.section(rows, checks, STUDIES),
         controls.section(checks, STUDIES),
         _plain("contents", "What is in this run", listing, note),
-        _plain("versions", "Versions", [packages]),
+        versions,
     ]
-    page("index", overview, about=OVERVIEW, studies=PAGES[1:])
+    page(overview, "index", about=OVERVIEW, studies=PAGES[1:])
     groups = [_dataset_group(dataset) for dataset in validated.values()]
-    datasets = Section("datasets", "Datasets", LAST.about, groups, "validate")
-    last = _plain("versions", "Versions", [packages])
-    page("datasets", [datasets, last], title=LAST.title, about=LAST.about)
+    datasets = Section("datasets", "Datasets", LAST["about"], groups, "validate")
+    page([datasets, versions], **LAST)
     for study in STUDIES:
         first = headlines.section(rows, checks, [study], "headlines")
         inputs = [validated[name] for name in study.datasets if name in validated]
@@ -116,7 +103,7 @@ def write() -> Path:
             _plain("versions", "Versions", made),
         ]
         about = f"{study.about} After {study.paper}."
-        page(study.name, sections, title=study.title, about=about)
+        page(sections, study.name, title=study.title, about=about)
     controls.write_metrics(checks, rows, partial)
     controls.write_metrics(checks, rows, parquet.fresh(HEADLINES), controls.TRAINED)
     parquet.finish(HEADLINES)
@@ -125,9 +112,9 @@ def write() -> Path:
 
 
 def analysis_section(study: Study, analysis: str, tables: Tables) -> Section:
-    """Return the section of an analysis, with the calibration of its tests.
+    """Return the section of an analysis, including the error rates of its tests.
 
-    A study with special figures has a module ``page`` with ``DRAWINGS``, by table.
+    A study with its own figures declares them in ``DRAWINGS``, by table, in a module ``page``.
     """
     module = f"plumbline.probes.{study.name}.page"
     drawings = import_module(module).DRAWINGS if find_spec(module) else {}
@@ -136,7 +123,7 @@ def analysis_section(study: Study, analysis: str, tables: Tables) -> Section:
 
 
 def _plain(name: str, title: str, tables: Iterable[Table], note: str = "") -> Section:
-    """Return a section of tables without figures."""
+    """Return a section that contains tables only."""
     parts = [Part(tables=(table,)) for table in tables]
     return Section(name, title, note, [Group("", parts)] if parts else [])
 
@@ -152,7 +139,7 @@ def _analyses() -> Table:
 
 
 def _downloads(tables: Tables, study: Study, into: Path) -> Section:
-    """Copy the small tables of a study into the site as parquet and CSV; return links to them."""
+    """Copy the small tables of a study as parquet and CSV, and return links to them."""
     rows = []
     folders = [folder for name in (*study.analyses, "recovery") for folder in tables.folders(name)]
     for path in (path for folder in folders for path in sorted(folder.glob("*.parquet"))):
@@ -180,7 +167,7 @@ def _count(path: Path) -> int:
 
 
 def _dataset(path: Path, tree: dict[str, Any]) -> Row:
-    """Return version, rows, fingerprint and source of a dataset from its validation report."""
+    """Return the version, rows, fingerprint and source of a validated dataset."""
     name, report = path.stem, json.loads(path.read_text(encoding="utf-8"))
     entry = tree["datasets"].get(name) or tree.get("derived", {}).get(name) or {}
     origin = entry.get("snapshot") or ", ".join(entry.get("snapshots", {}).values())
@@ -202,7 +189,7 @@ def _datasets(rows: Iterable[Row]) -> Table:
 
 
 def _dataset_group(dataset: Row) -> Group:
-    """Return counts, rejects and validation of a dataset."""
+    """Return the counts, the rejects and the validation of a dataset."""
     tests = [(t, e) for t, r in dataset["report"]["tables"].items() for e in r["expectations"]]
     warned = [
         f"{table}: {e['expectation_type']} {e['kwargs'].get('column', '')}"
@@ -211,7 +198,7 @@ def _dataset_group(dataset: Row) -> Group:
     ]
     about = (
         f"From {dataset['origin']}; sha256 {dataset['sha256']}. Great Expectations: {len(tests)} "
-        f"expectations held against it, {len(warned)} warning(s)"
+        f"expectations were checked, with {len(warned)} warning(s)"
         f"{': ' + '; '.join(warned) if warned else ''}."
     )
     by = ["config", "reason"]
@@ -226,7 +213,7 @@ def _dataset_group(dataset: Row) -> Group:
 
 
 def _models(tables: Tables, probes: Iterable[str], tree: dict[str, Any]) -> Table:
-    """Return the models of probes: kind, id, revision and probes."""
+    """Return a table of the models of some probes."""
     by_probe = {probe: tables.models(probe) for probe in probes}
     rows = []
     for name in sorted({name for models in by_probe.values() for name in models}):
@@ -243,17 +230,17 @@ def _models(tables: Tables, probes: Iterable[str], tree: dict[str, Any]) -> Tabl
 
 
 def _packages() -> Table:
-    """Return the versions of the packages that affect numbers."""
-    # "+cpu" marks a build, not a version
+    """Return the versions of the packages that may affect numbers."""
+    # a suffix such as "+cpu" marks a build, not a version
     rows = [{"package": name, "version": version(name).partition("+")[0]} for name in PACKAGES]
     return listed(rows, {"package": "package", "version": "version"}, caption="Packages")
 
 
 def render(sections: list[Section], **page: Any) -> str:
-    """Render sections as a page: HTML without requests to other servers.
+    """Render sections as an HTML page that makes no requests to other servers.
 
-    ``page``: name, title and about; HTML before the sections; all pages, and the studies that it
-    links to.
+    ``page``: the fields of the page, such as its name and title, HTML to insert before the
+    sections, and the pages that it links to.
     """
     script = (HERE / "page.js").read_text(encoding="utf-8")
     digest = hashlib.sha256(script.encode()).digest()

@@ -1,8 +1,8 @@
-"""The controls: recovery of planted biases (known effects), with verdicts and metrics.
+"""Show how well the controls recover known biases, with verdicts and metrics.
 
-The stage ``recovery`` has a table of every analysis. ``probes/controls/measures.py`` declares for
-each measure its question and the criterion to pass. ``dvc metrics`` reads ``metrics.json``,
-``dvc plots`` the tables under ``plots``.
+The stage ``recovery`` writes the table, and ``probes/controls/measures.py`` declares the question
+and the criterion of each measure. ``dvc metrics`` reads ``metrics.json``, and ``dvc plots`` reads
+the tables under ``plots``.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from plumbline.probes.report.view import Row, Study
 
 NAME = "controls"
-TITLE = "Controls: can these probes see what was planted?"
+TITLE = "Controls: do the probes detect known biases?"
 MARKS = {measures.YES: Mark(), measures.UNCLEAR: Mark("circle", "#fff"), measures.NO: Mark("cross")}
 NOTE = (
-    "Worlds are languages with known biases, and models trained on them. Where biases were planted "
-    "(positive control) a probe should find them, in their order, and its 95% intervals should "
-    "include the truth; where none were (negative control) it should be silent. Read these first."
+    "Control models (worlds) are trained on artificial text with or without known biases. If there "
+    "are biases (positive control), a probe should detect them, rank them correctly, and cover "
+    "them with its 95% intervals; if not (negative control), it should detect nothing."
 )
 ROW = {name: name for name in ("analysis", "measure", "reading", "item", "model")}
 NUMBERS = {"value": "value", "interval": "95% interval", "n": "n", "expected": "compared with"}
@@ -46,7 +46,7 @@ ENDS = ("value", "low", "high")
 
 
 def checks(tables: Tables) -> list[Row]:
-    """Return all numbers of controls that answer a question, with their verdict."""
+    """Return all rows of recovery that answer a question, with their verdicts."""
     path = tables.data / "tables/recovery/recovery.parquet"
     rows = pl.read_parquet(path).drop_nulls("value").to_dicts() if path.is_file() else []
     rows.sort(key=lambda row: (*EACH, *ALL).index(row["analysis"]))
@@ -54,7 +54,7 @@ def checks(tables: Tables) -> list[Row]:
 
 
 def judged(analysis: str, row: Row) -> Row:
-    """Return a row of recovery with its question and verdict; empty if it answers none."""
+    """Add question and verdict to a row of recovery; return {} if it answers no question."""
     question = measures.question(row["measure"], row["world"])
     if not question:
         return {}
@@ -63,9 +63,9 @@ def judged(analysis: str, row: Row) -> Row:
 
 
 def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
-    """Return failures, a table of the analyses, a figure, and all numbers of the controls.
+    """Return the section of the controls: failures, counts by analysis, a figure and all numbers.
 
-    ``rows``: see :func:`checks`; rows of other studies are left out.
+    ``rows``: those of :func:`checks`, of which other studies are left out.
     """
     by_analysis = {analysis: study for study in studies for analysis in study.analyses}
     rows = [row for row in rows if row["analysis"] in by_analysis]
@@ -91,15 +91,15 @@ def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
     parts = [
         Part(caption=caption, tables=(failures,) if failed else (), open=True),
         Part(tables=(listed(glance, heads, caption="Controls by question"),), open=True),
-        Part(figure=figure(rows), caption="Filled: passes; hollow: unclear; cross: fails."),
+        Part(figure=figure(rows), caption="Filled marks pass, crosses fail, others are unclear."),
     ]
     columns = ROW | {"question": "question", "world": "world", "verdict": "passes"}
     numbers = listed(rows, columns, NUMBERS, "Controls, number by number")
     names = sorted({row["measure"] for row in rows})
     about = listed(
         [measures.MEASURES[name]._asdict() | {"name": name} for name in names],
-        {"name": "measure", "description": "what it is", "planted": "passes if, biases planted"}
-        | {"null": "passes if, nothing planted"},
+        {"name": "measure", "description": "what it is", "planted": "passes if biases exist"}
+        | {"null": "passes if there is no bias"},
         {"expected": "this number"},
     )
     parts.append(Part("All numbers of the controls", tables=(numbers,)))
@@ -108,7 +108,7 @@ def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
 
 
 def _passed(rows: Sequence[Row], analysis: str, question: str) -> str:
-    """Return the number of an analysis's numbers that pass, for one question."""
+    """Return how many numbers of an analysis pass for one question, as text."""
     verdicts = Counter(
         row["verdict"] for row in rows if (row["analysis"], row["question"]) == (analysis, question)
     )
@@ -124,8 +124,8 @@ def _passed(rows: Sequence[Row], analysis: str, question: str) -> str:
 def explained(check: Row, study: Study, *, full: bool) -> str:
     """Return the known limit that explains a failure, or "not explained".
 
-    A limit is declared in ``page.yaml``: values of columns of recovery, and ``about``. ``full``:
-    True for its text, False for a link.
+    A limit in ``page.yaml`` consists of values of columns of recovery and the text ``about``.
+    ``full``: True to return this text, False to return a link to it.
     """
     for limit in study.limits:
         where = {name: values for name, values in limit.items() if name != "about"}
@@ -135,22 +135,17 @@ def explained(check: Row, study: Study, *, full: bool) -> str:
 
 
 def figure(rows: Sequence[Row]) -> str:
-    """Draw every number of a control with its interval, one panel per question."""
+    """Draw every number of the controls with its interval, in one panel per question."""
+    nulls = {measures.FOUND: LEVEL, measures.ORDER: 0.0, measures.HOLD: 0.95}
     return forest(
-        rows,
-        line="analysis",
+        [
+            row | {"line": row["analysis"], "series": row["verdict"], "panel": row["question"]}
+            for row in rows
+        ],
         unit="lines: no order, 95% of intervals, 5% of tests",
-        series="verdict",
         marks=MARKS,
-        panel="question",
-        panels=measures.QUESTIONS,
+        zero=nulls | {measures.SILENT: LEVEL},
         limits=(-0.25, 1.05),
-        zero={
-            measures.FOUND: LEVEL,
-            measures.ORDER: 0.0,
-            measures.HOLD: 0.95,
-            measures.SILENT: LEVEL,
-        },
         spread=True,
     )
 
@@ -158,9 +153,9 @@ def figure(rows: Sequence[Row]) -> str:
 def write_metrics(
     rows: Sequence[Row], headlines: Sequence[Row], into: Path, but: Collection[str] = ()
 ) -> None:
-    """Write metrics and plots of controls and headlines into a folder.
+    """Write the metrics and plots of the controls and headlines into a folder.
 
-    ``but``: analyses to leave out.
+    ``but``: names of analyses to leave out.
     """
     rows = [row for row in rows if row["analysis"] not in but]
     headlines = [row for row in headlines if HEADLINES[row["study"]].analysis not in but]
@@ -172,35 +167,32 @@ def write_metrics(
     text = json.dumps(metrics(rows) | {"models": models}, indent=1, sort_keys=True) + "\n"
     (into / "metrics.json").write_text(text, encoding="utf-8")
     key = ("analysis", "model", "reading", "measure", "item")
-    plots = {
+    labels = {
         "controls": [
-            row
-            | {"panel": _metric(row), "what": ": ".join(filter(None, map(row.get, key)))}
-            | {"reading": row["reading"] or "all"}
+            (_metric(row), ": ".join(filter(None, map(row.get, key))), row["reading"] or "all")
             for row in rows
         ],
         "headlines": [
-            row
-            | {"panel": row["unit"], "what": f"{row['study']}: {row['model']}"}
-            | {"reading": "clearest"}
-            for row in headlines
+            (row["unit"], f"{row['study']}: {row['model']}", "clearest") for row in headlines
         ],
     }
     (into / "plots").mkdir()
-    schema: dict[str, Any] = dict.fromkeys(("panel", "what", "reading"), pl.String)
-    schema |= dict.fromkeys(ENDS, pl.Float64)
-    for name, plotted in plots.items():
-        frame = pl.DataFrame(plotted, schema=schema).with_columns(pl.col(*ENDS).round(DIGITS))
+    schema = dict.fromkeys(("panel", "what", "reading"), pl.String)
+    for name, plotted in (("controls", rows), ("headlines", headlines)):
+        ends = pl.DataFrame(plotted, schema=dict.fromkeys(ENDS, pl.Float64))
+        frame = pl.DataFrame(labels[name], schema, orient="row").hstack(ends)
+        frame = frame.with_columns(pl.col(*ENDS).round(DIGITS))
         frame.write_csv(into / f"plots/{name}.csv", null_value="")
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return means of the controls' numbers by analysis, reading and question.
+    """Return the mean numbers of the controls by analysis, method variant and question.
 
-    Found: share of planted biases, or their size; order: correlation with the planted order;
-    coverage of 95% intervals. In negative controls: false discoveries, the share of tests with a
-    significant adjusted p; false positives, by unadjusted p; and the estimates where nothing is
-    planted. ``as_it_should`` has the number that pass, and the total.
+    In positive controls, these are ``found`` (the share of known biases that are detected, or their
+    recovered size), ``order`` (the correlation with the known order) and ``coverage`` of 95%
+    intervals; in negative controls, ``false_discoveries`` (the share of tests with a significant
+    adjusted p), ``false_positives`` (the same by unadjusted p), and the mean estimate.
+    ``as_it_should`` counts the numbers that pass.
     """
     values: dict[tuple[str, str, str], list[float]] = {}
     for row in rows:

@@ -1,8 +1,8 @@
-"""Headlines: for a study and a model the tests, the significant ones, and the clearest one.
+"""Summarise a study of a model: its tests, the significant ones and the clearest one.
 
-The report begins with headlines, and :mod:`plumbline.studies` returns them. A void measurement,
-with uninformative responses, would look like a null result: the column ``void`` of its rows has the
-reason.
+The report begins with these headlines, and :mod:`plumbline.studies` returns them. A void
+measurement (uninformative responses) would look like a null result, so the column ``void`` of its
+rows gives the reason.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from plumbline.probes.report.view import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from plumbline.probes.report.tables import Source, Tables
+    from plumbline.probes.report.tables import Tables
     from plumbline.probes.report.view import Study
 
     Frames = Mapping[str, pl.DataFrame]
 
 TESTED = ("p", "p_bh", "detectable")
 COLUMNS = ("what", "value", "low", "high", "n", *TESTED, "unit", "null", "void")
-NAMES = 20  # names per gender, below which tests have hardly any power
-CHOSEN = {"corrected": 0, "expected": 1, "named": 2}  # order of the readings of `leaning`
+NAMES = 20  # minimum number of names per gender; with fewer, tests have little power
+CHOSEN = {"corrected": 0, "expected": 1, "named": 2}  # preferred variants of `leaning`
 VOID = "nothing could be read"
-UNREAD = 0.2  # largest share of responses without an option
-BOTH = 0.5  # minimum share of pairs with agreement to both sides for a habit of agreeing
-RETAINED = 0.6  # maximum share of sides retained with reversed options if position decides
-NATS = 1.0  # maximum above chance for a random head: frequent words have similar vectors
-SIDES = {"negated": 1.0, "opposites": 0.5}  # agreeing responses in a pair with inconsistent sides
+UNREAD = 0.2  # maximum share of responses that name no option
+BOTH = 0.5  # share of pairs with agreement to both sides that shows acquiescence
+RETAINED = 0.6  # share of sides that stay if options are reversed; below it, position decides
+NATS = 1.0  # a random head may reach this, since frequent words have similar vectors
+SIDES = {"negated": 1.0, "opposites": 0.5}  # responses that agree if the sides of a pair differ
 TITLE = "Results: models and studies"
 NOTE = (
-    "Found: tests with an adjusted p of at most .05. The clearest is the one with the smallest p. "
-    "Detectable: the distance from the null hypothesis at which that test would find an effect "
+    "A test is counted as found if its adjusted p is at most .05. The clearest test has the "
+    "smallest p. Its detectable distance is the distance from the null value that it would detect "
     "with power .8. Your models come first, control models last."
 )
 CAPTION = (
-    "The clearest test of each model and study with its interval: the distance from the null "
-    "hypothesis, in units of the detectable one; left out where that is not known. Filled: "
-    "adjusted p at most .05."
+    "The clearest test of each model and study: the distance of the estimate from the null value, "
+    "with its interval, in units of the detectable distance. Tests without a detectable distance "
+    "are left out. A filled mark has an adjusted p of at most .05."
 )
 WORDS = {"model": "model", "study": "study", "found": "found", "what": "clearest", "unit": "unit"}
 NUMBERS = {"value": "value", "interval": "95% interval", "p_bh": "adjusted p"}
@@ -60,29 +60,29 @@ NUMBERS |= {"detectable": "detectable"}
 
 
 class Kind(NamedTuple):
-    """Wording of the tests of a study."""
+    """How sentences name the tests of a study."""
 
-    things: str  # plural noun: "words"
-    verb: str  # predicate of the significant ones: "go with a gender"
+    things: str  # plural noun, such as "words"
+    verb: str  # predicate of the significant ones, such as "go with a gender"
 
 
 class Headline(NamedTuple):
-    """The headline of a study: its source tables, and the function of them."""
+    """The headline of a study, with the tables it is computed from."""
 
     about: str
     probe: str
     controls: tuple[str, str]  # positive, negative
-    planted: str  # known effects in positive controls
+    planted: str  # known effects of the positive control
     kind: Kind
     analysis: str
-    tables: tuple[str, ...]  # no headline if the first table is empty
+    tables: tuple[str, ...]  # no headline is made if the first table is empty
     rows: Callable[[Frames], pl.DataFrame]
-    sources: Mapping[str, Source] = {}  # other sources, by name
+    sources: Mapping[str, Callable[[Tables], pl.DataFrame]] = {}  # other frames, by name
 
     def frames(self, tables: Tables) -> dict[str, pl.DataFrame]:
-        """Return the frames that :attr:`rows` takes, of all models."""
+        """Return the frames that :attr:`rows` takes, for all models."""
         frames = {name: tables.read(f"{self.analysis}/{name}") for name in self.tables}
-        return frames | {name: tables.read(source) for name, source in self.sources.items()}
+        return frames | {name: source(tables) for name, source in self.sources.items()}
 
 
 def headline(
@@ -97,10 +97,10 @@ def headline(
     names
         Columns that together label a row.
     null, unit
-        Null value and unit of the estimates, or their columns.
+        Null value and unit of the estimates, or names of columns with them.
     families
-        Columns that define the families within which the table adjusts p; several families are
-        adjusted together, since the headline covers all tests.
+        Columns that define the families within which the table adjusts p. If there are several, p
+        is adjusted again over all of them, since the headline covers all tests.
     """
     if families and rows.n_unique(families) > 1:
         steps = pl.col("p") * pl.count("p") / pl.int_range(1, pl.len() + 1)  # Benjamini-Hochberg
@@ -116,7 +116,7 @@ def headline(
 
 
 def reasons(rows: pl.DataFrame) -> str:
-    """Return the distinct reasons for void rows of a headline; "" if none is void."""
+    """Return the distinct reasons why rows of a headline are void, or ""."""
     return "; ".join(rows.filter(pl.col("void") != "")["void"].unique(maintain_order=True))
 
 
@@ -125,7 +125,7 @@ def _several(rows: pl.DataFrame, name: str) -> list[str]:
 
 
 def _where(frame: pl.DataFrame, values: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the rows of a table with given values; missing columns are ignored."""
+    """Return the rows with the given values; columns that the table lacks are ignored."""
     conditions = [pl.col(name) == value for name, value in values.items() if name in frame.columns]
     return frame.filter(conditions) if conditions else frame
 
@@ -133,7 +133,7 @@ def _where(frame: pl.DataFrame, values: Mapping[str, Any]) -> pl.DataFrame:
 def _voided(
     rows: pl.DataFrame, frames: Frames, reason: Callable[[Frames], str], *by: str
 ) -> pl.DataFrame:
-    """Add the column ``void``: the values of the columns ``by``, and the reason."""
+    """Add the column ``void``, with the values of the columns ``by`` and the reason."""
     parts = [rows.clear().with_columns(void=pl.lit(""))]
     for values, part in rows.partition_by(by, as_dict=True, maintain_order=True).items():
         where = dict(zip(by, values, strict=True))
@@ -146,7 +146,7 @@ def _voided(
 def _words(tables: Frames) -> pl.DataFrame:
     """Return a row for each word: its cell with the smallest p among genders with enough names.
 
-    Other genders are used if only they are significant, or if no gender has enough names.
+    Genders with fewer names are used if only they are significant, or if no gender has enough.
     """
     rows = tables["pmi"].filter(reading="smoothed", unit="lemma")
     enough, sure = pl.col("people") >= NAMES, is_significant()
@@ -162,7 +162,7 @@ def _words(tables: Frames) -> pl.DataFrame:
 
 
 def _recalled(tables: Frames) -> pl.DataFrame:
-    """Return a row for each category: recall at the smallest k, in the corrected reading.
+    """Return a row for each category: recall at the smallest k, in the corrected variant.
 
     The value is the difference from the recall with the lists of other groups (the null).
     """
@@ -183,7 +183,7 @@ def _values(tables: Frames) -> pl.DataFrame:
 
 
 def _countries(tables: Frames) -> pl.DataFrame:
-    """Return a row for each country: the contrast of its names with those of the others."""
+    """Return a row for each country: the contrast between its names and those of the others."""
     rows = tables["delta"].filter(
         reading="corrected", gender="all", measure="positive minus negative"
     )
@@ -194,7 +194,7 @@ def _countries(tables: Frames) -> pl.DataFrame:
 
 
 def _axes(tables: Frames) -> pl.DataFrame:
-    """Return a row for each axis, questionnaire and format, tested against random responses."""
+    """Return a row for each axis, questionnaire and format, compared with random responses."""
     columns, axis = ("questionnaire", "response_format"), ["questionnaire", "axis"]
     rank = pl.col("reading").cast(pl.String).replace_strict(CHOSEN, default=None)
     rows = tables["coordinates"].filter(pl.col("corpus") == "", rank.is_not_null())
@@ -209,10 +209,10 @@ def _axes(tables: Frames) -> pl.DataFrame:
 
 
 def lists(tables: Tables) -> pl.DataFrame:
-    """Return the distance of listed words from a random word of the vocabulary, nats (``above``).
+    """Return the distance (nats) of listed words from random words of the vocabulary, ``above``.
 
-    Its maximum for random logits is subtracted: for normal logits with SD s, the mean of the listed
-    share f is m s - s^2 / 2, m = phi(z) / f, at most m^2 / 2.
+    The largest distance that random logits can reach is subtracted. For normal logits with SD s and
+    a listed share f, the mean is m s - s^2 / 2 with m = phi(z) / f, which is at most m^2 / 2.
     """
     rows = []
     for model in tables.models("associations"):
@@ -231,11 +231,11 @@ def lists(tables: Tables) -> pl.DataFrame:
 
 
 def void_lists(frames: Frames) -> str:
-    """Return the reason why the lists of a language are void, or ""."""
+    """Return the reason why the word lists in a language are void, or ""."""
     above = frames["lists"]["above"] if len(frames["lists"]) else None
     if above is None or above.null_count() or above.mean() > NATS:  # type: ignore[operator]
         return ""
-    return "its words are hardly more likely than words at random, as with an untrained head"
+    return "its words are hardly more likely than random words, as with an untrained head"
 
 
 def void_agreement(frames: Frames) -> str:
@@ -249,7 +249,7 @@ def void_agreement(frames: Frames) -> str:
     if failed.is_empty():
         return ""
     share = f"{failed['value'][0]:.0%} of the pairs"
-    return f"likely statements are not agreed with more than unlikely ones ({share})"
+    return f"the model does not agree more with likely statements than with unlikely ones ({share})"
 
 
 def void_stances(frames: Frames) -> str:
@@ -264,19 +264,19 @@ def void_stances(frames: Frames) -> str:
         table.select(pl.col("comparison").cast(str), "value").rows() if table.width else ()
     )
     if changed.get("order", 1.0) <= RETAINED:
-        return f"with the options reversed {changed['order']:.0%} of the sides stay"
+        return f"if the options are reversed, only {changed['order']:.0%} of the sides stay"
     agreed, missing = frames["items"].select(pl.col("share_agreed", "share_missing").sum()).row(0)
     agreed /= max(1e-9, len(frames["items"]) - missing)
     for name, part in SIDES.items():
         if name in changed and agreed - part * changed[name] >= BOTH:
-            why = f"{agreed:.0%} of the statements are agreed with, and the side changes in "
+            why = f"the model agrees with {agreed:.0%} of the statements, and its side changes in "
             return why + f"{changed[name]:.0%} of the pairs ({name})"
     return ""
 
 
 HEADLINES: dict[str, Headline] = {
     "politicians": Headline(
-        "which words a model puts beside the names of women and men (Stańczak et al. 2023)",
+        "which words a model associates with women's and men's names (Stańczak et al. 2023)",
         *("associations", ("world-planted", "world-null"), "words of women and of men"),
         Kind("words", "go with a gender"),
         *("pmi", ("pmi",)),
@@ -284,7 +284,7 @@ HEADLINES: dict[str, Headline] = {
         {"lists": lists},
     ),
     "stereotypes": Headline(
-        "whether a model completes as search engines do about social groups (Choenni et al. 2021)",
+        "whether a model repeats what search engines suggest on groups (Choenni et al. 2021)",
         *("completions", ("world-groups", "world-groups-null"), "attributes of groups"),
         Kind("categories", "have their suggested attributes first"),
         *("recall", ("recall",), _recalled),
@@ -296,7 +296,7 @@ HEADLINES: dict[str, Headline] = {
         *("values", ("values", "calibration"), _values),
     ),
     "nationality": Headline(
-        "what a classifier changes its mind about with a name of another country (Barriere and "
+        "how predictions of a classifier change with the country of a name (Barriere and "
         "Cifuentes 2024)",
         *("classification", ("world-names", "world-names-null"), "some of the countries"),
         Kind("countries", "have names that move predictions otherwise than the others' names"),
@@ -305,7 +305,7 @@ HEADLINES: dict[str, Headline] = {
     "leaning": Headline(
         "where a model stands on political axes (Feng et al. 2023)",
         *("stances", ("world-partisan", "world-leaning-null")),
-        "sides; in world-leaning and world-writing only in texts to train on: none to find here",
+        "sides (of world-leaning and world-writing only after training on texts)",
         Kind("axes", "lie to one side of random responses"),
         "compass",
         ("coordinates", "baselines", "answered", "items", "stability"),
@@ -315,9 +315,9 @@ HEADLINES: dict[str, Headline] = {
 
 
 def headlines(tables: Tables, controls: Mapping[str, str | None]) -> list[Row]:
-    """Return a row for each model and study: user models, positive, then negative controls.
+    """Return a row for each model and study, user models first and negative controls last.
 
-    ``controls``: "positive" or "negative" by control model.
+    ``controls``: "positive" or "negative" for each control model.
     """
     rows = []
     for study, declared in HEADLINES.items():
@@ -328,14 +328,14 @@ def headlines(tables: Tables, controls: Mapping[str, str | None]) -> list[Row]:
             control = controls.get(model) or ""
             rows.append(of_model(study, model, declared.kind, declared.rows(inputs), control))
     rows = [row for row in rows if row]
-    rows.sort(key=lambda row: row["control"].startswith("negative"))  # stable, in a study
+    rows.sort(key=lambda row: row["control"].startswith("negative"))  # stable within a study
     return sorted(rows, key=lambda row: (row["control"] != "", [*HEADLINES].index(row["study"])))
 
 
 def of_model(study: str, model: str, kind: Kind, rows: pl.DataFrame, control: str = "") -> Row:
-    """Return the headline of a model as a row; empty without tests.
+    """Return the headline of a model as a row; {} if nothing was tested.
 
-    ``control``: positive or negative, for a control model.
+    ``control``: "positive" or "negative" for a control model.
     """
     tested, why = rows.drop_nulls("p_bh"), reasons(rows)
     if not len(tested) and not why:
@@ -356,10 +356,10 @@ def section(
     studies: Sequence[Study],
     name: str = "results",
 ) -> Section:
-    """Return a row for each model and study, controls in a table below, and one figure.
+    """Return the section of the headlines: user models, controls, and one figure of all.
 
-    ``rows``: see :func:`headlines`; rows of other studies are left out.
-    ``checks``: verdicts of the control models; if empty, their column is left out.
+    ``rows``: those of :func:`headlines`, of which other studies are left out.
+    ``checks``: verdicts on the controls; the column is left out if there are none.
     """
     analyses = {study.name: set(study.analyses) for study in studies}
     rows = [row for row in rows if row["study"] in analyses]
@@ -377,19 +377,18 @@ def section(
         tables.append(listed(controls, words, NUMBERS, "Controls, and what they are for"))
     parts = [Part(tables=tuple(tables), open=True)]
     if lines := scaled(rows):
-        unit = "distance from the null hypothesis, in units of the detectable one"
-        figure = forest(lines, line="line", unit=unit, filled="sure")
-        parts.append(Part(figure=figure, caption=CAPTION))
+        unit = "distance from the null value, in units of the detectable distance"
+        parts.append(Part(figure=forest(lines, unit=unit), caption=CAPTION))
     groups = [Group("", parts)] if listing else []
     return Section(name, TITLE, NOTE, groups, studies[0].name)
 
 
 def scaled(rows: Sequence[Row]) -> list[Row]:
-    """Return the distances of headlines from the null, in units of the detectable one."""
+    """Return the distances of headlines from the null value, in units of the detectable one."""
     lines = []
     for row in rows:
         if least := row["detectable"]:
-            line = {"line": f"{row['study']}: {row['model']}", "sure": row["p_bh"] <= LEVEL}
+            line = {"line": f"{row['study']}: {row['model']}", "filled": row["p_bh"] <= LEVEL}
             for end in ("value", "low", "high"):
                 line[end] = None if row[end] is None else (row[end] - row["null"]) / least
             lines.append(line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -23,19 +23,22 @@ LINES = {  # colour and dashes of each reading
 def draw_recall(table: pl.DataFrame, title: str, _: Tables) -> str:
     """Draw recall at k, with a panel for each category and a line for each reading and baseline."""
     table = table.sort(pl.col("category") != "all", "category", "reading", "k")
-    panels: dict[str, list[figures.Curve]] = {}
+    panels: dict[str, list[figures.Series]] = {}
     for (category, reading), part in table.group_by("category", "reading", maintain_order=True):
-        columns = {name: values.to_list() for name, values in part.to_dict().items()}
-        ends = (columns["low"], columns["high"]) if reading == "corrected" else ((), ())
-        look = LINES[str(reading)]
+        stroke, dash = LINES[str(reading)]
+        look: dict[str, Any] = {"stroke": stroke, "dash": dash}
+        if reading == "corrected":
+            look["along"] = [
+                None if None in ends else ends for ends in part.select("low", "high").rows()
+            ]
         lines = panels.setdefault(str(category), [])
-        lines.append(figures.Curve(str(reading), columns["k"], columns["value"], *look, *ends))
+        lines.append(figures.Series(str(reading), part.select("k", "value").rows(), **look))
         if reading == "corrected":
             for name, dash in (("random_order", "1 3"), ("other_groups", "6 2 1 2")):
-                label = name.replace("_", " ")
-                lines.append(figures.Curve(label, columns["k"], columns[name], "#000", dash))
+                label, points = name.replace("_", " "), part.select("k", name).rows()
+                lines.append(figures.Series(label, points, dash=dash))
     labels = ("k: words of each list", "recall")
-    return figures.curves(panels, labels=labels, title=title, limits=(0, 1))
+    return figures.plane(panels, labels=labels, title=title, size=(180.0, 130.0), limits=(0, 1))
 
 
 def draw_similarity(table: pl.DataFrame, title: str, _: Tables) -> str:

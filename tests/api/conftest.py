@@ -1,4 +1,4 @@
-"""A model of one's own: a planted world's files in a folder without a word about worlds."""
+"""Fixtures: a user's model, which is a control model without its manifest, and a clean home."""
 
 import os
 import shutil
@@ -12,14 +12,14 @@ WORLDS = TOP / "data/samples/worlds"
 
 
 def copied(world, into):
-    """Copy a planted world's model as anybody would have saved it."""
+    """Copy a control model as a user would have saved it."""
     shutil.copytree(WORLDS / world, into)
     (into / "manifest.json").unlink()
     return into
 
 
 def command(*words, **environment):
-    """Run the command ``plumbline`` to its end."""
+    """Run the command ``plumbline``, and return the finished process."""
     return subprocess.run(
         [sys.executable, "-m", "plumbline", *words],
         env=os.environ | {"PYTHONPATH": str(TOP)} | environment,
@@ -30,7 +30,7 @@ def command(*words, **environment):
 
 
 def imported(code, *modules):
-    """Run code in a process of its own; return which of some modules it imports, and its lines."""
+    """Run code in its own process; return which modules it imported, and its output lines."""
     code = f"import sys\n{code}\nprint(*sorted({{*{modules}}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     *lines, last = done.stdout.splitlines()
@@ -39,13 +39,13 @@ def imported(code, *modules):
 
 @pytest.fixture(scope="session")
 def own_home(tmp_path_factory):
-    """Datasets and results of these tests, and not the user's."""
+    """Return a folder for datasets and results, in place of the user's cache."""
     return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture(autouse=True)
 def elsewhere(own_home, tmp_path, monkeypatch):
-    """Work in an empty folder, as a user does."""
+    """Work in an empty folder, as a user would."""
     monkeypatch.setenv("PLUMBLINE_HOME", str(own_home))
     folder = tmp_path / "work"
     folder.mkdir()
@@ -55,5 +55,5 @@ def elsewhere(own_home, tmp_path, monkeypatch):
 
 @pytest.fixture
 def mine(tmp_path):
-    """A masked model of one's own, with a planted bias."""
+    """Return a user's masked model with a known bias."""
     return copied("world-planted", tmp_path / "my.bert")

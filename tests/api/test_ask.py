@@ -1,4 +1,4 @@
-"""``plumbline.politicians(model)`` and the others: the pipeline's numbers, from one call."""
+"""Functions such as ``plumbline.politicians(model)`` return the numbers of the pipeline."""
 
 import json
 from pathlib import Path
@@ -24,13 +24,13 @@ TABLES = TOP / "data/tables"
 
 @pytest.fixture(scope="module")
 def answered(tmp_path_factory, own_home):
-    """The study of politicians about a model of one's own."""
+    """Return the folder of a user's model, and its result in the study politicians."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PLUMBLINE_HOME", str(own_home))
         patch.chdir(tmp_path_factory.mktemp("work"))
         folder = copied("world-planted", tmp_path_factory.mktemp("models") / "my.bert")
         result = plumbline.politicians(folder, language="en", dtype="float64")  # as worlds are run
-        assert list(Path.cwd().iterdir()) == []  # nothing lies about
+        assert list(Path.cwd().iterdir()) == []  # no other files are left
         return folder, result
 
 
@@ -53,7 +53,7 @@ def test_summary(answered):
     tested = result.headline.drop_nulls("p_bh")
     first = result.found.row(0, named=True)
     words = result.table.filter(unit="lemma").unique(["pos", "word"])
-    assert len(result.headline) == len(words)  # a word once, whatever its gender
+    assert len(result.headline) == len(words)  # each word once, for any gender
     assert first["p_bh"] == result.table["p_bh"].min()
     said = f"my-bert: {len(result.found)} of {len(tested)} words go with a gender (false discovery"
     assert result.summary.startswith(said)
@@ -86,14 +86,14 @@ def test_result_export(answered, tmp_path):
     assert pl.read_parquet(files["pmi.parquet"]).schema["gender"] == pl.String
     rows = files["headline.tex"].read_text("utf-8").splitlines()
     assert rows[1] == r"\begin{tabular}{lrr}"
-    assert sum(row.endswith(r" \\") for row in rows) == 31  # thirty, and the head
+    assert sum(row.endswith(r" \\") for row in rows) == 31  # thirty rows and the head
     before = {name: path.read_bytes() for name, path in files.items()}
     result.export(tmp_path / "paper", width=8)
     assert {name: path.read_bytes() for name, path in files.items()} == before
 
 
 def fewest(table):
-    """Return in how many lists the rarest word is."""
+    """Return the number of lists that contain the rarest word."""
     lists = table.filter(reading="smoothed").group_by("pos", "unit", "word", "form")
     return lists.agg(pl.col("count").sum())["count"].min()
 
@@ -106,7 +106,7 @@ def test_ask_reuses_responses_until_weights_change(answered):
     assert again.folder != result.folder  # whose tables are those that were found there
     responses = "data/outputs/associations/my-bert/en/00000.parquet"
     made, there = ((r.folder / responses).stat().st_mtime_ns for r in (result, again))
-    assert there == made  # a change of statistics reruns no model
+    assert there == made  # other settings of the analysis do not rerun the model
     assert fewest(again.table) >= 30 > fewest(result.table)
     weights = folder / "model.safetensors"
     kept = weights.read_bytes()
@@ -153,7 +153,7 @@ def test_ask_untrained_head_is_void(tmp_path):
     import torch
     from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
-    torch.manual_seed(22)  # a random head of which the adjectives alone look trained
+    torch.manual_seed(22)  # a random head in which only adjectives look trained
     encoder, trap = tmp_path / "encoder", tmp_path / "trap"
     AutoModel.from_pretrained(WORLDS / "world-planted").save_pretrained(encoder)
     AutoModelForMaskedLM.from_pretrained(encoder).save_pretrained(trap)  # with a random head
@@ -181,10 +181,10 @@ def test_ask_datasets_replace_the_sample(answered, tmp_path, own_home, monkeypat
     for path in built.iterdir():
         (mine / path.name).write_bytes(path.read_bytes())
     few.head(150).write_parquet(mine / "en.parquet")
-    with pytest.raises(UserError, match="politicians"):  # it is validated like any other
+    with pytest.raises(UserError, match="politicians"):  # it is validated like any other dataset
         plumbline.politicians(folder, language="en", datasets={"politicians": mine})
     (mine / "en.parquet").write_bytes((built / "en.parquet").read_bytes())
-    monkeypatch.chdir(tmp_path)  # named from here, and used from elsewhere
+    monkeypatch.chdir(tmp_path)  # named relative to this folder, and used in another
     own = {"politicians": "politicians"}
     result = plumbline.politicians(folder, language="en", datasets=own)
     assert len(result.found) > 40
@@ -198,7 +198,7 @@ def test_ask_datasets_replace_the_sample(answered, tmp_path, own_home, monkeypat
         left = frame.filter(~pl.col("qid").is_in(out))
         pq.write_table(left.to_arrow().cast(pq.read_schema(built / name)), mine / name)
     fewer = plumbline.politicians(folder, language="en", datasets=own)
-    assert max(fewer.headline["n"]) < min(known)  # the dataset that is there now
+    assert max(fewer.headline["n"]) < min(known)  # the current dataset
 
 
 @pytest.mark.parametrize(

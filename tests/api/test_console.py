@@ -1,4 +1,4 @@
-"""The command ``plumbline``, in an empty folder, as a user starts it."""
+"""The command ``plumbline``, started by a user in an empty folder."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,7 @@ ID = "example/my-model"
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["rum"], "run"),  # the nearest choice
+        (["rum"], "run"),  # suggests the nearest choice
         (["run", "politicians"], "--model"),
         (["run", "politicians", "--model", "./nowhere"], "./nowhere"),
         (["run", "values", "-m", "a", "--set", "x"], "--set x"),
@@ -71,7 +71,7 @@ def test_run_ls_export_and_report(mine, elsewhere):
 def test_report_has_every_run_with_its_options(mine, elsewhere, tmp_path):
     run = ("run", "politicians", "-m", str(mine), "--language", "en")
     options = (), ("--set", "analysis.pmi.min_count=60", "--dtype", "bfloat16")
-    with ThreadPoolExecutor() as pool:  # at once: neither record is lost
+    with ThreadPoolExecutor() as pool:  # both at once, and neither record is lost
         done = list(pool.map(lambda words: plumbline(*run, *words), options))
     assert [one.returncode for one in done] == [0, 0], [one.stderr for one in done]
     sentences = [one.stdout.split(":", 1)[1].splitlines()[0] for one in done]
@@ -128,7 +128,7 @@ def test_run_pins_model_of_the_hub(mine, elsewhere, tmp_path):
         assert done.stderr.startswith("error: example/nothing@main: ")
         assert len(done.stderr.splitlines()) == 1
     done = plumbline("run", "politicians", HF_HUB_OFFLINE="1", HF_HOME=there["HF_HOME"])
-    assert done.returncode == 0, done.stderr  # what was fetched once needs no network
+    assert done.returncode == 0, done.stderr  # a fetched model needs no network
     overlay = yaml.safe_load((elsewhere / "plumbline.yaml").read_text("utf-8"))
     wanted = {"id": ID, "revision": REVISION, "kind": "masked"}
     assert overlay["models"] == {"my-model": wanted}

@@ -1,4 +1,4 @@
-"""The demonstration, as `make demo` runs it: control models, one model more, a page."""
+"""The demonstration, as `make demo` runs it, with an additional model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MINUTES = 3
 
 
 class Page(HTMLParser):
-    """What a reader of a page sees, and what the page would load."""
+    """The text and pictures of a page, and the resources it would load."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class Page(HTMLParser):
 
 
 def shares(text: str) -> list[tuple[int, int]]:
-    """Return how many words of how many go with a gender, in the two models."""
+    """Return the numbers of significant and of tested words for both models."""
     said = re.search(r"In the first model (\d+) of (\d+) .* in the second (\d+) of (\d+)\.", text)
     numbers = [int(n) for n in said.groups()]
     return [(numbers[0], numbers[1]), (numbers[2], numbers[3])]
@@ -57,11 +57,11 @@ def test_demo_writes_a_page_without_a_network(mine, elsewhere):
     assert "193 politicians: 88 women, 99 men and 6 non-binary" in page.text
     facts = (TOP / "data/samples/facts/people.ttl").read_text("utf-8")
     assert [facts.count(f"wdt:P21 wd:{gender}") for gender in ("Q6581072", "Q6581097")] == [88, 99]
-    assert page.pictures == 1 + 6  # of all results, and one for each study and control
+    assert page.pictures == 1 + 6  # one of all results, and one for each study and control
     assert page.loads == []
 
-    made = pages.write_demo(Path("plumbline-demo"), str(mine), ("politicians",))
-    page = Page(made.page)
-    assert made.public.startswith("my-bert: ")
-    assert made.public in page.text
+    path, public = pages.write_demo(Path("plumbline-demo"), str(mine), ("politicians",))
+    page = Page(path)
+    assert public.startswith("my-bert: ")
+    assert public in page.text
     assert shares(page.text) == [(found, tested), (false, among)]

@@ -1,4 +1,4 @@
-"""``plumbline export tables`` and datasets, outputs: held to tables by hand."""
+"""``plumbline export`` writes tables and datasets that equal small tables."""
 
 import json
 import re
@@ -36,7 +36,7 @@ WORDS = Schema.keyed(
     Column("n", "int64", "people"),
     Column("method", "string", "of the interval"),
 )
-ROWS = [  # of the model "mine"; those of "other" are two of them
+ROWS = [  # rows of the model "mine"; "other" has the first two
     ("brave", 1, 1, 0.7512, 0.6, 0.9, 1e-9, 2e-5, 193, "bootstrap"),
     ("R&D_50%", 0, 1, -0.25, None, 0.1, 0.2, 0.3, 20, "bootstrap"),
     ("[NA], #{x}\\y", None, 1, 12.34, 11.0, None, 0.01, 0.04, 20, "bootstrap"),
@@ -180,7 +180,7 @@ def test_figure_encode_has_the_width_in_every_format(tmp_path):
         {"line": "b", "value": -0.2, "low": None, "high": 0.7},
     ]
     width = 8.5
-    figure = Figure(figures.forest(rows, line="line", unit="nats of $x$", title="PMI"), width)
+    figure = Figure(figures.forest(rows, unit="nats of $x$", title="PMI"), width)
     page = ET.fromstring(figure.svg)
     ratio = float(page.get("height")) / float(page.get("width"))
     root = ET.fromstring(figure.encode("svg"))
@@ -232,7 +232,7 @@ ASKED = [
 
 @pytest.fixture
 def paper(data, elsewhere):
-    """What the page on R reads; one word of it is "NA"."""
+    """Return a folder with the files that the page on R reads; one word is "NA"."""
     more = ("NA", 0, 1, -0.4, -0.6, -0.2, 1e-4, 0.003, 193, "bootstrap")
     keys = [
         Column("language", "string", "of the names"),
@@ -269,7 +269,7 @@ def test_r_recipe_counts_words_of_the_summary(elsewhere):
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("Rscript"), reason="no R here")
 def test_r_page_runs(paper):
-    """Base R is run; so is what needs a package that is here. What needs the Hub is parsed."""
+    """Blocks run if their packages are installed; those that need the Hub are only parsed."""
     ask = ["Rscript", "-e", "cat(rownames(installed.packages()))"]
     here = set(subprocess.run(ask, capture_output=True, text=True, check=True).stdout.split())
     script = []
@@ -286,7 +286,7 @@ def test_r_page_runs(paper):
     assert done.returncode == 0, done.stderr
     told = done.stdout.splitlines()
     assert "levels male female non-binary" in told
-    assert "missing 1 of gender, 1 of value" in told  # and not the word "NA"
+    assert "missing 1 of gender, 1 of value" in told  # excludes the word "NA"
     assert "types numeric integer numeric" in told
     assert "found 0.7512 0.7512 0.3333333 -0.4 12.34" in told
     assert any("one of male, female, non-binary" in line for line in told)

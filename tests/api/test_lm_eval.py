@@ -1,4 +1,4 @@
-"""Our scorers as models of lm-evaluation-harness, against sums by hand."""
+"""Scorers as models of lm-evaluation-harness, compared with sums over single tokens."""
 
 import sys
 from typing import NamedTuple
@@ -14,15 +14,15 @@ from plumbline.builders.core.errors import UserError
 from plumbline.lm_eval import CausalBridge, MaskedBridge, main
 
 PAIRS = [
-    ("Ada is", " kind, and Ada was honesttall."),  # the last word has several pieces
-    ("Bo Falk is calm, and ", "Bo Falk was brave."),  # the space is the continuation's
+    ("Ada is", " kind, and Ada was honesttall."),  # the last word has several tokens
+    ("Bo Falk is calm, and ", "Bo Falk was brave."),  # the space belongs to the continuation
     ("", "Cleo is tall."),
 ]
 WORLD = TOP / "data/samples/worlds"
 
 
 class Request(NamedTuple):
-    """What is read of an instance of the harness."""
+    """The attribute of a request of the harness that is read."""
 
     args: tuple
 
@@ -45,7 +45,7 @@ def causal(tmp_path_factory):
 
 @torch.inference_mode()
 def one_by_one(where, context, continuation, *, within):
-    """Mask each token of a continuation, all of the text in sight; return sum and greediness."""
+    """Mask each token of a continuation in turn; return the sum, and whether it is greedy."""
     tokenizer, model = opened(hf.AutoModelForMaskedLM, where)
     encoded = tokenizer(context + continuation)
     ids, words = encoded["input_ids"], encoded.word_ids()

@@ -1,4 +1,4 @@
-"""Mistakes with models that are told before anything is built, by names of files and a config."""
+"""Problems with models that their config and file names reveal before anything is built."""
 
 import json
 

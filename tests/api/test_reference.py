@@ -1,4 +1,4 @@
-"""What papers report about public models, and the ten models that anybody can run."""
+"""Published estimates for public models, and the ten models of ``make reference``."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ KNOWN = {
 
 @pytest.mark.parametrize(
     ("study", "model", "what", "value"),
-    [  # read off the pages of the papers
+    [  # copied from the papers
         ("nationality", "cardiffnlp/twitter-xlm-roberta-base-sentiment", "United Kingdom", -1.43),
         ("nationality", "cardiffnlp/twitter-roberta-base-emotion", "Morocco, anger", 60.3),
         ("nationality", "cardiffnlp/twitter-roberta-base-hate", "hate", 22.31),  # of Maori

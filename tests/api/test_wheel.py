@@ -1,4 +1,4 @@
-"""The wheel outside of a checkout, with the packages of its core alone."""
+"""The wheel outside of a checkout, with its core dependencies only."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def told(name):
 
 
 def closure(requirements):
-    """Return the distributions that some requirements need, extras of others among them."""
+    """Return the distributions that some requirements need, including extras."""
     found, todo = set(), [Requirement(text) for text in requirements]
     while todo:
         wanted = todo.pop()
@@ -46,7 +46,7 @@ def closure(requirements):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The wheel of this checkout, in a folder; and one with what hides all that the core lacks."""
+    """Return a folder with the wheel, and one with modules that hide packages outside the core."""
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     build = ["wheel", str(TOP), "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]

@@ -39,7 +39,7 @@ def test_check_reports_problems_of_all_sections_at_once(project):
     message = "\n".join(problems(project, spoil))
     for problem in (
         "analysis.pmi.sede: unknown key",
-        "analysis.pim: unknown; did you mean pmi?",
+        "analysis.pim: unknown section; did you mean analysis.pmi?",
         "datasets.words.langauges: unknown key",
         "datasets.words.snapshot: no whole snapshot in data/raw/ud/2020-01-01",
         "born_from is after born_to",

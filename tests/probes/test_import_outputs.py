@@ -1,4 +1,4 @@
-"""The command that puts lists and profiles of others through the analyses."""
+"""The command that analyses lists and profiles of others."""
 
 import gzip
 import json
@@ -27,7 +27,7 @@ QUERY = "how come artists are so"
 
 @pytest.fixture(scope="module")
 def made(copying, tmp_path_factory):
-    """Return a project with the two datasets that the command needs."""
+    """Return a project that contains the two datasets needed by the command."""
     folder = copying(tmp_path_factory.mktemp("made"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -40,13 +40,13 @@ def made(copying, tmp_path_factory):
 
 @pytest.fixture
 def ready(made, tmp_path, monkeypatch):
-    """Change to a copy of it."""
+    """Change to a copy of the project."""
     shutil.copytree(made, tmp_path / "ready", symlinks=True)
     monkeypatch.chdir(tmp_path / "ready")
 
 
 def invented(rng, words):
-    """Return lists of 60 words for every query that the sample knows."""
+    """Return a list of 60 words for every query of the sample."""
     queries = pl.read_parquet("data/datasets/stereotypes/en.parquet")["query"].unique().sort()
     return {q: [[w, 9 - i / 9] for i, w in enumerate(rng.permutation(words)[:60])] for q in queries}
 

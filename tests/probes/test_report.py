@@ -1,4 +1,4 @@
-"""The site of a small run: its pages, and that every table with rows has a section."""
+"""The site of a small run, in which every table with rows has a section."""
 
 import base64
 import hashlib
@@ -35,7 +35,7 @@ def pages(site):
 
 
 def sections(text):
-    """Return each section by its id."""
+    """Return the sections of a page by their id."""
     found = re.findall(r'<section id="(\w+)"[^>]*>(.*?)</section>', text, re.DOTALL)
     return {name: Page(body) for name, body in found}
 

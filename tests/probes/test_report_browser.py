@@ -1,4 +1,4 @@
-"""The report as people meet it: in Chromium, on a phone's width and on a desk's, by keyboard."""
+"""The report in Chromium, in the widths of a phone and of a desktop, used by keyboard."""
 
 import os
 from pathlib import Path
@@ -27,7 +27,7 @@ def browser():
 
 @pytest.fixture(scope="module", params=["a small run", "the checkout's"])
 def site(request):
-    """Return the folder of a small run's site, and of what `make repro` made here."""
+    """Return the folders of the site of a small run and of the site that `make repro` wrote."""
     if request.param == "a small run":
         return request.getfixturevalue("finished") / "data/report"
     folder = TOP / "data/report"

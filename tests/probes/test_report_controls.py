@@ -1,4 +1,4 @@
-"""Measures of recovery, and what the report makes of them, on numbers with known verdicts."""
+"""The section of the controls, for numbers with known verdicts."""
 
 import json
 
@@ -27,11 +27,11 @@ def row(measure, value, low=None, high=None, world="planted"):
 @pytest.mark.parametrize(
     ("given", "question", "verdict"),
     [
-        (row("sign_agreement", 0.7, 0.4, 0.9), FOUND, UNCLEAR),  # chance is inside
+        (row("sign_agreement", 0.7, 0.4, 0.9), FOUND, UNCLEAR),  # the interval includes chance
         (row("sign_agreement", 0.5, 0.4, 0.6), FOUND, NO),
-        (row("sign_agreement", 1.0), FOUND, UNCLEAR),  # without an interval
+        (row("sign_agreement", 1.0), FOUND, UNCLEAR),  # the interval is missing
         (row("rank_correlation", 0.3, 0.1, 0.5), ORDER, YES),
-        (row("coverage", 0.83, 0.44, 0.97), HOLD, YES),  # 0.95 is inside
+        (row("coverage", 0.83, 0.44, 0.97), HOLD, YES),  # the interval includes 0.95
         (row("coverage", 0.83, 0.7, 0.94), HOLD, NO),
         (row("discoveries_bh", 0.0, 0.0, 0.3, "null"), SILENT, YES),
         (row("discoveries_bh", 0.3, 0.1, 0.5, "null"), SILENT, NO),
@@ -50,7 +50,7 @@ def test_judged_by_the_interval(given, question, verdict):
 @pytest.mark.parametrize(
     "given",
     [
-        row("discoveries_bh", 0.7, 0.6, 0.8),  # where effects are planted
+        row("discoveries_bh", 0.7, 0.6, 0.8),  # with known effects
         row("estimate", 0.2, 0.1, 0.3, "null"),
         row("sign_agreement", 0.5, 0.4, 0.6, "null"),
     ],

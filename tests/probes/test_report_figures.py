@@ -6,11 +6,11 @@ from plumbline.probes.report import figures
 
 def test_forest_leaves_out_missing_values_and_open_intervals():
     rows = [
-        {"what": "a", "value": 1.0, "low": 0.5, "high": 1.5},
-        {"what": "b", "value": 2.0, "low": None, "high": None},
-        {"what": "c", "value": None, "low": None, "high": None},
+        {"line": "a", "value": 1.0, "low": 0.5, "high": 1.5},
+        {"line": "b", "value": 2.0, "low": None, "high": None},
+        {"line": "c", "value": None, "low": None, "high": None},
     ]
-    drawn = figures.forest(rows, line="what", unit="nats")
+    drawn = figures.forest(rows, unit="nats")
     (mark,) = re.findall(r'<path d="(M[^"]*)" fill="#000"', drawn)
     assert mark.count("M") == 2
     assert re.findall(r">([abc])</text>", drawn) == ["b", "a"]
@@ -19,9 +19,10 @@ def test_forest_leaves_out_missing_values_and_open_intervals():
 
 def test_forest_draws_filled_and_hollow_marks():
     rows = [
-        {"what": name, "value": 1.0, "low": 0.0, "high": 2.0, "sure": name == "a"} for name in "ab"
+        {"line": name, "value": 1.0, "low": 0.0, "high": 2.0, "filled": name == "a"}
+        for name in "ab"
     ]
-    drawn = figures.forest(rows, line="what", unit="nats", filled="sure")
+    drawn = figures.forest(rows, unit="nats")
     faces = [p.get("fill") for p in ET.fromstring(drawn).iter("path") if p.get("fill")]
     assert faces == ["#000", "#fff"]
     assert "1 filled" in drawn
@@ -30,12 +31,12 @@ def test_forest_draws_filled_and_hollow_marks():
 def test_scatter_draws_a_mark_a_point_and_a_look_a_kind():
     looks = (("circle", "#000"), ("square", "#000"), ("circle", "#fff"))
     points = [
-        figures.Points(f"kind {n}", [(0.1 * n, 0.2), (0.3, 0.1 * n)], figures.Mark(*look))
+        figures.Series(f"kind {n}", [(0.1 * n, 0.2), (0.3, 0.1 * n)], figures.Mark(*look))
         for n, look in enumerate(looks)
     ]
-    drawn = figures.scatter({"": points}, labels=("x", "y"), title="states")
+    drawn = figures.plane({"": points}, labels=("x", "y"), title="states", size=(200, 200))
     marks = [path for path in ET.fromstring(drawn).iter("path") if path.get("fill")]
-    # three kinds of two points each, and one of each in the legend
+    # three kinds of two points each, and one entry for each in the legend
     assert [mark.get("d").count("M") for mark in marks] == [2, 2, 2, 1, 1, 1]
     assert len({(mark.get("fill"), "a" in mark.get("d")) for mark in marks}) == 3
 
@@ -48,11 +49,11 @@ def test_heat_is_darker_for_larger_values_and_white_without():
 
 
 def test_figures_say_what_they_show():
-    rows = [{"what": "a", "value": 1.0, "low": 0.5, "high": 1.5}]
-    curve = figures.Curve("line", [1, 2], [0.1, 0.2])
+    rows = [{"line": "a", "value": 1.0, "low": 0.5, "high": 1.5}]
+    curve = figures.Series("line", [(1, 0.1), (2, 0.2)])
     for drawn in (
-        figures.forest(rows, line="what", unit="nats"),
-        figures.curves({"panel": [curve]}, labels=("k", "recall")),
+        figures.forest(rows, unit="nats"),
+        figures.plane({"panel": [curve]}, labels=("k", "recall"), title="m", size=(200, 200)),
         figures.heat([[1.0]], ["a"], ["x"], ends=(0, 1)),
     ):
         figure = ET.fromstring(drawn)

@@ -1,4 +1,4 @@
-"""The first section of the report: models by studies, the user's first."""
+"""The first section of the report, which lists models and studies, user models first."""
 
 from __future__ import annotations
 
@@ -38,10 +38,13 @@ class Studied:
 
 
 class Only:
-    """Tables of some of the studies."""
+    """Tables of a run that has no others."""
 
     def __init__(self, **frames):
         self.frames = {name.replace("__", "/"): frame for name, frame in frames.items()}
+
+    def models(self, _):
+        return ()
 
     def read(self, source):
         return self.frames.get(source, pl.DataFrame())
@@ -50,7 +53,7 @@ class Only:
 def test_headline_counts_words_by_their_surest_cell():
     rows = HEADLINES["politicians"].rows({"pmi": table()})
     assert rows.select("what", "value", "p_bh").rows() == [
-        ("kind, with female", 0.3, 0.001),  # of equal p the gender that the word goes with
+        ("kind, with female", 0.3, 0.001),  # if p is equal, the gender that the word goes with
         ("grim, less with female", -0.1, 0.3),
         ("odd, with female", 2.0, None),
     ]
@@ -64,7 +67,7 @@ def test_headline_counts_words_by_their_surest_cell():
     ]
     alone = fewer.with_columns(pl.when(pl.col("gender") == "female").then("p_bh").alias("p_bh"))
     rows = HEADLINES["politicians"].rows({"pmi": alone})
-    assert rows["what"][0] == "kind, less with female"  # found in six people alone, and counted
+    assert rows["what"][0] == "kind, less with female"  # significant for six people only
     two = pl.concat([table(), table().with_columns(language=pl.lit("cs"))])
     rows = HEADLINES["politicians"].rows({"pmi": two})
     assert {what.rpartition(", ")[2] for what in rows["what"]} == {"en", "cs"}
@@ -127,7 +130,7 @@ def test_scaled_by_the_detectable_distance_of_the_test_itself():
     (line,) = scaled([row])
     assert [line[end] for end in ("low", "value", "high")] == pytest.approx([0.1 / 1.5, 0.2, 1 / 3])
     (listing,) = section([row], (), [Studied()]).groups[0].parts[0].tables
-    assert listing.rows[0][-1] == "1.50"  # and not the median, 0.8
+    assert listing.rows[0][-1] == "1.50"  # not the median, 0.8
     unknown = row | {"detectable": None}
     made = section([unknown], (), [Studied()]).groups[0].parts
     assert made[0].tables[0].rows[0][-1] == "–"

@@ -1,4 +1,4 @@
-"""The section of an analysis, made from a table and its schema."""
+"""The section of an analysis, which is made from a table and its schema."""
 
 from xml.etree import ElementTree as ET
 
