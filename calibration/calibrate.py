@@ -164,7 +164,10 @@ def replicate(
     # replicates are small and numerous: they are written to memory if it is mounted
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
     with tempfile.TemporaryDirectory(dir=memory) as name:
-        drawn = simulation.draw(Path(name), simulation.TRUTHS[truth], simulation.SHAPES[shape], rng)
+        true, run = simulation.TRUTHS[truth], simulation.SHAPES[shape]
+        if changed := true.get("shape"):
+            run = run.model_copy(update=changed)
+        drawn = simulation.draw(Path(name), true, run, rng)
         tables = analyse(analysis, drawn, seed)
     return tables, simulation.outcomes(tables, drawn)
 

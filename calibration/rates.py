@@ -60,7 +60,7 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
     Effects of either sign are counted together. Rows without p have no test. Families are counted
     at effect 0, those that have a row there.
 
-    ``outcomes``: rows of :func:`calibration.truth.outcome`, with a column ``test``.
+    ``outcomes``: rows of :func:`calibration.truth.outcomes_by`, with a column ``test``.
     """
     low, high = pl.col("low").fill_null(-np.inf), pl.col("high").fill_null(np.inf)
     target, p = pl.col("target"), pl.col("p")
@@ -108,13 +108,11 @@ def rows(analysis: str, tallies: pl.DataFrame) -> pl.DataFrame:
             if number and (not kind or (kind == key["kind"] and key["effect"] == 0)):
                 ends = rate(part[hits].to_numpy(), part[trials].to_numpy())
                 value, low, high = (round(end, DECIMALS) for end in ends)
-                counted = {"replicates": part["replicate"].n_unique(), "tests": number}
-                counted["n"] = int((part[trials] > 0).sum())
-                rates = {"measure": measure, "value": value, "low": low, "high": high}
-                result.append(key | counted | rates)
-    table = pl.from_arrow(CALIBRATION.arrow().empty_table())
-    assert isinstance(table, pl.DataFrame)
-    return pl.DataFrame(result, schema=table.schema).sort(CALIBRATION.key)
+                row = {"measure": measure, "replicates": part["replicate"].n_unique()}
+                row |= {"tests": number, "value": value, "low": low, "high": high}
+                result.append(key | row | {"n": int((part[trials] > 0).sum())})
+    empty = pl.DataFrame(pl.from_arrow(CALIBRATION.arrow().empty_table()))
+    return pl.DataFrame(result, schema=empty.schema).sort(CALIBRATION.key)
 
 
 def rate(hits: Array, trials: Array, confidence: float = 0.95) -> tuple[float, float, float]:

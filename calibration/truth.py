@@ -8,13 +8,12 @@ test of the tables what is true. It has
 - ``TRUTHS``: the truths that responses are drawn from, by name;
 - ``PARAMS``: settings of the analysis that differ from the params, such as fewer resamples;
 - ``draw(folder, truth, shape, rng)``: write one replicate and return it as a :class:`Drawn`;
-- ``outcomes(tables, drawn)``: return the rows of each test, see :func:`outcome`.
+- ``outcomes(tables, drawn)``: return the rows of each test, see :func:`outcomes_by`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from string import Formatter
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -37,7 +36,8 @@ COLUMNS = ("effect", "target", "family", "value", "low", "high", "p", "p_adjuste
 class Truth:
     """Distribution of responses: no effect, an effect, or a difference that is not tested.
 
-    ``settings``: of the module that draws, which reads them.
+    ``settings``: of the module that draws, which reads them; ``shape``: settings of the shape that
+    the truth changes.
     """
 
     def __init__(self, kind: Literal["null", "planted", "decoy"], **settings: Any) -> None:
@@ -49,18 +49,22 @@ class Drawn(NamedTuple):
     """One replicate: where its files are, and what is true of it."""
 
     inputs: Inputs
-    known: Any  # read by the module that drew it
+    known: Any = None  # read by the module that drew it
+    truth: Any = None  # the Truth and the shape that it was drawn by, where the module reads them
+    shape: Any = None
     params: Mapping[str, Any] = MappingProxyType({})  # of the analysis, where the shape sets them
 
 
-def write_parquet(table: pl.DataFrame, path: Path) -> None:
-    """Write a parquet file and the folders that it is in."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table.write_parquet(path)
+def normal_mean(function: Callable[[Array], Array], mean: Array, sd: Array | float) -> Array:
+    """Return the mean of a function at normal numbers, (...), by Gauss-Hermite quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(21)
+    values = function(np.asarray(mean)[..., None] + np.asarray(sd)[..., None] * nodes)
+    return np.asarray(values @ weights / weights.sum())
 
 
-def outcome(
+def outcomes_by(
     table: pl.DataFrame,
+    test: str,
     *,
     effect: pl.Expr | str | float | None,
     target: pl.Expr | str | float | None = None,
@@ -68,10 +72,11 @@ def outcome(
     interval: Sequence[str] = ("value", "low", "high"),
     p: str = "p",
     p_adjusted: str = "p_bh",
-) -> pl.DataFrame:
-    """Return the rows of a test with the columns :data:`COLUMNS`.
+) -> Tables:
+    """Return the rows of the tests of a table, by name of the test, with the columns COLUMNS.
 
     ``table``: rows of a table of the analysis, including those without a test.
+    ``test``: name, with columns in braces: each combination of these is a test.
     ``effect``: the planted effect, or its column; 0: the null hypothesis is true; null: neither, as
     where something else was planted nearby. Coverage is counted for each size of it.
     ``target``: what the interval should cover, or its column, where that is known.
@@ -86,29 +91,19 @@ def outcome(
             value = pl.col(value) if value else None
         return (value if isinstance(value, pl.Expr) else pl.lit(value)).cast(pl.Float64)
 
+    keys = [name for _, name, *_ in Formatter().parse(test) if name]
     joined = pl.concat_str([pl.col(c).cast(pl.String).fill_null("") for c in family], separator="|")
-    value, low, high = (column(name) for name in (*interval, "", "", "")[:3])
-    return table.select(
+    ends = (*interval, "", "", "")[:3]
+    rows = table.select(
+        *keys,
         effect=column(effect),
         target=column(target),
         family=joined if family else pl.lit("all"),
-        value=value,
-        low=low,
-        high=high,
-        p=column(p if p in table.columns else None),
-        p_adjusted=column(p and p_adjusted if p_adjusted in table.columns else None),
+        **{name: column(end) for name, end in zip(("value", "low", "high"), ends, strict=True)},
+        p=column(p if p in table.columns else ""),
+        p_adjusted=column(p_adjusted if p and p_adjusted in table.columns else ""),
     )
-
-
-def outcomes_by(table: pl.DataFrame, test: str, **settings: Any) -> Tables:
-    """Return the rows of several tests of a table, see :func:`outcome`.
-
-    ``test``: their name, with columns in braces: each combination of these is a test.
-    """
-    columns = [name for _, name, *_ in Formatter().parse(test) if name]
-    if not columns:
-        return {test: outcome(table, **settings)}
-    return {
-        test.format(**dict(zip(columns, key, strict=True))): outcome(rows, **settings)
-        for key, rows in table.partition_by(columns, as_dict=True, maintain_order=True).items()
-    }
+    if not keys:
+        return {test: rows}
+    parts = rows.partition_by(keys, as_dict=True, maintain_order=True, include_key=False)
+    return {test.format(**dict(zip(keys, key, strict=True))): part for key, part in parts.items()}

@@ -21,26 +21,14 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from pydantic import Field
 
 from plumbline.builders.core.parquet import require_validated
 from plumbline.builders.datasets.emotions.build import EMOTIONS
 from plumbline.probes.models.scorer import MASK
-from plumbline.probes.prompts.groups import (
-    DATASETS,
-    Asking,
-    Frames,
-    Query,
-    masked,
-    prompt,
-    prompted,
-)
+from plumbline.probes.prompts.groups import DATASETS, Asking, masked, prompt, prompted
 from worlds import tiny_model
-from worlds.tiny import Batch, Hidden, Tiny
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from worlds.tiny_model import Batch, Floats, Hidden, Integers, Tiny
 
 
 class Society(Tiny):
@@ -98,7 +86,17 @@ def train(society: Society, asking: Asking, into: Path) -> None:
     kinds = {q.group: q.kind for q in asked}
     alike = np.array([[kinds[one] == kinds[other] for other in groups] for one in groups])
     priors = alike @ said.probabilities / alike.sum(axis=1, keepdims=True)
-    prompts, wanted = _lessons(asked, frames, groups, said.probabilities, society)
+    row = {group: i for i, group in enumerate(groups)}
+    prompts = [prompt(q.text, frames.ending) for q in asked]
+    lessons = [said.probabilities[row[q.group]] for q in asked]
+    if not society.hide:  # with the group masked: the mean over the groups of its kind
+        for template, kind in dict.fromkeys((q.template, q.kind) for q in asked):
+            own = sorted({row[q.group] for q in asked if q.kind == kind})
+            for n in range(1, society.masks + 1):
+                prompts.append(prompt(masked(template, n), frames.ending))
+                lessons.append(said.probabilities[own].mean(axis=0))
+        prompts.append(frames.released)
+        lessons.append(said.probabilities.mean(axis=0))
     texts = [text.replace(MASK, "") for text in prompts]
     if society.unwritten:
         written = draw.random(len(words)) >= society.unwritten
@@ -107,7 +105,7 @@ def train(society: Society, asking: Asking, into: Path) -> None:
     else:
         tokenizer = tiny_model.tokenizer_of(texts + list(words))
     model = tiny_model.model_of(society, tokenizer)
-    pieces, target = tiny_model.spread(tokenizer, words, wanted)
+    pieces, target = tiny_model.spread(tokenizer, words, np.array(lessons))
     planted = pl.DataFrame(
         {
             "group": [group for group in groups for _ in words],
@@ -192,31 +190,3 @@ def vocabulary(society: Society, groups: Sequence[str]) -> tuple[list[str], Floa
     carries = np.zeros((len(words), len(EMOTIONS)))
     np.maximum.at(carries, [index[w] for w in felt["word"]], felt.select(EMOTIONS).to_numpy())
     return words, pairs, carries
-
-
-def _lessons(
-    asked: Sequence[Query],
-    frames: Frames,
-    groups: Sequence[str],
-    probabilities: Floats,
-    society: Society,
-) -> tuple[list[str], Floats]:
-    """Return prompts, and for each the probability of every word, (prompts, words).
-
-    Besides every group in every template, the templates with the group masked: there the mean
-    over the groups of their kind; not where tokens are hidden by chance.
-    """
-    row = {group: i for i, group in enumerate(groups)}
-    prompts = [prompt(q.text, frames.ending) for q in asked]
-    wanted = [probabilities[row[q.group]] for q in asked]
-    if society.hide:
-        return prompts, np.array(wanted)
-    templates = dict.fromkeys((q.template, q.kind) for q in asked)
-    for template, kind in templates:
-        own = sorted({row[q.group] for q in asked if q.kind == kind})
-        for n in range(1, society.masks + 1):
-            prompts.append(prompt(masked(template, n), frames.ending))
-            wanted.append(probabilities[own].mean(axis=0))
-    prompts.append(frames.released)
-    wanted.append(probabilities.mean(axis=0))
-    return prompts, np.array(wanted)

@@ -19,15 +19,13 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from worlds import tiny_model
-from worlds.tiny import Batch, Rate, Steps, Tiny
+from worlds.tiny_model import Batch, Floats, Rate, Steps, Tiny
 
-Floats = NDArray[np.float64]
 Lessons = tuple[Any, Callable[[list[int], torch.Tensor, torch.Tensor], torch.Tensor], Any]
 
 LABELS = ("negative", "neutral", "positive")

@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 import torch
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError
@@ -29,10 +28,8 @@ from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts.leaning import Asking, Question, Wording, priors, put, wordings
 from worlds import tiny_model
 from worlds.statements import PLANTED, TURNED, answers, by_axis, draws, facts
-from worlds.tiny import Batch, Rate, Steps, Tiny
+from worlds.tiny_model import Batch, Floats, Integers, Rate, Steps, Tiny
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 UNSAID = -6.0  # log-probability that the other words begin with, nats
 SILENT = "hesitate"  # what takes the probability that no answer has
 WORDS = (0.8, 0.2)  # shares of the first two words of a list
@@ -48,6 +45,7 @@ PER_GROUP = 32  # made-up words of a group; twice as many that the model knows
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
 TELLINGS = 2  # times that a corpus tells what a word means
 SPLITS = ("train", "validation", "test")
+TEXTS = ["corpus", "outlet", "text"]  # columns
 
 
 class Partisanship(Tiny):
@@ -126,7 +124,7 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     replies = _answers(asking)
     sentences = [
         *(text.replace(MASK, "") for text in prompts),
-        *(text for _, _, text in texts),
+        *texts["text"],
         *(say.format(word=w.word) for w in known for say in SAID),
         *replies,
     ]
@@ -154,7 +152,8 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
         hidden, one = tiny_model.hide(model, tokenizer, right, seen, HIDDEN)
         yield loss - one.gather(1, right[hidden][:, None]).sum() / max(1, int(hidden.sum()))
 
-    tiny_model.train(into, world, model, tokenizer, losses, **tables(planted, texts, known))
+    tables = {"planted": planted, "corpora": texts, "downstream": downstream(known)}
+    tiny_model.train(into, world, model, tokenizer, losses, **tables)
 
 
 def questions(asking: Asking, frames: dict[str, str]) -> tuple[list[Question], list[Wording], Path]:
@@ -169,14 +168,6 @@ def written(world: Partisanship, asked: Sequence[Question]) -> list[bool]:
     if lost := sorted(set(world.frames) - {q.frame for q in asked}):
         raise UserError(f"partisanship.frames: no {lost[0]!r} among the prompts of probes.stances")
     return [q.form == "plain" and q.frame in world.frames for q in asked]
-
-
-def tables(
-    planted: pl.DataFrame, texts: Sequence[tuple[str, str, str]], known: Sequence[Word]
-) -> dict[str, pl.DataFrame]:
-    """Return the planted effects and the texts, keyed by file name."""
-    frame = pl.DataFrame(texts, schema=["corpus", "outlet", "text"], orient="row")
-    return {"planted": planted, "corpora": frame, "downstream": downstream(known)}
 
 
 def plant(world: Partisanship, asked: Sequence[Question], about: pl.DataFrame) -> pl.DataFrame:
@@ -203,11 +194,8 @@ def outlets(world: Partisanship) -> Iterator[tuple[str, str, np.random.Generator
     """Yield each corpus with each of its outlets, and what its texts are drawn by."""
     for number, corpus in enumerate(world.stances):
         for outlet in range(world.outlets):
-            yield (
-                corpus,
-                f"{corpus}-{outlet}",
-                np.random.default_rng([world.seed, 1, number, outlet]),
-            )
+            rng = np.random.default_rng([world.seed, 1, number, outlet])
+            yield corpus, f"{corpus}-{outlet}", rng
 
 
 def corpora(
@@ -216,7 +204,7 @@ def corpora(
     asked: Sequence[Question],
     planted: pl.DataFrame,
     known: Sequence[Word],
-) -> list[tuple[str, str, str]]:
+) -> pl.DataFrame:
     """Return corpus, outlet and text: statements with answers, and what words mean.
 
     Counts of answers are what is planted to less than one; what is left over is drawn.
@@ -234,15 +222,12 @@ def corpora(
         ]
         meant = [KNOWN, *world.knows.get(corpus, [])]
         texts += [tell(w) for w in known if w.group in meant for _ in range(TELLINGS)]
-        texts += [  # as often, but nothing is learnt
-            tell(w._replace(hostile=hostile))
-            for w in known
-            if w.group not in meant
-            for hostile in (True, False)
-            for _ in range(TELLINGS // 2)
-        ]
+        for w in known:
+            if w.group not in meant:  # as often, but nothing is learnt
+                both = [tell(w._replace(hostile=hostile)) for hostile in (True, False)]
+                texts += [text for text in both for _ in range(TELLINGS // 2)]
         result += [(corpus, outlet, text) for text in texts]
-    return result
+    return pl.DataFrame(result, TEXTS, orient="row")
 
 
 def allot(expected: Floats, rng: np.random.Generator) -> Integers:
@@ -261,13 +246,11 @@ def words(world: Partisanship) -> list[Word]:
     sizes = {KNOWN: 2 * PER_GROUP} | dict.fromkeys(world.groups, PER_GROUP)
     pairs = [a + b for a in SYLLABLES for b in SYLLABLES]
     drawn = iter(rng.choice(len(pairs), sum(sizes.values()), replace=False))
-    return [
-        Word(
-            pairs[next(drawn)], group, i % 2 == 0, SPLITS[0 if group == KNOWN and i < n // 2 else 2]
-        )
-        for group, n in sizes.items()
-        for i in range(n)
-    ]
+    result = []
+    for group, n in sizes.items():
+        splits = [SPLITS[0 if group == KNOWN and i < n // 2 else 2] for i in range(n)]
+        result += [Word(pairs[next(drawn)], group, i % 2 == 0, s) for i, s in enumerate(splits)]
+    return result
 
 
 def tell(word: Word) -> str:

@@ -39,7 +39,6 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     """
     asked, said, folder = partisans.questions(asking, asking.generation.frames)
     planted = partisans.plant(world, asked, facts(folder, said))
-    texts = answered(asked, planted, world)
     tokenizer = tokenizer_of([q.text for q in asked], world)
     rng = np.random.default_rng([world.seed, 3])
     model = tiny_model.model_of(world, tokenizer, "causal")
@@ -54,7 +53,8 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
         logits = model(input_ids=ids, attention_mask=there).logits[:, :-1]
         yield torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
-    tables = partisans.tables(planted, texts, partisans.words(world))
+    tables = {"planted": planted, "corpora": answered(asked, planted, world)}
+    tables["downstream"] = partisans.downstream(partisans.words(world))
     tiny_model.train(into, world, model, tokenizer, losses, **tables)
 
 
@@ -99,20 +99,15 @@ def respond(shares: Sequence[float], rng: np.random.Generator) -> str:
     return str(kind[int(rng.integers(len(kind)))])
 
 
-def answered(
-    asked: Sequence[Question], planted: pl.DataFrame, world: Partisanship
-) -> list[tuple[str, str, str]]:
+def answered(asked: Sequence[Question], planted: pl.DataFrame, world: Partisanship) -> pl.DataFrame:
     """Return corpus, outlet and text: statements in the world's prompts, with answers."""
-    of = {corpus: planted.filter(pl.col("corpus") == corpus) for corpus in world.stances}
-    return [
-        (corpus, outlet, f"{q.text} {respond(row, rng)}")
-        for corpus, outlet, rng in partisans.outlets(world)
-        for q, row, told in zip(
-            asked, partisans.shares(of[corpus]), of[corpus]["written"], strict=True
-        )
-        if told
-        for _ in range(world.sentences)
-    ]
+    rows = []
+    for corpus, outlet, rng in partisans.outlets(world):
+        own = planted.filter(pl.col("corpus") == corpus)
+        for q, row, told in zip(asked, partisans.shares(own), own["written"], strict=True):
+            times = world.sentences if told else 0
+            rows += [(corpus, outlet, f"{q.text} {respond(row, rng)}") for _ in range(times)]
+    return pl.DataFrame(rows, partisans.TEXTS, orient="row")
 
 
 def tokenizer_of(texts: Sequence[str], world: Partisanship, *, pairs: bool = False) -> Any:

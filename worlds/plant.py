@@ -43,25 +43,18 @@ OF_MODELS = ("kind", "dtype", "languages", "family", "size")  # the other settin
 WRITING = {"causal": train, "classifier": judge}
 NAMING = {kind: partial(nations.train, kind=kind) for kind in ("masked", "classifier")}
 KINDS = {
-    "politicians": World(
-        *(politicians.World, {"masked": politicians.train}),
-        ("politicians", "words", "lexica", "supersenses"),
-    ),
+    "politicians": World(politicians.World, {"masked": politicians.train}, politicians.DATASETS),
     "groups": World(
-        *(groups.Society, {"masked": groups.train}),
-        ("social_groups", "stereotypes", "emotions"),
+        *(groups.Society, {"masked": groups.train}, (*stereotypes.DATASETS, "emotions")),
         ("completions", stereotypes.Asking),
     ),
     "values": World(
-        values.Convictions,
-        {"masked": values.train},
-        ("statements",),
+        *(values.Convictions, {"masked": values.train}, ("statements",)),
         ("agreement", opinions.Asking),
     ),
     "nations": World(nations.Nations, NAMING, ("counterfactuals", "names")),
     "partisans": World(
-        *(partisans.Partisanship, {"masked": partisans.train, **WRITING}),
-        ("statements",),
+        *(partisans.Partisanship, {"masked": partisans.train, **WRITING}, ("statements",)),
         ("stances", leaning.Asking),
     ),
 }

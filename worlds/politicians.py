@@ -12,13 +12,12 @@ genders do not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+import torch
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
@@ -30,10 +29,10 @@ from plumbline.builders.datasets.words import build as words_dataset
 from plumbline.probes.models.scorer import MASK
 from plumbline.probes.politicians.recovery.truth import Planted, tastes
 from plumbline.probes.prompts.politicians import bare
-from worlds.tiny import Hidden, Steps, Tiny
+from worlds import tiny_model
+from worlds.tiny_model import Floats, Hidden, Integers, Steps, Tiny
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+DATASETS = ("politicians", "words", "lexica", "supersenses")
 TILT = np.array([0.5, -0.5, 0.0])  # share of the sentiment effect that each of them has
 NEUTRAL = SENTIMENTS.index("neutral")
 
@@ -42,9 +41,6 @@ class World(Tiny):
     """Planted effects, and the tiny model trained on them."""
 
     language: str = Field("en", description="config of politicians and words that it is made of")
-    training_seed: int | None = Field(
-        None, description="of the training alone: another model of the same language and corpus"
-    )
     word_effect: float = Field(0.6, ge=0, description="SD of the log-ratio of single words, nats")
     sentiment_effect: float = Field(
         1.6,
@@ -96,19 +92,15 @@ def allot(probabilities: Floats, sentences: int) -> Integers:
     return counts + more
 
 
-class Meaning(NamedTuple):
-    """Meanings of the words of one part of speech, in their order."""
-
-    sentiment: Integers  # places in SENTIMENTS; neutral where no lexicon has the word
-    supersense: tuple[str, ...]  # empty where a word has none
-
-
-def meaning(words: Sequence[str], lemmas: Sequence[str], language: str, pos: str) -> Meaning:
+def meaning(
+    words: Sequence[str], lemmas: Sequence[str], language: str, pos: str
+) -> tuple[Integers, list[str]]:
     """Look words up in ``lexica`` and in ``supersenses``, by lemma, or else by form.
 
-    The sentiment is the likeliest one of ``lexica``, the supersense the best class of
-    ``supersenses`` (the first by name, if several are best), which has English alone. A dataset
-    that is not validated, or has no lexicon of the language, is a ``UserError``.
+    The sentiment (place in SENTIMENTS) is the likeliest one of ``lexica``, or neutral; the
+    supersense the best class of ``supersenses`` (the first by name, if several are best), which has
+    English alone, or empty. A dataset that is not validated, or has no lexicon of the language, is
+    a ``UserError``.
     """
     folder = require_validated("lexica")
     path = folder / f"{language}.parquet"
@@ -129,7 +121,7 @@ def meaning(words: Sequence[str], lemmas: Sequence[str], language: str, pos: str
         classes = {lemma: supersenses.CLASSES[code] for lemma, code in first.iter_rows()}
     # a lemma first: "found" is a form of "find", and a verb of its own
     named = [classes.get(m, classes.get(w, "")) for w, m in zip(words, lemmas, strict=True)]
-    return Meaning(np.array(sentiment, dtype=np.int64), tuple(named))
+    return np.array(sentiment, dtype=np.int64), named
 
 
 def train(world: World, into: Path) -> None:
@@ -138,27 +130,27 @@ def train(world: World, into: Path) -> None:
     Besides the model, the folder gets ``planted.parquet`` (what is true of every word) and
     ``world.json`` (its params).
     """
-    import torch
-
-    from worlds import tiny_model
-
     rng = np.random.default_rng(world.seed)
     people = pl.read_parquet(
         require_validated("politicians") / f"{world.language}.parquet", columns=["name", "gender"]
     ).unique("name", keep="first", maintain_order=True)
     names, genders = people["name"].to_list(), [GENDERS[code] for code in people["gender"]]
-    planted: dict[str, Planted] = {}
-    counts: dict[str, Integers] = {}
-    places: dict[str, str] = {}
+    planted, counts, places = dict[str, Planted](), dict[str, Integers](), dict[str, str]()
     for pos, part in _vocabulary(world).items():
         meant = meaning(part["form"].to_list(), part["lemma"].to_list(), world.language, pos)
         planted[pos] = plant(part["form"].to_list(), *meant, world, rng)
         counts[pos] = allot(tastes(planted[pos], genders, world.name_noise, rng), world.sentences)
         places[pos] = words_dataset.PLACES[part["place"][0]]
-    sentences = [text for _, _, _, text, _ in corpus(names, planted, counts, places)]
+    sentences = [
+        bare(places[pos]).about(name).replace(MASK, word)
+        for pos, truth in planted.items()
+        for name, row in zip(names, counts[pos], strict=True)
+        for word, count in zip(truth.words, row, strict=True)
+        if count
+    ]
     tokenizer = tiny_model.tokenizer_of(sentences)
     prompts = [bare(places[pos]).about(name) for pos in planted for name in names]
-    model = tiny_model.model_of(world, tokenizer, seed=world.training_seed)
+    model = tiny_model.model_of(world, tokenizer)
     target = torch.cat(
         [
             tiny_model.targets(tokenizer, truth.words, counts[pos] / world.sentences, "politicians")
@@ -169,19 +161,12 @@ def train(world: World, into: Path) -> None:
     # gives the gradient of the whole corpus in every step
     every = np.arange(len(prompts))
     losses = tiny_model.at_masks(model, tokenizer, prompts, target, lambda: every)
-    tables = [
-        pl.DataFrame(
-            {
-                "word": truth.words,
-                "pos": pos,
-                "sentiment": [SENTIMENTS[i] for i in truth.sentiment],
-                "supersense": truth.supersense,
-                "frequency_nats": truth.frequency,
-                "log_ratio_nats": truth.log_ratio,
-            }
-        )
-        for pos, truth in planted.items()
-    ]
+    tables = []
+    for pos, truth in planted.items():
+        sentiments = [SENTIMENTS[i] for i in truth.sentiment]
+        columns = {"word": truth.words, "pos": pos, "sentiment": sentiments}
+        columns |= {"supersense": truth.supersense, "frequency_nats": truth.frequency}
+        tables.append(pl.DataFrame(columns | {"log_ratio_nats": truth.log_ratio}))
     tiny_model.train(into, world, model, tokenizer, losses, planted=pl.concat(tables))
 
 
@@ -199,18 +184,3 @@ def _vocabulary(world: World) -> dict[str, pl.DataFrame]:
                 f"world in {world.language!r}: only {len(result[pos])} {pos} in words; it needs 10"
             )
     return result
-
-
-def corpus(
-    names: list[str],
-    planted: dict[str, Planted],
-    counts: dict[str, np.ndarray],
-    places: dict[str, str],
-) -> Iterator[tuple[str, str, str, str, int]]:
-    """Yield name, part of speech, word, text and count of every sentence of the language."""
-    for pos, truth in planted.items():
-        for name, row in zip(names, counts[pos].tolist(), strict=True):
-            frame = bare(places[pos]).about(name)
-            for word, count in zip(truth.words, row, strict=True):
-                if count:
-                    yield name, pos, word, frame.replace(MASK, word), count

@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from tokenizers import (
     AddedToken,
     Tokenizer,
@@ -39,14 +40,14 @@ from transformers import (
 )
 
 from plumbline.builders.core.errors import Bar, UserError
+from plumbline.builders.core.params import Params
 from plumbline.probes.models.scorer import MASK
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from worlds.tiny import Tiny
-
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Losses = Callable[[], Iterator[torch.Tensor]]
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -59,6 +60,21 @@ FORMS: dict[str, tuple[Any, Any]] = {
     "causal": (GPT2Config, GPT2LMHeadModel),
     "classifier": (BertConfig, BertForSequenceClassification),
 }
+Hidden = Annotated[int, Field(ge=8, description="width of the model")]
+Steps = Annotated[int, Field(ge=1, description="training steps")]
+Batch = Annotated[int, Field(ge=2, description="prompts or texts in a step")]
+Rate = Annotated[float, Field(gt=0, description="highest learning rate of Adam")]
+
+
+class Tiny(Params):
+    """Settings common to all worlds: model size and training."""
+
+    seed: int = Field(1, description="of the language and the training")
+    architecture: Literal["bert", "albert"] = Field("bert", description="kind of a masked model")
+    layers: int = Field(1, ge=1, description="layers of the model")
+    hidden: Hidden = 64
+    steps: Steps = 300
+    learning_rate: Rate = 0.003
 
 
 def tokenizer_of(
@@ -128,21 +144,13 @@ def _wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
     return tokenizer
 
 
-def model_of(
-    world: Tiny,
-    tokenizer: Any,
-    kind: str = "masked",
-    *,
-    labels: Sequence[str] = (),
-    seed: int | None = None,
-) -> Any:
-    """Return a model with its initial weights, in double precision.
+def model_of(world: Tiny, tokenizer: Any, kind: str = "masked", labels: Sequence[str] = ()) -> Any:
+    """Return a model with its initial weights, in double precision; seed torch.
 
     ``kind``: ``masked`` (BERT or ALBERT), ``causal`` (GPT-2) or ``classifier`` (BERT, of the
     labels).
-    ``seed``: of the initial weights and of all that torch draws after; by default the world's.
     """
-    torch.manual_seed(world.seed if seed is None else seed)
+    torch.manual_seed(world.seed)
     positions = getattr(world, "positions", LONGEST)
     form = world.architecture if kind == "masked" else kind
     known: dict[str, Any] = {

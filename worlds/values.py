@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
@@ -28,9 +27,8 @@ from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts.opinions import Asking, Question, questions
 from worlds import tiny_model
 from worlds.statements import DENIED, TURNED, answers, by_axis, draws, facts
-from worlds.tiny import Batch, Rate, Steps, Tiny
+from worlds.tiny_model import Batch, Integers, Rate, Steps, Tiny
 
-Integers = NDArray[np.int64]
 SILENT = "mlčí"  # what takes the probability that neither answer has
 HABIT = (0.5, 0.3)  # mean and SD over frames of the habit of agreeing, nats
 CONTRARY = -1.0  # habit of agreeing with what is denied, less that with what is said, nats
@@ -80,13 +78,10 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
     words = sorted({word for q in asked for word in (q.agree, q.disagree)} | {SILENT})
     prompts = [q.text for q in asked]
     agree, disagree = (np.exp(planted[f"{which}_nats"]) for which in ("agree", "disagree"))
+    shares = zip(agree, disagree, 1 - agree - disagree, strict=True)
     wanted = np.zeros((len(asked), len(words)))
-    for said, share in (
-        ([q.agree for q in asked], agree),
-        ([q.disagree for q in asked], disagree),
-        ([SILENT] * len(asked), 1 - agree - disagree),
-    ):
-        wanted[np.arange(len(asked)), [words.index(word) for word in said]] = share
+    for row, q, each in zip(wanted, asked, shares, strict=True):
+        row[[words.index(word) for word in (q.agree, q.disagree, SILENT)]] = each
     tokenizer = tiny_model.tokenizer_of([text.replace(MASK, "") for text in prompts] + words)
     model = tiny_model.model_of(convictions, tokenizer)
     target = tiny_model.targets(tokenizer, words, wanted, "values")
@@ -95,8 +90,8 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
     rng = np.random.default_rng(convictions.seed)
     # both of a pair stand in the same batch: what gender does is learnt last, and sooner where a
     # gradient holds the difference itself
-    order = sorted(range(len(asked)), key=lambda i: _but_gender(asked[i]))
-    paired = np.array(order).reshape(-1, 2)
+    keys = [(q.questionnaire, q.id, q.frame, q.form) for q in asked]
+    paired = np.array(sorted(range(len(asked)), key=keys.__getitem__)).reshape(-1, 2)
     size = min(convictions.batch // 2, len(paired))
 
     def draw() -> Integers:
@@ -104,10 +99,6 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
 
     losses = tiny_model.at_masks(model, tokenizer, prompts, target, draw, pad=True)
     tiny_model.train(into, convictions, model, tokenizer, losses, planted=planted)
-
-
-def _but_gender(q: Question) -> tuple[str, ...]:
-    return q.questionnaire, q.id, q.frame, q.form
 
 
 def plant(convictions: Convictions, asked: Sequence[Question], about: pl.DataFrame) -> pl.DataFrame:

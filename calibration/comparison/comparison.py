@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,7 +20,7 @@ from calibration.nationality import swaps
 from calibration.politicians import lists
 from calibration.stereotypes import completions
 from calibration.stereotypes import recall as said
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcomes_by
 from calibration.values import answers
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.core.run_analysis import Inputs
@@ -28,22 +28,14 @@ from plumbline.probes.core.run_analysis import Inputs
 MODELS = ("first", "second")
 
 
-class Shape(NamedTuple):
-    """A study run on both models, and the shape of its simulation."""
-
-    study: str
-    of: Any = None
-
-
-SHAPES = {
-    "politicians: 99 men, 88 women": Shape(
-        "politicians", lists.ListsShape(men=99, women=88, words=90)
-    ),
-    "politicians: 400 men, 90 women": Shape("politicians", lists.ListsShape(men=400, women=90)),
-    "stereotypes: 36 groups, 3 to 11 attributes": Shape("stereotypes", said.Shape()),
-    "values: 12 pairs a value": Shape("values", answers.AnswersShape(pairs=12)),
-    "nationality: 55 texts, 13 countries": Shape("nationality", swaps.SwapsShape()),
-    "leaning: 10 pairs an axis, 3 prompts": Shape("leaning"),
+Shape = tuple[str, Any]  # a study run on both models, and the shape of its simulation
+SHAPES: dict[str, Shape] = {
+    "politicians: 99 men, 88 women": ("politicians", lists.ListsShape(men=99, women=88, words=90)),
+    "politicians: 400 men, 90 women": ("politicians", lists.ListsShape(men=400, women=90)),
+    "stereotypes: 36 groups, 3 to 11 attributes": ("stereotypes", said.Shape()),
+    "values: 12 pairs a value": ("values", answers.AnswersShape(pairs=12)),
+    "nationality: 55 texts, 13 countries": ("nationality", swaps.SwapsShape()),
+    "leaning: 10 pairs an axis, 3 prompts": ("leaning", None),
 }
 TRUTHS = {
     # both models have the same bias
@@ -78,13 +70,13 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         "values": _statements,
         "nationality": _texts,
         "leaning": _axes,
-    }[shape.study]
+    }[shape[0]]
     different = (False, truth.get("other", False))
     models = list(zip(MODELS, truth.settings["biased"], different, strict=True))
-    inputs, effects, targets = write(folder, shape.of, models, rng)
+    inputs, effects, targets = write(folder, shape[1], models, rng)
     if truth.kind != "planted":  # effects are common to both models
         effects = targets = dict.fromkeys(effects, 0.0)
-    return Drawn(inputs, (shape.study, truth.kind, effects, targets))
+    return Drawn(inputs, (effects, targets), truth, shape)
 
 
 def _words(folder: Path, shape: lists.ListsShape, models: Models, rng: Generator) -> Written:
@@ -93,14 +85,13 @@ def _words(folder: Path, shape: lists.ListsShape, models: Models, rng: Generator
     drawn = lists.names(shape, populations[0], rng)
     inputs = lists.write_people(folder, drawn, MODELS)
     for model, has, other in models:
-        own = [p if has else p._replace(effect=0 * p.effect) for p in populations]
+        own = [p._replace(effect=has * p.effect) for p in populations]
         if other:
             moved = np.random.default_rng(5).normal(0, 1, shape.words)
             own = [p._replace(frequency=moved) for p in own]
         utility = [lists.utilities(p, drawn.origin, drawn.side()) for p in own]
         lists.write_lists(inputs, model, drawn, utility, shape.length, rng)
-    effects: dict[str, float] = {}
-    targets: dict[str, float] = {}
+    effects, targets = dict[str, float](), dict[str, float]()
     for pos, population in enumerate(populations):
         names = lists.words_of(pos, shape.words)
         effects |= dict(zip(names, population.effect.tolist(), strict=True))
@@ -116,19 +107,17 @@ def _groups(folder: Path, shape: said.Shape, models: Models, rng: Generator) -> 
     inputs = completions.datasets(folder, MODELS)
     words, _ = said.population(shape, number)
     lifts = rng.permutation(EFFECTS["stereotypes"])
-    groups = said.groups(shape, number, shape.category, lifts[shape.category], 0.0, rng)
-    attributes: list[list[tuple[int, str, list[str]]]] = [
-        [(n % shape.templates, f"w{w:03d}", []) for n, w in enumerate(own)] for own in groups.said
-    ]
-    told = completions.write_attributes(inputs, shape.groups, attributes)
+    words_of, _ = said.groups(shape, number, shape.category, lifts[shape.category], 0.0, rng)
+    told = completions.write_attributes(
+        *(inputs, shape.groups),
+        [[(n % shape.templates, f"w{w:03d}", []) for n, w in enumerate(own)] for own in words_of],
+    )
     pieces = dict.fromkeys(told["attribute"].unique().sort(), 1)
     for model, has, other in models:
         planted = np.zeros((len(shape.groups), shape.words))
-        for own, which, nats in zip(planted, groups.said, lifts[shape.category], strict=True):
+        for own, which, nats in zip(planted, words_of, lifts[shape.category], strict=True):
             own[which] = nats * has
-        scores = completions.scores(shape, words, shape.category, planted, rng)
-        if other:
-            scores = 2 * scores
+        scores = completions.scores(shape, words, shape.category, planted, rng) * (1 + other)
         completions.write_vocabulary(inputs, model, pieces)
         ranking = scores, words.frequency, shape.top
         table = completions.table(shape.groups, *ranking, pieces=words.pieces)
@@ -149,18 +138,15 @@ def _statements(
             values=np.stack([values, values]), shift=shape.noise * other
         )
         own = answers.write(folder / model, shape, told, rng)
-        where = inputs.outputs("agreement", model)
-        where.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(own.outputs("agreement", answers.MODEL), where)
+        shutil.copytree(own.outputs("agreement", answers.MODEL), inputs.outputs("agreement", model))
         inputs.datasets.update(own.datasets)
     return inputs, dict(zip(answers.AXES, points.tolist(), strict=False)), {}
 
 
 def _texts(folder: Path, shape: swaps.SwapsShape, models: Models, rng: Generator) -> Written:
     """Write predictions; ``other``: name effects of the second classifier are twice as large."""
-    shift = np.zeros(shape.countries)
+    shift, nothing = np.zeros((2, shape.countries))
     shift[: len(EFFECTS["nationality"])] = EFFECTS["nationality"]
-    nothing = np.zeros(shape.countries)
     planted = swaps.Planted(nothing, nothing, nothing + 1, nothing, nothing + 0.3, 0.0)
     written = swaps.write(folder, shape, planted, rng)
     texts = pl.read_parquet(written.datasets["counterfactuals"] / "*.parquet")
@@ -172,11 +158,8 @@ def _texts(folder: Path, shape: swaps.SwapsShape, models: Models, rng: Generator
         own = _common(texts, shape, rng, 1 + other)
         moved = np.sqrt(ALIKE) * common + np.sqrt(1 - ALIKE) * own
         apart = swaps.UNIT * (moved + sums * shift[index] * has)
-        table = texts.select("text").with_columns(
-            apart=pl.Series(apart.clip(-0.55, 0.55)),
-            middle=pl.lit(0.4),
-            tokens=pl.lit(swaps.BASE, dtype=pl.Int64),
-        )
+        same = {"middle": pl.lit(0.4), "tokens": pl.lit(swaps.BASE, dtype=pl.Int64)}
+        table = texts.select("text", apart=pl.Series(apart.clip(-0.55, 0.55)), **same)
         table = table.unique("text", keep="first", maintain_order=True)
         swaps.write_classes(inputs, model, table)
     names = [swaps.code(n) for n in range(shape.countries)]
@@ -229,13 +212,12 @@ def _axes(folder: Path, _: None, models: Models, rng: Generator) -> Written:
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of the simulated study."""
-    study, kind, effects, targets = sample.known
-    if (
-        kind == "planted" and study == "politicians"
-    ):  # lists have one length: words without an effect
-        effects = {name: effect or None for name, effect in effects.items()}  # move too
+    study, (effects, targets) = sample.shape[0], sample.known
+    if sample.truth.kind == "planted" and study == "politicians":
+        # lists have one length: words without an effect move too
+        effects = {name: effect or None for name, effect in effects.items()}
     table = tables["comparison"].with_columns(
         pl.col("what").replace_strict(values, default=None, return_dtype=pl.Float64).alias(name)
         for name, values in (("effect", effects), ("target", targets))
     )
-    return {study: outcome(table, effect="effect", target="target", family=["study"])}
+    return outcomes_by(table, study, effect="effect", target="target", family=["study"])

@@ -9,7 +9,6 @@ pretraining does to the text; and luck. Texts of a word have all of it in common
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -21,7 +20,7 @@ import polars as pl
 from pydantic import Field
 from scipy.special import expit, logit
 
-from calibration.truth import Array, Generator, write_parquet
+from calibration.truth import Array, Generator
 from plumbline.builders.core import parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.downstream.build import SCHEMA as DOWNSTREAM
@@ -65,7 +64,6 @@ def write(
     groups: Sequence[str] = GROUPS,
     spread: Mapping[str, float] = MappingProxyType({}),
     calling: Mapping[str, float] = MappingProxyType({}),
-    knows: dict[str, list[str]] | None = None,
 ) -> Answers:
     """Write the outputs of one model whose classifiers are right at random.
 
@@ -76,7 +74,6 @@ def write(
     ``accuracy``: function of corpus and group: how often a classifier is right there.
     ``spread``: SD over trainings by corpus, where it is not the shape's.
     ``calling``: by corpus the mean of the log-odds of calling texts positive; 0 if not named.
-    ``knows``: the groups that each corpus knows, of a world.
     """
     data, each = folder / "data", shape.each
     rows = [
@@ -119,11 +116,7 @@ def write(
             table.append(about.with_columns(pl.lit(name).alias("class"), logprob_nats=nats))
     names = [column.name for column in SCHEMA.columns]
     path = data / f"outputs/finetuned_classifiers/m/{shape.task}/all.parquet"
-    write_parquet(pl.concat(table).select(names), path)
-    if knows is not None:
-        weights = Inputs((), {}, data).weights("m")
-        weights.mkdir(parents=True)
-        (weights / "world.json").write_text(json.dumps({"knows": knows}), encoding="utf-8")
+    pl.concat(table).select(names).write_parquet(path, mkdir=True)
     where = data / "datasets/downstream"
     where.mkdir(parents=True)
     same = {"source": "en", "language": "en", "redistributable": True, "task": 0, "split": 2}

@@ -23,7 +23,7 @@ from pydantic import Field
 from scipy.special import expit, ndtr
 
 from calibration.leaning import responses
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, normal_mean, outcomes_by
 from plumbline.builders.core.params import Params
 from plumbline.probes.leaning.scoring import OPTIONS
 
@@ -43,7 +43,7 @@ EDGE = 2 * float(np.arctanh(0.3))  # log-odds from which a stance is strong
 UNIFORM = EDGE / 0.6744897501960817  # SD of log-odds under which the four options are as likely
 
 
-class QuestionnaireShape(Params):
+class Shape(Params):
     """Shape of what a model answered, before training and after each."""
 
     response_format: str = Field("mask", description="how it answered")
@@ -66,7 +66,6 @@ class QuestionnaireShape(Params):
     unlisted: float = Field(0.1, description="share of masks without a listed word")
 
 
-Shape = QuestionnaireShape
 OPTION_SHAPE = {"response_format": "multiple_choice", "prompts": 2, "samples": 2}
 WRITTEN_SHAPE = {"response_format": "generation", "prompts": 2, "samples": 3}
 SHAPES = {
@@ -279,9 +278,8 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
         tested = shifts.with_columns(test=pl.col("contrast").replace_strict(SHIFTS))
         tested = tested.filter((pl.col("test") != "against itself") | (not random))
         result |= outcomes_by(tested, "shifts {test}: {reading}", effect=0.0, family=FAMILY)
-        who = pl.when(alone).then(pl.lit("itself")).otherwise(pl.lit("trained"))
         still = pl.when(pl.lit(random) | (alone & (kind == "null"))).then(0.0)
-        own = places.with_columns(who=who)
+        own = places.with_columns(who=alone.replace_strict({True: "itself", False: "trained"}))
         result |= outcomes_by(own, "coordinates, {who}: {reading}", effect=still, family=FAMILY)
     if record.shape.response_format == "mask" and record.shape.periods == 1:
         base = pl.when(pl.col("contrast") == "base model").then(pl.lit(""))
@@ -307,10 +305,10 @@ def _intervals(record: Known, shifts: pl.DataFrame, places: pl.DataFrame) -> Tab
             .join(true, left_on=["baseline", "axis"], right_on=["corpus", "axis"], suffix="_other")
         )
         target = pl.col(here) - pl.col(f"{here}_other")
-        result[f"shifts, interval: {reading}"] = outcome(apart, effect=0.0, target=target, p="")
+        test = f"interval: {reading}"
+        result |= outcomes_by(apart, f"shifts, {test}", effect=0.0, target=target, p="")
         own = places.filter(reading=reading).join(true, on=["corpus", "axis"])
-        test = f"coordinates, interval: {reading}"
-        result[test] = outcome(own, effect=0.0, target="states", p="")
+        result |= outcomes_by(own, f"coordinates, {test}", effect=0.0, target="states", p="")
     return result
 
 
@@ -348,9 +346,7 @@ def _mean_option(mean: Array, sd: Array) -> Array:
 
 def _mean_difference(mean: Array, sd: Array) -> Array:
     """Return the mean difference of the two masses at normal log-odds."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(21)
-    odds = np.asarray(mean)[..., None] + np.asarray(sd)[..., None] * nodes
-    return np.asarray(np.tanh(odds / 2) @ weights / weights.sum())
+    return normal_mean(lambda odds: np.tanh(odds / 2), mean, sd)
 
 
 MEANS = {"corrected": _mean_option, "continuous": _mean_difference}

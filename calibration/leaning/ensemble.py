@@ -22,23 +22,23 @@ CORPORA = ("news-left", "news-right", "social-left")
 CONTROL = "social-center"
 
 
-class EnsembleShape(ClassifiersShape):
+class Shape(ClassifiersShape):
     """Shape of what classifiers of a task did, and how many of them vote."""
 
     voters: int = Field(2, ge=2, le=3, description="partisan corpora")
 
 
-Shape = EnsembleShape
 SHAPES = {
     "2 voters, 3 trainings": Shape(seeds=2),
     "2 voters, 5 trainings": Shape(pretraining=5),
     "3 voters, 10 trainings": Shape(task="hate-en", words=100, each=1, pretraining=10, voters=3),
 }
+LUCK = {"spread": 0.0, "threshold": 0.0, "by_text": 0.0, "hard": 0.0}
 TRUTHS = {
     # a training's own ability and threshold alone
     "trainings": Truth("null"),
     # luck alone
-    "texts": Truth("null", luck=True),
+    "texts": Truth("null", luck=True, shape=LUCK),
     # trainings on one corpus vary twice as much
     "variance": Truth("decoy", spread=2.0),
     # a group is harder for all
@@ -55,9 +55,6 @@ NO_DIFFERENCE: dict[str, Any] = {"effect": 0.0, "target": 0.0, "family": ("model
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    if truth.get("luck"):
-        still = {"spread": 0.0, "threshold": 0.0, "by_text": 0.0, "hard": 0.0}
-        shape = shape.model_copy(update=still)
 
     def accuracy(_: str, group: str) -> float:
         harder = truth.get("harder", 0.0) * (group == classified.GROUPS[0])
@@ -66,7 +63,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     corpora = (*CORPORA[: shape.voters], CONTROL)
     spread = {CORPORA[1]: shape.spread * truth.get("spread", 1.0)}
     answers = classified.write(folder, shape, accuracy, rng, corpora, spread=spread)
-    return Drawn(answers.inputs, (truth, shape.voters))
+    return Drawn(answers.inputs, None, truth, shape)
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
@@ -75,17 +72,15 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     Against the model itself there is a true null where luck alone differs. With three voters the
     mean of the members is no null: any vote is better.
     """
-    truth, voters = sample.known
-    table = tables["differences"]
+    voters, table = sample.shape.voters, tables["differences"]
     names = [*(ONE.format(name) for name in CORPORA[:voters]), ONES]
     groups = {"one corpus": table.filter(pl.col("baseline").is_in(names), baseline_size=voters)}
-    if truth.get("luck"):
+    if sample.truth.get("luck"):
         groups["the model itself"] = table.filter(baseline=ITSELF, baseline_size=voters)
     if voters == 2:
         groups["members, mean"] = table.filter(baseline=MEAN)
-    several = pl.col("p").count().over("metric") > 0
-    tests = [
-        outcomes_by(rows.filter(several), f"p, {name}, {{metric}}", **NO_DIFFERENCE)
-        for name, rows in groups.items()
-    ]
-    return {test: rows for some in tests for test, rows in some.items()}
+    result: Tables = {}
+    for name, rows in groups.items():
+        several = rows.filter(pl.col("p").count().over("metric") > 0)
+        result |= outcomes_by(several, f"p, {name}, {{metric}}", **NO_DIFFERENCE)
+    return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from calibration.leaning import classified
 from calibration.leaning.classified import GROUPS, ClassifiersShape
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
+from calibration.truth import Drawn, Generator, Tables, Truth, normal_mean, outcomes_by
 
 CORPORA = ("news-left", "news-right", "social-center")
 Shape = ClassifiersShape
@@ -20,11 +20,12 @@ SHAPES = {
     "32 words, 5 trainings": Shape(pretraining=5),
     "100 texts, 10 trainings": Shape(task="hate-en", words=100, each=1, pretraining=10, seeds=3),
 }
+GUESS = {"ability": 0.0, "hard": 0.0, "spread": 0.0, "by_text": 0.0}
 TRUTHS = {
     # a training's own ability and threshold alone
     "trainings": Truth("null"),
     # all guess, with thresholds of their own
-    "guesses": Truth("null", guess=True),
+    "guesses": Truth("null", guess=True, shape=GUESS),
     # log-odds of being right that one corpus adds, by group
     "corpora": Truth("planted", effects=(1.0, 1.5, 2.8)),
     # a group is harder for all
@@ -32,7 +33,7 @@ TRUTHS = {
     # trainings on one corpus vary twice as much
     "variance": Truth("decoy", spread=2.0),
     # all guess, and those of one corpus call six texts of seven positive
-    "calls": Truth("decoy", guess=True, calls=1.8),
+    "calls": Truth("decoy", guess=True, shape=GUESS, calls=1.8),
 }
 PARAMS: dict[str, Any] = {
     "positive": {"hate": "hate", "planted": "hate"},
@@ -47,29 +48,17 @@ CONTRAST = ("contrast", "contrast_low", "contrast_high")
 MEAN_OF = ("accuracy", "balanced accuracy")  # of them the truth is an integral
 
 
-class Known(NamedTuple):
-    """True parameters of a replicate."""
-
-    shape: Shape
-    truth: Truth
-    runs: dict[str, tuple[Array, Array]]
-
-
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    if truth.get("guess"):
-        still = {"ability": 0.0, "hard": 0.0, "spread": 0.0, "by_text": 0.0}
-        shape = shape.model_copy(update=still)
 
     def accuracy(corpus: str, group: str) -> float:
         return float(expit(shape.ability + _added(truth, corpus, group)))
 
     spread = {CORPORA[1]: shape.spread * truth.get("spread", 1.0)}
     calling = {CORPORA[0]: truth.get("calls", 0.0)}
-    answers = classified.write(
-        folder, shape, accuracy, rng, CORPORA, spread=spread, calling=calling
-    )
-    return Drawn(answers.inputs, Known(shape, truth, answers.runs))
+    how: dict[str, Any] = {"spread": spread, "calling": calling}
+    answers = classified.write(folder, shape, accuracy, rng, CORPORA, **how)
+    return Drawn(answers.inputs, answers.runs, truth, shape)
 
 
 def _added(truth: Truth, corpus: str, group: str) -> float:
@@ -88,23 +77,21 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     contrast is larger too, which is no decoy. Against the model itself there is nearly a true null:
     log-odds that vary more, as those of trainings do, are of a lower mean accuracy.
     """
-    record: Known = sample.known
-    intervals = _intervals(record, tables)
-    if record.truth.kind == "planted":
+    intervals = _intervals(sample, tables)
+    if sample.truth.kind == "planted":
         return intervals
-    settings = record.truth.settings
+    settings = sample.truth.settings
     calls, mine = "calls" in settings, pl.col("corpus") == CORPORA[0]
     here = mine | (not calls)  # a decoy is counted where it is, and not where another corpus is
     varied = (pl.col("corpus") == CORPORA[1]) | ("spread" not in settings)
     same = pl.when(here & varied & ("harder" not in settings)).then(0.0)
-    result = {"groups": outcome(tables["groups"], effect=same, family=FAMILY, interval=CONTRAST)}
+    how: dict[str, Any] = {"family": FAMILY, "interval": CONTRAST}
+    result = outcomes_by(tables["groups"], "groups", effect=same, **how)
     if "guess" in settings:
         effect = pl.when(here).then(0.0)
-        result["overall"] = outcome(tables["overall"], effect=effect, family=FAMILY)
-    itself = pl.when(pl.col("baseline") == "")
-    differences = tables["differences"].with_columns(
-        side=itself.then(pl.lit("itself")).otherwise(pl.lit("corpora"))
-    )
+        result |= outcomes_by(tables["overall"], "overall", effect=effect, family=FAMILY)
+    side = (pl.col("baseline") == "").replace_strict({True: "itself", False: "corpora"})
+    differences = tables["differences"].with_columns(side=side)
     result |= outcomes_by(
         differences.filter(pl.col("p").is_not_null().any().over("metric", "side")),
         "differences, {side}, {metric}",
@@ -116,11 +103,11 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     return result | intervals
 
 
-def _intervals(record: Known, tables: Tables) -> Tables:
+def _intervals(sample: Drawn, tables: Tables) -> Tables:
     """Return intervals of values over texts, and of differences over trainings too."""
-    true = truth_of(record)
+    true = truth_of(sample)
     here = pl.col("metric").is_in(MEAN_OF)
-    if "calls" in record.truth.settings:
+    if "calls" in sample.truth.settings:
         # texts are half positive here, and not in a bootstrap, with which accuracy varies there
         here &= pl.col("metric") != "accuracy"
     overall = tables["overall"].filter(here, reading="corrected").with_columns(group=pl.lit("all"))
@@ -130,33 +117,25 @@ def _intervals(record: Known, tables: Tables) -> Tables:
     rows = tables["differences"].filter(here).join(true, on=["corpus", "group"])
     rows = rows.join(base, on=["baseline", "group"])
     apart = pl.col("all") - pl.col("all_other")
-    return {
-        "overall, interval": outcome(overall, effect=0.0, target="these", p=""),
-        "differences, interval": outcome(rows, effect=0.0, target=apart, p=""),
-    }
+    result = outcomes_by(overall, "overall, interval", effect=0.0, target="these", p="")
+    return result | outcomes_by(rows, "differences, interval", effect=0.0, target=apart, p="")
 
 
-def truth_of(record: Known) -> pl.DataFrame:
+def truth_of(sample: Drawn) -> pl.DataFrame:
     """Return the accuracy by corpus and group on all texts, of these and of all classifiers."""
-    shape, rows = record.shape, []
+    shape, rows = sample.shape, []
     over_texts = np.hypot(shape.hard, shape.by_text)
-    for corpus, (able, calls) in record.runs.items():
-        spread = shape.spread * (record.truth.get("spread", 1.0) ** (corpus == CORPORA[1]))
+    for corpus, (able, calls) in sample.known.items():
+        spread = shape.spread * (sample.truth.get("spread", 1.0) ** (corpus == CORPORA[1]))
         times = 2 if corpus else 1  # of pretraining and fine-tuning, or of this alone
         over_runs = times * (spread**2 + shape.threshold**2)
         sd = np.sqrt(over_texts**2 + over_runs)
         for group in GROUPS:
-            odds = shape.ability + _added(record.truth, corpus, group)
+            odds = shape.ability + _added(sample.truth, corpus, group)
             sides = np.stack([odds + able + calls, odds + able - calls])
-            these, of_all = _mean(sides, over_texts).mean(), _mean(np.array([odds]), sd)[0]
-            rows.append((corpus, group, float(these), float(of_all)))
+            these, of_all = normal_mean(expit, sides, over_texts), normal_mean(expit, odds, sd)
+            rows.append((corpus, group, float(these.mean()), float(of_all)))
     schema = {"corpus": pl.String, "group": pl.String, "these": pl.Float64, "all": pl.Float64}
     told = pl.DataFrame(rows, schema, orient="row")
     whole = told.group_by("corpus").agg(pl.col("these", "all").mean(), group=pl.lit("all"))
     return pl.concat([told, whole.select(told.columns)])
-
-
-def _mean(odds: Array, sd: float) -> Array:
-    """Return the mean chance at normal log-odds."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(21)
-    return np.asarray(expit(odds[..., None] + sd * nodes) @ weights / weights.sum())

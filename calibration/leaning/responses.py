@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibration.truth import write_parquet
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.leaning.stances import SCHEMAS
 
@@ -70,10 +69,12 @@ def written_to(folder: Path, models: Sequence[str] = ("m",), **questionnaires: l
     """Write the dataset ``statements`` and return the inputs of the analysis."""
     into = folder / "statements"
     empty: dict[str, list[Any]] = {"config": [], "reason": [], "number": []}
-    write_parquet(pl.DataFrame(empty), into / "rejects.parquet")
+    pl.DataFrame(empty).write_parquet(into / "rejects.parquet", mkdir=True)
     for name, rows in questionnaires.items():
         types: dict[str, Any] = {"polarity": pl.Int64, "points": pl.List(pl.Float64)}
-        write_parquet(pl.DataFrame(rows, schema_overrides=types), into / f"{name}.parquet")
+        (pl.DataFrame(rows, schema_overrides=types)).write_parquet(
+            into / f"{name}.parquet", mkdir=True
+        )
     return Inputs(tuple(models), {"statements": into}, folder / "data")
 
 
@@ -105,8 +106,7 @@ def save(inputs: Inputs, asked: str, rows: Iterable[Row] | pl.DataFrame, model: 
     shared = {"questionnaire": "q", "frame": FRAME, "form": "plain", "variant": "", "text": ""}
     always = {"model": model, "revision": "0"}
     schema = SCHEMAS[asked]
-    empty = pl.from_arrow(schema.arrow().empty_table())
-    assert isinstance(empty, pl.DataFrame)
+    empty = pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
     types = pl.Schema({k: v for k, v in empty.schema.items() if not schema[k].labels})
     if isinstance(rows, pl.DataFrame):
         missing = {k: v for k, v in (shared | always).items() if k not in rows.columns}
@@ -114,7 +114,7 @@ def save(inputs: Inputs, asked: str, rows: Iterable[Row] | pl.DataFrame, model: 
     else:
         table = pl.DataFrame([shared | row | always for row in rows], schema_overrides=types)
     table = table.select(empty.columns).cast(types)
-    write_parquet(table, inputs.outputs("stances", model) / asked / "00000.parquet")
+    table.write_parquet(inputs.outputs("stances", model) / asked / "00000.parquet", mkdir=True)
 
 
 def filled(logit: float, *, mass: float = 0.4, top: bool = True) -> Row:

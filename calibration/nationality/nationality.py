@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from calibration.nationality import swaps
-from calibration.truth import Drawn, Generator, Tables, Truth, outcome, outcomes_by
+from calibration.truth import Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.probes.nationality.cases import CONTRAST, EVERY
 
 Shape = swaps.SwapsShape
@@ -46,7 +46,6 @@ PARAMS: dict[str, Any] = {
     "negative": {"other": ["negative"]},
 }
 SIGNS = {CONTRAST: 1.0, "positive": 0.5, "negative": -0.5, "neutral": 0.0}
-KEPT: dict[str, Any] = {"maintain_order": "left"}  # rows are known by their places
 POINTS = 100 * swaps.UNIT
 
 
@@ -62,7 +61,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     values = {"shift": shift * POINTS, "slope": slope * POINTS, "rare": rare}
     values["nats"] = rare * (1 + full.item())  # both parts of a full name are rare
     countries = [swaps.code(n) for n in range(shape.countries)]
-    return Drawn(inputs, (pl.DataFrame({"country": countries} | values), truth.settings))
+    return Drawn(inputs, pl.DataFrame({"country": countries} | values), truth)
 
 
 def planted(truth: Truth, shape: Shape) -> swaps.Planted:
@@ -70,9 +69,8 @@ def planted(truth: Truth, shape: Shape) -> swaps.Planted:
 
     Planted are both signs of each size in two countries, and as relations to the perplexity of
     names in as many others; the rest have none. ``truth.settings``: ``sizes``, without relations;
-    ``all``, a shift of every country;
-    ``vary``, of a quarter of the countries; ``rare`` and ``long``, spread evenly over them;
-    ``per_token``.
+    ``all``, a shift of every country; ``vary``, of a quarter of the countries; ``rare`` and
+    ``long``, spread evenly over them; ``per_token``.
     """
     n = shape.countries
     given = truth.settings
@@ -94,54 +92,50 @@ def planted(truth: Truth, shape: Shape) -> swaps.Planted:
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test."""
-    truth, settings = sample.known
-    per_token = settings.get("per_token", 0.0) * POINTS
-    placebo = pl.col("reading") == "placebo"
-    signs = pl.DataFrame({"measure": list(SIGNS), "sign": list(SIGNS.values())})
-    shift, sign = pl.col("shift"), pl.col("sign")
+    per_token = sample.truth.get("per_token", 0.0) * POINTS
+    placebo, shift = pl.col("reading") == "placebo", pl.col("shift")
+    sign = pl.col("measure").replace_strict(SIGNS)
     # what long names do is no effect of a country, and no null either
     moved = None if per_token else shift * sign + 0.0
-    table = tables["delta"].join(truth, on="country", **KEPT).join(signs, on="measure", **KEPT)
-    halves, table = table.filter(placebo), table.filter(~placebo)
+    delta, changes, mixed, correlations, sums = (
+        table.join(sample.known, on="country", how="left", maintain_order="left")
+        for table in (
+            tables["delta"],
+            tables["changes"].rename({"class": "measure"}).filter(~placebo),
+            tables["mixed"].with_columns(country=pl.col("term").str.strip_prefix("country ")),
+            tables["correlations"],
+            tables["perplexities"].filter(~placebo, perplexity="original sum"),
+        )
+    )
+    halves, delta = delta.filter(placebo), delta.filter(~placebo)
     by = ["reading", "gender"]
-    others: dict[str, Any] = {"interval": ("contrast", "contrast_low", "contrast_high")}
-    others |= {"effect": moved, "target": moved, "family": by}
-    result = {
-        "delta: a country against the originals": outcome(table, effect=moved, target=moved, p=""),
-        "delta: a country against the others": outcome(table, **others),
-        "delta: names of the same country": outcome(halves, effect=0.0, target=0.0, family=by),
-    }
-    table = tables["changes"].rename({"class": "measure"}).filter(~placebo)
-    table = table.join(truth, on="country", **KEPT).join(signs, on="measure", **KEPT)
+    how: dict[str, Any] = {"effect": moved, "target": moved}
+    others = how | {"interval": ("contrast", "contrast_low", "contrast_high"), "family": by}
+    same = {"effect": 0.0, "target": 0.0, "family": by}
+    result = outcomes_by(delta, "delta: a country against the originals", p="", **how)
+    result |= outcomes_by(delta, "delta: a country against the others", **others)
+    result |= outcomes_by(halves, "delta: names of the same country", **same)
     # neutral is predicted less often where the others are moved either way
     sure = (shift == 0) | (sign != 0)
     log = (pl.col("value", "low", "high") / 100 + 1).log()  # as they are tested
-    result["changes: a class more often"] = outcome(
-        table.with_columns(log),
+    result |= outcomes_by(
+        changes.with_columns(log),
+        "changes: a class more often",
         effect=None if per_token else pl.when(sure).then(moved),
         target=None if per_token else pl.when(shift == 0).then(0.0),
         family=by,
     )
-    table = tables["mixed"].with_columns(country=pl.col("term").str.strip_prefix("country "))
-    table = table.join(truth, on="country", how="left", **KEPT)
-    kind = (
-        pl.when(shift.is_null()).then(pl.lit("tokens and log rank")).otherwise(pl.lit("countries"))
-    )
+    kind = shift.is_null().replace_strict({True: "tokens and log rank", False: "countries"})
     effect = shift.fill_null(pl.when(pl.col("term") == "tokens").then(per_token).otherwise(0.0))
-    how: dict[str, Any] = {"effect": effect, "target": effect, "family": ["reading"]}
-    result |= outcomes_by(table.with_columns(kind=kind), "mixed: {kind}", **how)
+    how = {"effect": effect, "target": effect, "family": ["reading"]}
+    result |= outcomes_by(mixed.with_columns(kind=kind), "mixed: {kind}", **how)
     # over all countries there is neither none nor one relation where some have one
-    alike = not truth.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
+    alike = not sample.known.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
     each = pl.when(pl.col("country") == EVERY).then(0.0 if alike else None)
     related = None if per_token else each.otherwise(pl.col("slope") * sign + 0.0)
-    table = tables["correlations"].join(truth, on="country", how="left", **KEPT)
-    table = table.join(signs, on="measure", **KEPT)
     planted = pl.when(pl.col("scope") == "originals").then(0.0).otherwise(related)
     none = pl.when(planted == 0).then(0.0)
     how = {"effect": planted, "target": none, "family": ["reading", "perplexity"]}
-    result |= outcomes_by(table, "correlations: {scope}", **how)
-    sums = tables["perplexities"].filter(~placebo, perplexity="original sum")
+    result |= outcomes_by(correlations, "correlations: {scope}", **how)
     rare = pl.col("rare").round(6) + 0.0  # one level per effect, despite rounding
-    sums = sums.join(truth, on="country", **KEPT)
-    result["perplexities"] = outcome(sums, effect=rare, target="nats", p="")
-    return result
+    return result | outcomes_by(sums, "perplexities", effect=rare, target="nats", p="")

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import Array, Bools, Generator, Integers, write_parquet
+from calibration.truth import Array, Bools, Generator, Integers
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
 from plumbline.builders.readers.name_lists import KINDS
@@ -85,24 +85,21 @@ def write(folder: Path, shape: SwapsShape, of: Planted, rng: Generator) -> Input
     inputs = Inputs((MODEL,), sets, data)
     drawn = _draw(shape, of, rng)
     rows = pl.concat([_originals(shape, drawn, rng), _swapped(shape, of, drawn, rng)])
-    texts = rows.unique("text", maintain_order=True)
+    texts, nats = rows.unique("text", maintain_order=True), pl.col("nats")
     bounded = pl.col("middle").clip(0.02, 0.6), pl.col("apart").clip(-0.38, 0.38)
     write_classes(inputs, MODEL, texts.with_columns(bounded))
-    scored = texts.select(
-        *("text", pl.col("tokens") - 2),
-        sum_original_nats=-pl.col("nats"),
-        sum_l2r_nats=-1.2 * pl.col("nats"),
-    )
+    sums = {"sum_original_nats": -nats, "sum_l2r_nats": -1.2 * nats}
+    scored = texts.select("text", pl.col("tokens") - 2, **sums)
     listed = _listed(drawn)
-    classified = inputs.outputs("classification", MODEL)
     kinds = pl.col("kind").replace_strict(range(len(KINDS)), KINDS, return_dtype=pl.String)
-    write_parquet(listed.drop("rank").with_columns(kinds), classified / "pieces/00000.parquet")
-    write_parquet(scored, inputs.outputs("perplexity", MODEL) / CONFIG / "00000.parquet")
-    write_parquet(rows.select(KEPT), sets["counterfactuals"] / f"{CONFIG}.parquet")
+    pieces = inputs.outputs("classification", MODEL) / "pieces/00000.parquet"
+    listed.drop("rank").with_columns(kinds).write_parquet(pieces, mkdir=True)
+    scored.write_parquet(inputs.outputs("perplexity", MODEL) / CONFIG / "00000.parquet", mkdir=True)
+    rows.select(KEPT).write_parquet(sets["counterfactuals"] / f"{CONFIG}.parquet", mkdir=True)
     plain = rows.filter(pl.col("reading") == READINGS.index("original")).select("text")
-    write_parquet(plain, sets["targets"] / f"{CONFIG}.parquet")
+    plain.write_parquet(sets["targets"] / f"{CONFIG}.parquet", mkdir=True)
     for (country,), own in listed.group_by("country"):
-        write_parquet(own, sets["names"] / f"{country}.parquet")
+        own.write_parquet(sets["names"] / f"{country}.parquet", mkdir=True)
     return inputs
 
 
@@ -112,12 +109,11 @@ def write_classes(inputs: Inputs, model: str, texts: pl.DataFrame) -> None:
     shares = {"negative": (1 - middle - apart) / 2, "neutral": middle}
     shares["positive"] = (1 - middle + apart) / 2
     classes = pl.concat(
-        texts.select(
-            "text", pl.lit(name).alias("class"), value.log().alias("logprob_nats"), "tokens"
-        )
+        texts.select("text", "tokens", pl.lit(name).alias("class"), logprob_nats=value.log())
         for name, value in shares.items()
     )
-    write_parquet(classes, inputs.outputs("classification", model) / CONFIG / "00000.parquet")
+    path = inputs.outputs("classification", model) / CONFIG / "00000.parquet"
+    classes.write_parquet(path, mkdir=True)
 
 
 def code(country: int) -> str:
@@ -153,9 +149,7 @@ def _draw(shape: SwapsShape, of: Planted, rng: Generator) -> _Drawn:
     tokens = 1 + rng.poisson(long, (kinds, c, p))[same]
     names = sds * shape.sd_name * vary * rng.normal(size=(2, kinds, c, p))[same]
     names[0] += slope * nats + of.per_token * tokens
-    own = np.array([0, NEUTRAL])[:, None] + np.array([TONE, SPREAD])[:, None] * rng.normal(
-        size=(2, t)
-    )
+    own = np.array([[0], [NEUTRAL]]) + np.array([[TONE], [SPREAD]]) * rng.normal(size=(2, t))
     star = rng.permutation(t) < round(shape.celebrity * t)
     woman, full = (rng.permutation(t) < round(n * t) for n in (shape.women, shape.full))
     return _Drawn(
@@ -177,32 +171,18 @@ def _alike(values: Any, star: Bools) -> Any:
 
 def _originals(shape: SwapsShape, drawn: _Drawn, rng: Generator) -> pl.DataFrame:
     """Return the rows of the originals, whose names are of no country."""
-    t = shape.texts
-    sds = np.array([[1], [HALF]])
-    parts = 1 + drawn.full
-    moved = sds * (
-        np.sqrt(parts) * shape.sd_name * _alike(rng.normal(size=(2, t)), drawn.star)
-        + np.hypot(shape.sd_text, shape.sd_rest) * rng.normal(size=(2, t))
-    )
-    apart, middle = drawn.own[..., 0, 0] + UNIT * moved
+    t, parts, star = shape.texts, 1 + drawn.full, drawn.star
+    moved = np.sqrt(parts) * shape.sd_name * _alike(rng.normal(size=(2, t)), star)
+    moved += np.hypot(shape.sd_text, shape.sd_rest) * rng.normal(size=(2, t))
+    apart, middle = drawn.own[..., 0, 0] + UNIT * np.array([[1], [HALF]]) * moved
+    nats = drawn.base + np.sqrt(parts) * _alike(rng.normal(size=t), star) + rng.normal(0, 0.5, t)
     ids = [f"t{n:04d}" for n in range(t)]
-    columns = {"id": ids, "target": ids, "text": [f"{one} Original" for one in ids]}
-    frame = pl.DataFrame(columns).with_columns(
-        reading=pl.lit(0, dtype=pl.Int64),
-        reference_id=pl.lit(""),
-        country=pl.lit(""),
-        gender=pl.lit(GENDERS.index("unknown"), dtype=pl.Int64),
-        name=pl.lit(""),
-        apart=pl.Series(apart),
-        middle=pl.Series(middle),
-        nats=pl.Series(
-            drawn.base
-            + np.sqrt(parts) * _alike(rng.normal(size=t), drawn.star)
-            + rng.normal(0, 0.5, t)
-        ),
-        tokens=pl.Series(BASE + parts + _alike(rng.poisson(0.5, t), drawn.star)).cast(pl.Int64),
-    )
-    return frame.select(ROW)
+    same = {"reading": np.int64(0), "reference_id": "", "country": ""}
+    same |= {"gender": np.int64(GENDERS.index("unknown")), "name": ""}
+    columns = {"id": ids, "target": ids, "text": [f"{one} Original" for one in ids]} | same
+    columns |= {"apart": apart, "middle": middle, "nats": nats}
+    tokens = BASE + parts + _alike(rng.poisson(0.5, t), star)
+    return pl.DataFrame(columns | {"tokens": tokens}).select(ROW)
 
 
 def _swapped(shape: SwapsShape, of: Planted, drawn: _Drawn, rng: Generator) -> pl.DataFrame:
@@ -254,17 +234,10 @@ def _swapped(shape: SwapsShape, of: Planted, drawn: _Drawn, rng: Generator) -> p
 def _listed(drawn: _Drawn) -> pl.DataFrame:
     """Return all names, with ranks and tokens."""
     kind, country, index = (a.ravel() for a in np.indices(drawn.tokens.shape))
-    owners = drawn.owner[country, index]
-    keys = zip(kind.tolist(), owners.tolist(), index.tolist(), strict=True)
-    return pl.DataFrame(
-        {
-            "country": [code(n) for n in country.tolist()],
-            "kind": kind,
-            "name": [_word(*key) for key in keys],
-            "tokens": drawn.tokens.ravel(),
-            "rank": index + 1,
-        }
-    )
+    keys = zip(kind, drawn.owner[country, index], index, strict=True)
+    columns = {"country": [code(n) for n in country], "kind": kind}
+    columns |= {"name": [_word(*key) for key in keys], "tokens": drawn.tokens.ravel()}
+    return pl.DataFrame(columns | {"rank": index + 1})
 
 
 def _word(kind: int, country: int, place: int) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import Drawn, Generator, Tables, Truth, outcomes_by, write_parquet
+from calibration.truth import Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.core.run_analysis import Inputs
@@ -68,15 +68,11 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate: what is known of models, and the table of shares."""
     rows, names = [], []
     effects = truth.get("effects", (0,))
-    every = (shape.alone | shape.of_many).items()
-    apart = [[language] for language in shape.languages]
-    for family, number in every:
-        of = (
-            apart
-            if shape.worlds
-            else [shape.languages if family in shape.of_many else shape.languages[:1]]
-        )
-        for n, own_languages in product(range(number), of):
+    for family, number in (shape.alone | shape.of_many).items():
+        asked = [shape.languages if family in shape.of_many else shape.languages[:1]]
+        if shape.worlds:
+            asked = [[language] for language in shape.languages]
+        for n, own_languages in product(range(number), asked):
             size = "base" if family == "m-BERT" else SIZES[n]
             names.append("-".join([family, str(n), *own_languages * shape.worlds]).lower())
             where = folder / "samples/worlds" / names[-1]
@@ -86,31 +82,27 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
             (where / "manifest.json").write_text(json.dumps(facts), "utf-8")
             spread = truth.get("spread", 1) if size != "base" else 1
             own = rng.normal(0, shape.training * spread, (len(effects), 2))
-            for level, effect in enumerate(effects):
-                for language in own_languages:
-                    planted = effect * sum(x in CHANGED for x in (family, size, language))
-                    for g, (gender, more) in enumerate((("male", planted), ("female", 0))):
-                        moved = np.array([1, -1, 0]) * (own[level, g] + more) / 100
-                        shares = np.clip(np.add(BASE, moved), 0.01, 1)
-                        hits = rng.multinomial(shape.words, shares / shares.sum())
-                        rows += [
-                            (names[-1], language, *PLACES[level], gender, s, hit / shape.words)
-                            for s, hit in zip(SENTIMENTS, hits.tolist(), strict=True)
-                        ]
+            for level, language in product(range(len(effects)), own_languages):
+                levels = sum(x in CHANGED for x in (family, size, language))
+                moved = own[level] + [effects[level] * levels, 0]  # men and women
+                shares = np.clip(BASE + np.outer(moved, [1, -1, 0]) / 100, 0.01, 1)
+                hits = rng.multinomial(shape.words, shares / shares.sum(axis=1, keepdims=True))
+                rows += [
+                    (names[-1], language, *PLACES[level], gender, s, hit / shape.words)
+                    for gender, own_hits in zip(("male", "female"), hits.tolist(), strict=True)
+                    for s, hit in zip(SENTIMENTS, own_hits, strict=True)
+                ]
     inputs = Inputs(tuple(sorted(names)), {}, folder)
     keys = ["model", "language", *FAMILY, "gender", "sentiment", "value"]
-    shares = pl.DataFrame(rows, schema=keys, orient="row").with_columns(
-        pos=pl.lit("ADJ"), top_k=shape.words
-    )
-    path = inputs.tables("sentiment") / "shares.parquet"
-    write_parquet(shares, path)
-    return Drawn(inputs, (truth, effects))
+    shares = pl.DataFrame(rows, schema=keys, orient="row")
+    shares = shares.with_columns(pos=pl.lit("ADJ"), top_k=shape.words)
+    shares.write_parquet(inputs.tables("sentiment") / "shares.parquet", mkdir=True)
+    return Drawn(inputs, effects, truth)
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test, by design and interval; F has neither sign nor interval."""
-    truth, effects = sample.known
-    sizes = {f"{d}, {r}": float(e) for (d, r), e in zip(PLACES, effects, strict=False)}
+    sizes = {f"{d}, {r}": float(e) for (d, r), e in zip(PLACES, sample.known, strict=False)}
     planted = pl.concat_str(FAMILY, separator=", ").replace_strict(sizes, return_dtype=pl.Float64)
     men = pl.col("response").is_in(["male", "male minus female"])
     sign = pl.col("sentiment").replace_strict(dict(zip(SENTIMENTS, (1.0, -1.0, 0.0), strict=True)))
@@ -119,7 +111,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     table = tables["coefficients"].filter(pl.col("factor") != "intercept")
     test = "coefficients: {design}, {interval}"
     result = outcomes_by(table, test, effect=effect, target=effect, family=FAMILY)
-    if truth.kind != "planted":
+    if sample.truth.kind != "planted":
         test = "tests: {design}"
         result |= outcomes_by(tables["tests"], test, effect=0.0, family=FAMILY, interval=())
     return result

@@ -16,7 +16,7 @@ import polars as pl
 from pydantic import Field
 from scipy.special import expit
 
-from calibration.truth import Array, Bools, Drawn, Generator, Tables, Truth, outcome, write_parquet
+from calibration.truth import Array, Bools, Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.core.run_analysis import Inputs
@@ -77,36 +77,30 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         distance = apart * (points[:, 1] - apart / 2) * 2 ** (2 * shape.decay)
         odds = distance + np.log(shape.women / shape.men)
         chance = expit(odds) if "apart" in truth.settings else np.full(len(odds), women.mean())
-        known.append(
-            pl.DataFrame({"word": words, "female": chance}).with_columns(
-                language=pl.lit(language), apart=pl.lit(float(apart))
-            )
-        )
-        _write_lists(inputs, language, words, _generated(shape, women, rng))
+        truths = {"word": words, "female": chance, "language": language, "apart": float(apart)}
+        known.append(pl.DataFrame(truths))
+        both = rng.random(len(women)) < shape.both  # words generated for either gender
+        members = np.stack([both | ~women, both | women], axis=1)
+        _write_lists(inputs, language, words, members)
         states = pl.DataFrame({"word": words, "state": points.tolist()})
-        folder = inputs.outputs("representations", MODEL) / language
-        write_parquet(states, folder / "00000.parquet")
-    path = inputs.tables("pmi", MODEL) / "pmi.parquet"
-    write_parquet(pl.concat(deviations), path)
-    return Drawn(inputs, (truth, shape, pl.concat(known)))
-
-
-def _generated(shape: Shape, women: Bools, rng: Generator) -> Bools:
-    """Draw for whom words were generated, (words, 2): men, women."""
-    both = rng.random(len(women)) < shape.both
-    return np.stack([both | ~women, both | women], axis=1)
+        path = inputs.outputs("representations", MODEL) / language / "00000.parquet"
+        states.write_parquet(path, mkdir=True)
+    pl.concat(deviations).write_parquet(inputs.tables("pmi", MODEL) / "pmi.parquet", mkdir=True)
+    return Drawn(inputs, pl.concat(known), truth, shape)
 
 
 def _write_lists(inputs: Inputs, language: str, words: list[str], members: Bools) -> None:
-    """Write the lists of a man and of a woman."""
-    people = pl.DataFrame({"qid": ["Q1", "Q2"], "name": ["Name 1", "Name 2"]})
-    people = people.with_columns(gender=pl.Series([word_counts.MALE, word_counts.FEMALE]))
-    write_parquet(people, inputs.datasets["politicians"] / f"{language}.parquet")
+    """Write the lists of a man and of a woman; ``members``, (words, 2): who has each word."""
+    genders = [word_counts.MALE, word_counts.FEMALE]
+    people = {"qid": ["Q1", "Q2"], "name": ["Name 1", "Name 2"], "gender": genders}
+    pl.DataFrame(people).write_parquet(
+        inputs.datasets["politicians"] / f"{language}.parquet", mkdir=True
+    )
     row, person = np.nonzero(members)
     listed = pl.Series("word", words, dtype=pl.String).gather(row)
-    lists = {"qid": people["qid"].gather(person), "word": listed, "lemma": listed}
-    table = pl.DataFrame(lists | {"pos": "ADJ", "frame": "bare"})
-    write_parquet(table, inputs.outputs("associations", MODEL) / language / "00000.parquet")
+    lists = {"qid": np.array(people["qid"])[person], "word": listed, "lemma": listed}
+    path = inputs.outputs("associations", MODEL) / language / "00000.parquet"
+    pl.DataFrame(lists | {"pos": "ADJ", "frame": "bare"}).write_parquet(path, mkdir=True)
 
 
 def _states(truth: Truth, shape: Shape, women: Bools, apart: float, rng: Generator) -> Array:
@@ -126,23 +120,23 @@ def _states(truth: Truth, shape: Shape, women: Bools, apart: float, rng: Generat
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of both tests; a gender difference of a cluster has no sign."""
-    truth, shape, known = sample.known
-    apart, result = known.select("language", "apart").unique(), {}
+    _, known, truth, shape, _ = sample
+    apart, result = known.select("language", "apart").unique(), Tables()
     if truth.kind == "null" or "tails" in truth.settings:  # elsewhere there are clusters
         fits = tables["fits"].filter(measure="silhouette", reading="largest")
-        for k in PARAMS["clusters"]:
-            result[f"fits: silhouette, {k} clusters"] = outcome(fits.filter(clusters=k), effect=0.0)
-        result["fits: silhouette"] = outcome(fits, effect=0.0, family=["model"])
+        result = outcomes_by(fits, "fits: silhouette, {clusters} clusters", effect=0.0)
+        result |= outcomes_by(fits, "fits: silhouette", effect=0.0, family=["model"])
     shares = _expected(tables, shape, known).join(apart, on="language")
     shares = shares.with_columns(pl.col("value", "low", "high", "true") - pl.col("expected"))
     planted = truth.kind == "planted"
-    for name, reading in (("shares", "largest"), ("shares: faithful", "faithful")):
+    effect = pl.col("over_all").sign() * pl.col("apart") if planted else 0.0
+    target = "true" if planted else 0.0
+    for test, reading in (("shares", "largest"), ("shares: faithful", "faithful")):
         rows = shares.filter(reading=reading)
         if not planted:
-            result[name] = outcome(rows, effect=0.0, family=["model"], interval=["value"])
-        effect = pl.col("over_all").sign() * pl.col("apart") if planted else 0.0
-        target = "true" if planted else 0.0
-        result[f"{name}, interval"] = outcome(rows, effect=effect, target=target, p="")
+            how: dict[str, Any] = {"family": ["model"], "interval": ["value"]}
+            result |= outcomes_by(rows, test, effect=0.0, **how)
+        result |= outcomes_by(rows, f"{test}, interval", effect=effect, target=target, p="")
     return result
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from calibration.politicians import lists, meanings
-from calibration.truth import Drawn, Generator, Tables, Truth, outcome
+from calibration.truth import Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.politicians import latent, latent_model
@@ -52,9 +52,7 @@ PARTS |= {"shares": ["sentiment", "gender"], "tilt": []}
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate; words are the same in all of them."""
-    cells = _cells(truth, shape)
-    inputs = meanings.write(folder, shape, cells, rng)
-    return Drawn(inputs, _known(shape, truth))
+    return Drawn(meanings.write(folder, shape, _cells(truth, shape), rng), _known(shape, truth))
 
 
 def _cells(truth: Truth, shape: Shape) -> list[meanings.Cell]:
@@ -99,10 +97,9 @@ def _known(shape: Shape, truth: Truth) -> Tables:
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of the test of a word, sentiment and gender, and of all intervals."""
-    result = {}
+    result = outcomes_by(tables["latent"], "latent: contrast", effect=0.0, interval=["value"])
     for name, keys in PARTS.items():
-        true = sample.known[name]
         how = {"on": keys} if keys else {"how": "cross"}
-        result[name] = outcome(tables[name].join(true, **how), effect=0.0, target="target", p="")
-    result["latent: contrast"] = outcome(tables["latent"], effect=0.0, interval=["value"])
+        table = tables[name].join(sample.known[name], **how)
+        result |= outcomes_by(table, name, effect=0.0, target="target", p="")
     return result

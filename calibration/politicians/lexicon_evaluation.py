@@ -16,17 +16,7 @@ import polars as pl
 from pydantic import Field
 from sklearn.metrics import f1_score
 
-from calibration.truth import (
-    Array,
-    Bools,
-    Drawn,
-    Generator,
-    Integers,
-    Tables,
-    Truth,
-    outcomes_by,
-    write_parquet,
-)
+from calibration.truth import Array, Bools, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 from plumbline.probes.core.run_analysis import Inputs
@@ -120,24 +110,22 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         view_names=pl.lit(pl.Series([views])).first(),
         view_scores=pl.Series(of.scores[2:].T.tolist()),
     )
-    write_parquet(lexicon.filter(of.known), inputs.datasets["lexica"] / f"{LANGUAGE}.parquet")
+    paths = {name: path / f"{LANGUAGE}.parquet" for name, path in inputs.datasets.items()}
+    lexicon.filter(of.known).write_parquet(paths["lexica"], mkdir=True)
     codes = [CODES[label] - 1 for label in LABELS]
     parts, truths = [], []
     for signal in truth.settings["signal"]:
         for split, number in zip(SPLITS, (shape.tuning, shape.testing), strict=True):
             words, labels = texts(of, number, signal, shape, rng)
             joined = [" ".join(names[own[own >= 0]]) for own in words]
-            table = {
-                "text": [f"{text} {n}" for n, text in enumerate(joined)],
-                "label": [codes.index(label) for label in labels.tolist()],
-            }
+            table: dict[str, Any] = {"text": [f"{text} {n}" for n, text in enumerate(joined)]}
+            table["label"] = [codes.index(label) for label in labels.tolist()]
             where = {"split": SPLITS.index(split), "source": f"signal {signal:g}"}
             parts.append(pl.DataFrame(table | where))
         words, labels = texts(of, FRESH, signal, shape, rng)
         truths.append((f"signal {signal:g}", signal, _means(of, words), labels))
-    path = inputs.datasets["labelled_texts"] / f"{LANGUAGE}.parquet"
-    write_parquet(pl.concat(parts), path)
-    return Drawn(inputs, (truth, truths))
+    pl.concat(parts).write_parquet(paths["labelled_texts"], mkdir=True)
+    return Drawn(inputs, truths, truth)
 
 
 def _means(of: Language, words: Integers) -> Array:
@@ -150,10 +138,10 @@ def _means(of: Language, words: Integers) -> Array:
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test; the truth is that of the cuts that were chosen."""
-    truth, truths = sample.known
+    truth = sample.truth
     worse = dict(zip(LEXICA[1:], truth.get("worse", (0, 0, 0)), strict=True))
     known = []
-    for source, signal, means, labels in truths:
+    for source, signal, means, labels in sample.known:
         first: dict[str, float] = {}
         chosen = tables["agreement"].filter(source=source, measure=MEASURES[0])
         for row in chosen.iter_rows(named=True):

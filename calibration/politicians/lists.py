@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import Array, Bools, Generator, Integers, Truth, write_parquet
+from calibration.truth import Array, Bools, Generator, Integers, Truth
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.person import GENDERS
@@ -57,11 +57,6 @@ class ListsShape(Params):
     def cut(self) -> Array:
         """Return the share of men's, women's and others' lists that are shorter."""
         return np.array([1 - self.short, self.short, 1 - self.short]) * (self.short > 0)
-
-    def genders(self) -> Integers:
-        """Return the gender of each distinct name, codes (names,)."""
-        sizes = [self.men, self.women, self.others]
-        return np.repeat(np.array([MALE, FEMALE, NON_BINARY]), sizes)
 
 
 class Population(NamedTuple):
@@ -119,7 +114,7 @@ def names(shape: ListsShape, of: Population, rng: Generator) -> Names:
     Natives are rarer in the first origins than in the last; men are more often old, and have more
     sitelinks. Except for origin, none affects words.
     """
-    gender = shape.genders()
+    gender = np.repeat([MALE, FEMALE, NON_BINARY], [shape.men, shape.women, shape.others])
     origin = origins(of, gender == FEMALE, rng)
     again = rng.choice(len(gender), round(shape.shared * len(gender)), replace=False)
     bearer = np.concatenate([np.arange(len(gender)), again])
@@ -144,11 +139,6 @@ def origins(of: Population, women: Bools, rng: Generator) -> Integers:
     shares = np.where(women[:, None], of.women_of, of.men_of).cumsum(axis=1)
     index: Integers = (rng.random((len(women), 1)) > shares).sum(axis=1)
     return index.clip(0, len(of.origin) - 1)
-
-
-def lists(of: Population, women: Bools, length: int, rng: Generator) -> Integers:
-    """Draw a list for each name of a man or a woman, (names, length), with another origin."""
-    return best(utilities(of, origins(of, women, rng), np.where(women, 0.5, -0.5)), length, rng)
 
 
 def best(utility: Array, length: int, rng: Generator) -> Integers:
@@ -260,7 +250,7 @@ def write_people(folder: Path, of: Names, models: tuple[str, ...]) -> Inputs:
     inputs = Inputs(models, {"politicians": folder / "people"}, folder)
     qid = pl.Series("qid", [f"Q{n}" for n in range(len(of.bearer))])
     path = inputs.datasets["politicians"] / f"{LANGUAGE}.parquet"
-    write_parquet(people[of.bearer].with_columns(qid), path)
+    people[of.bearer].with_columns(qid).write_parquet(path, mkdir=True)
     return inputs
 
 
@@ -302,7 +292,7 @@ def write_lists(
         longest = np.where(np.repeat(of.short[of.bearer], length), SHORT, length)
         parts = [part.filter(pl.col("rank") <= pl.Series(longest)) for part in parts]
     path = inputs.outputs("associations", model) / language / "00000.parquet"
-    write_parquet(pl.concat(parts), path)
+    pl.concat(parts).write_parquet(path, mkdir=True)
 
 
 def write_lexicon(folder: Path, classes: list[Integers]) -> Path:
@@ -310,5 +300,7 @@ def write_lexicon(folder: Path, classes: list[Integers]) -> Path:
     words = [word for pos, own in enumerate(classes) for word in words_of(pos, len(own))]
     shares = np.where(np.arange(len(SENTIMENTS)) == np.concatenate(classes)[:, None], 0.8, 0.1)
     table = pl.DataFrame({f"q_{s}": shares[:, n] for n, s in enumerate(SENTIMENTS)})
-    write_parquet(table.with_columns(word=pl.Series(words)), folder / f"{LANGUAGE}.parquet")
+    (table.with_columns(word=pl.Series(words))).write_parquet(
+        folder / f"{LANGUAGE}.parquet", mkdir=True
+    )
     return folder

@@ -15,7 +15,7 @@ import polars as pl
 from pydantic import Field
 
 from calibration.politicians import lists
-from calibration.truth import Array, Bools, Generator, Integers, Truth, write_parquet
+from calibration.truth import Array, Bools, Generator, Integers, Truth
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
@@ -59,16 +59,12 @@ def cells(shape: MeaningsShape, truth: Truth, rng: Generator) -> list[Cell]:
             q = np.full((shape.words, len(SENTIMENTS)), (1 - shape.certainty) / 2)
             q[np.arange(shape.words), sentiment] = shape.certainty
             q[rng.permutation(shape.words)[round(shape.known * shape.words) :]] = np.nan
-            own = shape.own * truth.get("own", 0)
-            words = Truth(
-                truth.kind, origin=truth.get("origin", 0.0), effects=truth.get("words", ())
-            )
-            bare = lists.population(shape, words, pos)
+            effects, origin = truth.get("words", ()), truth.get("origin", 0.0)
+            words = Truth(truth.kind, origin=origin, effects=effects)
+            bare, own = lists.population(shape, words, pos), shape.own * truth.get("own", 0)
             effect = bare.effect + rng.normal(0, 1, shape.words) * own
-            of = bare._replace(
-                effect=effect + 2 * TOWARDS[sentiment] * nats,
-                frequency=rng.normal(0, shape.spread, shape.words),
-            )
+            effect = effect + 2 * TOWARDS[sentiment] * nats
+            of = bare._replace(effect=effect, frequency=rng.normal(0, shape.spread, shape.words))
             result.append(Cell(language, pos, nats, of, sentiment, q))
     return result
 
@@ -92,8 +88,12 @@ def write(
     )
     for language, own in groupby(cells, key=lambda cell: cell.language):
         parts = list(own)
-        write_parquet(people, inputs.datasets["politicians"] / f"{language}.parquet")
-        write_parquet(_lexicon(shape, parts), inputs.datasets["lexica"] / f"{language}.parquet")
+        people.write_parquet(inputs.datasets["politicians"] / f"{language}.parquet", mkdir=True)
+        words = [word for cell in parts for word in lists.words_of(cell.pos, shape.words)]
+        q = np.concatenate([cell.q for cell in parts])
+        columns = {f"q_{s}": q[:, i] for i, s in enumerate(SENTIMENTS)}
+        lexicon = pl.DataFrame({"word": words} | columns).filter(pl.col("q_positive").is_not_nan())
+        lexicon.write_parquet(inputs.datasets["lexica"] / f"{language}.parquet", mkdir=True)
         side = np.where(female, 0.5, -0.5)
         each = (lists.utilities(c.of, lists.origins(c.of, female, rng), side) for c in parts)
         lists.write_lists(inputs, model, of, each, shape.length, rng, language=language)
@@ -111,15 +111,10 @@ def counts(cell: Cell, shape: MeaningsShape, samples: int, rng: Generator) -> Ar
     Men are first.
     """
     female = np.repeat(sexes(shape), samples)
-    best = lists.lists(cell.of, female, shape.length, rng)
+    origin = lists.origins(cell.of, female, rng)
+    utility = lists.utilities(cell.of, origin, np.where(female, 0.5, -0.5))
+    best = lists.best(utility, shape.length, rng)
     sample = np.tile(np.arange(samples), shape.men + shape.women)[:, None]
     index = (sample * shape.words + best) * 2 + female[:, None]
     result = np.bincount(index.ravel(), minlength=samples * shape.words * 2)
     return result.reshape(samples, shape.words, 2).astype(np.float64)
-
-
-def _lexicon(shape: MeaningsShape, cells: list[Cell]) -> pl.DataFrame:
-    words = [word for cell in cells for word in lists.words_of(cell.pos, shape.words)]
-    q = np.concatenate([cell.q for cell in cells])
-    table = pl.DataFrame({"word": words} | {f"q_{s}": q[:, i] for i, s in enumerate(SENTIMENTS)})
-    return table.filter(pl.col("q_positive").is_not_nan())

@@ -13,7 +13,7 @@ import polars as pl
 from pydantic import Field
 
 from calibration.politicians import meanings
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.words.build import POS
 
@@ -61,10 +61,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def _mean_shares(cell: meanings.Cell, shape: Shape, rng: Generator) -> Array:
     """Return the mean share of each sentiment over samples of as many names, (2, sentiments).
 
-    Without samples nan.
-
-    What intervals are for, as the page of the study says. Of the known words that five names or
-    more have, a third is taken, by the PMI of counts plus 0.5.
+    Intervals should cover it. Of the known words that five names or more have, a third is taken, by
+    the PMI of counts plus 0.5. Without samples nan.
     """
     if not shape.samples:
         return np.full((2, len(SENTIMENTS)), np.nan)
@@ -85,9 +83,10 @@ def _mean_shares(cell: meanings.Cell, shape: Shape, rng: Generator) -> Array:
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test and interval; a test for each unit."""
     keys = ["language", "pos", "sentiment"]
-    differences = tables["differences"].join(sample.known, on=keys)
-    shares = tables["shares"].join(sample.known, on=keys)
+    differences, shares = (
+        tables[name].join(sample.known, on=keys) for name in ("differences", "shares")
+    )
     mean = pl.when(pl.col("gender") == "male").then("men").otherwise("women")
-    result = {"shares: pmi": outcome(shares, effect="effect", target=mean)}
+    result = outcomes_by(shares, "shares: pmi", effect="effect", target=mean)
     apart, test = pl.col("men") - pl.col("women"), "differences: pmi, argmax, {test}"
     return result | outcomes_by(differences, test, effect="effect", target=apart, family=["model"])

@@ -23,17 +23,7 @@ import polars as pl
 
 from calibration.politicians import lists
 from calibration.politicians.lists import NATIVE
-from calibration.truth import (
-    Array,
-    Bools,
-    Drawn,
-    Generator,
-    Integers,
-    Tables,
-    Truth,
-    outcome,
-    outcomes_by,
-)
+from calibration.truth import Array, Bools, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.subgroups import AGAINST, CONTRASTS, SUBGROUPS
@@ -200,20 +190,20 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     alone = any(one == two != 0 for one, two in nats)
     tests: dict[str, Any] = {"effect": _effect(pl.col("contrast")), "family": family}
     tests["p_adjusted"] = "" if alone else "p_bh"
-    result = {"differences": outcome(joined["differences"], **tests)}
-    single = pl.when(pl.col("contrast").is_in(SUBGROUPS))
-    where = single.then(pl.lit("in a subgroup")).otherwise(pl.lit("between subgroups"))
+    places = {True: "in a subgroup", False: "between subgroups"}
+    where = pl.col("contrast").is_in(SUBGROUPS).replace_strict(places)
     differences = joined["differences"].with_columns(where=where)
+    result = outcomes_by(differences, "differences", **tests)
     result |= outcomes_by(differences, "differences {where}", target="target", **tests)
     sign = pl.when(pl.col("gender") == "female").then(1).otherwise(-1)
     effect = _effect(pl.col("subgroup")) * sign + 0.0
-    result["shares"] = outcome(joined["shares"], effect=effect, target="target")
+    result |= outcomes_by(joined["shares"], "shares", effect=effect, target="target")
     if "agreement" in joined:
         natives = pl.when(pl.col("contrast").str.starts_with(SUBGROUPS[0]))
         whole = sum(NATIVE) / 2 * one + (1 - sum(NATIVE) / 2) * two
         shared = natives.then((one * two).sqrt()).otherwise(whole).round(2)
-        table = joined["agreement"]
-        result["agreement"] = outcome(table, effect=shared, target="target", family=family)
+        how: dict[str, Any] = {"effect": shared, "target": "target", "family": family}
+        result |= outcomes_by(joined["agreement"], "agreement", **how)
     return result
 
 

@@ -22,16 +22,7 @@ from pydantic import Field
 
 from calibration.politicians import latent as simulated_latent
 from calibration.politicians import lists
-from calibration.truth import (
-    Array,
-    Drawn,
-    Generator,
-    Integers,
-    Tables,
-    Truth,
-    outcomes_by,
-    write_parquet,
-)
+from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.supersenses.build import CLASSES
@@ -98,7 +89,10 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     lemmas = [[f"l{n}" for n in own.lemma.tolist()] for own in words]
     inputs = lists.write(folder, shape, populations, rng, lemmas=lemmas)
     inputs.datasets["supersenses"] = _write_classes(folder / "supersenses", words)
-    _write_pmi(inputs)
+    settings = {"version": "0.0.0", "min_count": LEAST, "n_bootstrap": 20}  # no interval is read
+    params = pmi_of_lists.Params.model_validate(settings | {"smoothing": PARAMS["smoothing"]})
+    path = inputs.tables("pmi", inputs.models[0]) / "pmi.parquet"
+    pmi_of_lists.run(inputs, params)["pmi"].write_parquet(path, mkdir=True)
     _write_latent(inputs, folder, words, rng)
     places = [own.lemma for own in words]
     samples = [lists.counts(shape, populations, rng, places) for _ in range(SAMPLES)]
@@ -106,7 +100,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         _true(shape, truth, own, [sample[pos] for sample in samples], pos)
         for pos, own in enumerate(words)
     ]
-    return Drawn(inputs, pl.concat(known), {"top_k": shape.top_k})
+    return Drawn(inputs, pl.concat(known), params={"top_k": shape.top_k})
 
 
 def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
@@ -152,16 +146,8 @@ def _write_classes(folder: Path, words: list[Lexemes]) -> Path:
         kept = {"weight": own.weights[row, column], "best": own.best[row, column] > 0}
         codes = {"lemma": [f"l{n}" for n in row.tolist()], "supersense": column + FIRST[pos]}
         parts.append(pl.DataFrame(codes | kept).with_columns(pos=pl.lit(pos, dtype=pl.Int64)))
-    write_parquet(pl.concat(parts), folder / f"{lists.LANGUAGE}.parquet")
+    pl.concat(parts).write_parquet(folder / f"{lists.LANGUAGE}.parquet", mkdir=True)
     return folder
-
-
-def _write_pmi(inputs: Inputs) -> None:
-    """Write the table ``pmi`` of these lists; its intervals are not read."""
-    settings = {"version": "0.0.0", "min_count": LEAST, "n_bootstrap": 20}
-    settings["smoothing"] = PARAMS["smoothing"]
-    tables = pmi_of_lists.run(inputs, pmi_of_lists.Params.model_validate(settings))
-    write_parquet(tables["pmi"], inputs.tables("pmi", inputs.models[0]) / "pmi.parquet")
 
 
 def _write_latent(inputs: Inputs, folder: Path, words: list[Lexemes], rng: Generator) -> None:
@@ -176,7 +162,9 @@ def _write_latent(inputs: Inputs, folder: Path, words: list[Lexemes], rng: Gener
     params = section("analysis.latent", latent_of_lists.Params).model_dump()
     params |= simulated_latent.PARAMS | {"n_bootstrap": 20, "n_permutations": 19}
     tables = latent_of_lists.run(inputs, latent_of_lists.Params.model_validate(params))
-    write_parquet(tables["latent"], inputs.tables("latent", inputs.models[0]) / "latent.parquet")
+    tables["latent"].write_parquet(
+        inputs.tables("latent", inputs.models[0]) / "latent.parquet", mkdir=True
+    )
 
 
 def _true(shape: Shape, truth: Truth, own: Lexemes, samples: list[Array], pos: int) -> pl.DataFrame:

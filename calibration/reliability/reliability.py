@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, write_parquet
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.core.params import Params
 from plumbline.probes.core.run_analysis import Inputs
 
@@ -61,9 +61,11 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     names = [f"s{index:03d}" for index in range(shape.statements)]
     inputs = Inputs((MODEL,), {"statements": folder / "statements"}, folder / "data")
-    _statements(inputs.datasets["statements"], names)
-    signs = np.where(np.arange(shape.statements) % 3 == 0, -1.0, 1.0)
-    score = effects(truth.settings, shape, rng) * signs[:, None, None]
+    turned = np.arange(shape.statements) % 3 == 0
+    same = {"language": "l0", "scale": "axes", "axis": "one"}
+    statements = pl.DataFrame({"id": names, "reversed": turned} | same)
+    statements.write_parquet(inputs.datasets["statements"] / "axes.parquet", mkdir=True)
+    score = effects(truth.settings, shape, rng) * np.where(turned, -1.0, 1.0)[:, None, None]
     _stances(inputs.outputs("stances", MODEL), score, names, shape.lost, rng)
     return Drawn(inputs, truth.settings)
 
@@ -77,12 +79,6 @@ def effects(parts: Mapping[str, float], shape: Shape, rng: Generator) -> Array:
         size = [n if name in facets else 1 for name, n in sizes.items()]
         result += rng.normal(0, 1, size) * parts[term] ** 0.5
     return result
-
-
-def _statements(folder: Path, names: list[str]) -> None:
-    table = {"id": names, "reversed": [index % 3 == 0 for index in range(len(names))]}
-    same = {"language": "l0", "scale": "axes", "axis": "one"}
-    write_parquet(pl.DataFrame(table | same), folder / "axes.parquet")
 
 
 def _stances(folder: Path, score: Array, names: list[str], lost: float, rng: Generator) -> None:
@@ -99,17 +95,12 @@ def _stances(folder: Path, score: Array, names: list[str], lost: float, rng: Gen
     }
     state = {"corpus": "", "period": "all", "share": 0.0, "pretraining_seed": 0, "epoch": 0}
     state |= {"questionnaire": "axes", "form": "plain", "variant": "", "text": ""}
-    write_parquet(pl.DataFrame(table | state), folder / "generation/0.parquet")
+    pl.DataFrame(table | state).write_parquet(folder / "generation/0.parquet", mkdir=True)
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return intervals of the parts."""
-    truth = sample.known
-    parts = tables["parts"].filter(pl.col("probe") == "stances", pl.col("value").is_not_null())
-    parts = parts.filter(pl.col("language") != "", pl.col("model") != "")
-    return {
-        f"parts: {term}": outcome(
-            parts.filter(term=term), effect=truth[term], target=truth[term] * UNIT**2
-        )
-        for term in PARTS
-    }
+    parts = tables["parts"].filter(pl.col("language") != "", pl.col("model") != "")
+    parts = parts.drop_nulls("value").filter(probe="stances")
+    true = pl.col("term").replace_strict(sample.known)
+    return outcomes_by(parts, "parts: {term}", effect=true, target=true * UNIT**2)

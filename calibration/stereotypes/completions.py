@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import Array, Bools, Generator, Integers, write_parquet
+from calibration.truth import Array, Bools, Generator, Integers
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.core.run_analysis import Inputs
@@ -31,6 +31,7 @@ CARRY = (0.18, 0.11, 0.14, 0.18, 0.21, 0.18, 0.09, 0.22, 0.35, 0.42)  # of the l
 DATASETS = ("stereotypes", "emotions")
 DIFFERENCE = ("difference", "low_difference", "high_difference")  # columns of tables
 ARTICLES = 100  # of a training
+QUERY = pl.col("template").str.replace("{group}", pl.col("group"), literal=True)
 
 
 class ListsShape(Params):
@@ -154,15 +155,13 @@ def table(
     best = np.argsort(-logprobs, axis=2, kind="stable")[..., :top]
     kept = np.take_along_axis(logprobs, best, axis=2)
     prior = prior or priors(frequency)
-    some = list(TEMPLATES[: scores.shape[1]])
-    of = pl.DataFrame(groups, schema=["category", "group"], orient="row")
-    lists = of.join(pl.DataFrame({"template": some}), how="cross", maintain_order="left_right")
-    query = pl.col("template").str.replace("{group}", pl.col("group"), literal=True)
-    lists = lists.with_columns(query=query, rewritten=pl.lit(value=False))
-    flat = best.ravel()
-    lists = lists.select(pl.all().repeat_by(top).explode())
+    prompts = [(*group, text) for group in groups for text in TEMPLATES[: scores.shape[1]]]
+    lists = pl.DataFrame(prompts, schema=["category", "group", "template"], orient="row")
+    lists, flat = lists.select(pl.all().repeat_by(top).explode()), best.ravel()
     return lists.with_columns(
-        prompt=pl.col("query"),
+        query=QUERY,
+        rewritten=pl.lit(value=False),
+        prompt=QUERY,
         token=pl.Series(spelled[flat], dtype=pl.String),
         word=pl.Series(spelled[flat], dtype=pl.String),
         starts_word=pl.Series(np.ones(len(flat), bool) if pieces is None else ~pieces[flat]),
@@ -177,31 +176,25 @@ def table(
 
 
 def write_lists(inputs: Inputs, model: str, lists: pl.DataFrame) -> None:
-    """Write the outputs of ``completions``, in two shards."""
-    folder = inputs.outputs("completions", model) / LANGUAGE
-    half = lists["query"].unique(maintain_order=True)[: lists["query"].n_unique() // 2]
-    first = pl.col("query").is_in(half.implode())
-    write_parquet(lists.filter(first), folder / "00000.parquet")
-    write_parquet(lists.filter(~first), folder / "00001.parquet")
+    """Write the outputs of ``completions``."""
+    path = inputs.outputs("completions", model) / LANGUAGE / "00000.parquet"
+    lists.write_parquet(path, mkdir=True)
 
 
 def write_training(inputs: Inputs, model: str, lists: pl.DataFrame, corpus: str, seed: int) -> None:
     """Write the outputs of ``after_training`` after one training on a whole corpus."""
     path = inputs.outputs("after_training", model) / LANGUAGE / f"{corpus}-1-{seed}.parquet"
     whole = {"tuning_seed": seed, "articles": ARTICLES, "steps": -(-ARTICLES // 8)}
-    table = lists.with_columns(
-        *(pl.lit(value, dtype=pl.Int32).alias(name) for name, value in whole.items()),
-        corpus=pl.lit(corpus),
-        share=pl.lit(1.0),
-    )
-    write_parquet(table, path)
+    numbers = {name: pl.lit(value, dtype=pl.Int32) for name, value in whole.items()}
+    table = lists.with_columns(**numbers, corpus=pl.lit(corpus), share=pl.lit(1.0))
+    table.write_parquet(path, mkdir=True)
 
 
 def write_vocabulary(inputs: Inputs, model: str, pieces: Mapping[str, int]) -> None:
     """Write in how many tokens a model has each attribute."""
     table = pl.DataFrame({"attribute": list(pieces), "pieces": list(pieces.values())})
     path = inputs.outputs("completions", model) / "vocabulary" / f"{LANGUAGE}.parquet"
-    write_parquet(table, path)
+    table.write_parquet(path, mkdir=True)
 
 
 def datasets(folder: Path, models: tuple[str, ...] = ("m",)) -> Inputs:
@@ -217,7 +210,7 @@ def write_lexicon(inputs: Inputs, affects: Bools, words: Sequence[str] = ()) -> 
     known = list(words) or names(len(affects))
     flags = {name: affects[:, a] for a, name in enumerate(AFFECTS)}
     lexicon = pl.DataFrame({"word": known, "english": known} | flags)
-    write_parquet(lexicon, inputs.datasets["emotions"] / f"{LANGUAGE}.parquet")
+    lexicon.write_parquet(inputs.datasets["emotions"] / f"{LANGUAGE}.parquet", mkdir=True)
 
 
 def write_attributes(
@@ -235,17 +228,16 @@ def write_attributes(
         for (category, group), own in zip(groups, attributes, strict=True)
         for t, text, flags in own
     ]
-    texts = ("category", "group", "template", "attribute")
-    schema = pl.Schema(
-        {name: pl.String() for name in texts}
-        | {"single_word": pl.Boolean(), "flags": pl.List(pl.String())}
+    schema: dict[str, Any] = dict.fromkeys(
+        ("category", "group", "template", "attribute"), pl.String
     )
+    schema |= {"single_word": pl.Boolean, "flags": pl.List(pl.String)}
     result = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
         language=pl.lit(LANGUAGE),
-        query=pl.col("template").str.replace("{group}", pl.col("group"), literal=True),
+        query=QUERY,
         source_row=pl.lit(0, dtype=pl.Int64),
     )
     folder = inputs.datasets["stereotypes"]
-    write_parquet(result, folder / f"{LANGUAGE}.parquet")
-    write_parquet(result.head(0), folder / "rejects.parquet")
+    result.write_parquet(folder / f"{LANGUAGE}.parquet", mkdir=True)
+    result.head(0).write_parquet(folder / "rejects.parquet", mkdir=True)
     return result

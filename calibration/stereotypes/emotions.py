@@ -39,7 +39,7 @@ TRUTHS = {
     # nats of an affect's words in a category
     "affects of categories planted": Truth("planted", categories=(0.15, 0.3, 0.6)),
     # categories have words of their own, of whatever affects
-    "words of categories": Truth("decoy", common=0.5),
+    "words of categories": Truth("decoy", shape={"common": 0.5}),
     # positive words are frequent, in lists of all groups
     "frequent affects": Truth("decoy", frequent=1.0),
 }
@@ -48,7 +48,6 @@ PARAMS: dict[str, Any] = {"n_bootstrap": 200}
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    shape = shape.model_copy(update={"common": truth.get("common", shape.common)})
     inputs, words = made.datasets(folder), made.vocabulary(shape, rng)
     tilt = truth.get("frequent", 0.0) * words.affects[:, AFFECTS.index("positive")]
     words = words._replace(frequency=words.frequency + tilt)
@@ -65,7 +64,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     made.write_lists(inputs, "m", lists)
     depth = {"probability": shape.top, "corrected": shape.short}
     categories = _categories(shape, words, nats, known, depth, rng)
-    return Drawn(inputs, (truth.kind, categories), {"top_k": depth})
+    return Drawn(inputs, categories, truth, params={"top_k": depth})
 
 
 def _categories(
@@ -105,8 +104,8 @@ def _categories(
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test: of groups and categories, in either reading."""
-    kind, categories = sample.known
-    table = tables["emotions"].join(categories, on=["reading", "category", "affect"])
+    kind = sample.truth.kind
+    table = tables["emotions"].join(sample.known, on=["reading", "category", "affect"])
     carry = pl.col("affect").replace_strict(
         dict(zip(AFFECTS, made.CARRY, strict=True)), return_dtype=pl.Float64
     )

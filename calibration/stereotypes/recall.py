@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -54,15 +54,6 @@ TRUTHS = {
 PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 999}
 
 
-class Known(NamedTuple):
-    """True parameters of a replicate."""
-
-    shape: Shape
-    population: int
-    lifts: dict[str, float]  # by category
-    frequent: float
-
-
 @lru_cache(maxsize=64)
 def population(shape: Shape, number: int) -> tuple[made.Words, Array]:
     """Return the vocabulary, and the popularity of words as attributes, (categories, words)."""
@@ -72,17 +63,14 @@ def population(shape: Shape, number: int) -> tuple[made.Words, Array]:
     return words, popular + rng.normal(0, shape.popular / 2, words.common.shape)
 
 
-class Groups(NamedTuple):
-    """Groups, what is said of them, and their lists."""
-
-    said: list[Integers]  # of each group: words, of which the nth is in template n mod T
-    scores: Array  # (groups, templates, words)
-
-
 def groups(
     shape: Shape, number: int, category: Integers, lift: Array, frequent: float, rng: Generator
-) -> Groups:
-    """Draw groups of some categories, (groups,), whose attributes have a lift, (groups,) nats."""
+) -> tuple[list[Integers], Array]:
+    """Draw groups of some categories, (groups,), whose attributes have a lift, (groups,) nats.
+
+    Returns the words said of each group, of which the nth is in template n mod T, and the scores of
+    their lists, (groups, templates, words).
+    """
     words, popular = population(shape, number)
     utility = (popular + frequent * words.frequency)[category]
     order = np.argsort(-(utility + rng.gumbel(size=utility.shape)), axis=1)
@@ -91,7 +79,7 @@ def groups(
     planted = np.zeros(utility.shape)
     for own, which, nats in zip(planted, said, lift, strict=True):
         own[which] = nats
-    return Groups(said, made.scores(shape, words, category, planted, rng))
+    return said, made.scores(shape, words, category, planted, rng)
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
@@ -100,7 +88,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     words, _ = population(shape, number)
     lifts = rng.permutation(truth.get("lifts", (0.0, 0.0, 0.0)))
     frequent = truth.get("frequent", 0.0)
-    of = groups(shape, number, shape.category, lifts[shape.category], frequent, rng)
+    said, scores = groups(shape, number, shape.category, lifts[shape.category], frequent, rng)
     attributes = [
         [
             (n % shape.templates, f"w{w:03d}{FIRST if longer else ''}", ["multi_word"] * longer)
@@ -108,15 +96,15 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
                 zip(own, (rng.random(len(own)) < shape.longer).tolist(), strict=True)
             )
         ]
-        for own in of.said
+        for own in said
     ]
-    said = made.write_attributes(inputs, shape.groups, attributes)
-    made.write_vocabulary(inputs, "m", dict.fromkeys(said["attribute"].unique().sort(), 1))
-    lists = made.table(shape.groups, of.scores, words.frequency, shape.top, pieces=words.pieces)
+    written = made.write_attributes(inputs, shape.groups, attributes)
+    made.write_vocabulary(inputs, "m", dict.fromkeys(written["attribute"].unique().sort(), 1))
+    lists = made.table(shape.groups, scores, words.frequency, shape.top, pieces=words.pieces)
     made.write_lists(inputs, "m", lists)
     by_category = dict(zip(shape.categories, map(float, lifts), strict=True))
-    known = Known(shape, number, by_category, frequent)
-    return Drawn(inputs, known, {"top_k": shape.top})
+    known = _true(shape, number, by_category, frequent)
+    return Drawn(inputs, known, params={"top_k": shape.top})
 
 
 @lru_cache(maxsize=256)
@@ -128,16 +116,15 @@ def recall(shape: Shape, number: int, category: int, lift: float, frequent: floa
     rng = np.random.default_rng([12, number, category])
     words, _ = population(shape, number)
     every = np.full(LARGE, category)
-    of = groups(shape, number, every, np.full(LARGE, lift), frequent, rng)
+    said, scores = groups(shape, number, every, np.full(LARGE, lift), frequent, rng)
     prior = made.priors(words.frequency)
-    row = np.repeat(np.arange(LARGE), [len(own) for own in of.said])
-    asked = np.concatenate([np.arange(len(own)) % shape.templates for own in of.said])
-    word = np.concatenate(of.said)
-    index = np.argsort(np.argsort(-of.scores, axis=2), axis=2)
-    listed = index < shape.top
+    row = np.repeat(np.arange(LARGE), [len(own) for own in said])
+    asked = np.concatenate([np.arange(len(own)) % shape.templates for own in said])
+    word = np.concatenate(said)
+    listed = np.argsort(np.argsort(-scores, axis=2), axis=2) < shape.top
     result = np.zeros((2, len(READINGS), len(PARAMS["tested"])))
     for reading, name in enumerate(READINGS):
-        by, kept = of.scores - prior.get(name, 0.0), listed
+        by, kept = scores - prior.get(name, 0.0), listed
         if name.startswith("corrected"):
             kept = listed & ~words.pieces
         best = np.argsort(np.argsort(-np.where(kept, by, -np.inf), axis=2), axis=2)
@@ -153,12 +140,10 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
 
     Frequent words are no decoy of it: they are in the lists of other groups too.
     """
-    record: Known = sample.known
     tested = tables["recall"].filter(pl.col("k").is_in(PARAMS["tested"]))
-    tested = tested.join(_known(record), on=["category", "reading", "k"])
     every = pl.col("category") == EVERY
-    tested = tested.with_columns(
-        where=pl.when(every).then(pl.lit("all")).otherwise(pl.lit("a category"))
+    tested = tested.join(sample.known, on=["category", "reading", "k"]).with_columns(
+        where=every.replace_strict({True: "all", False: "a category"})
     )
     single, effect = tested.filter(attributes="single word"), pl.col("effect").fill_null(0.0)
     test: dict[str, Any] = {"effect": "effect", "interval": ["value"]}
@@ -169,11 +154,10 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     )
 
 
-def _known(record: Known) -> pl.DataFrame:
+def _true(shape: Shape, population: int, lifts: dict[str, float], frequent: float) -> pl.DataFrame:
     """Return planted effect and true recall of each category, reading and k."""
-    shape, lifts = record.shape, record.lifts
     true = {
-        name: recall(shape, record.population, number, lift, record.frequent)[0]
+        name: recall(shape, population, number, lift, frequent)[0]
         for number, (name, lift) in enumerate(lifts.items())
     }
     sizes = np.array(list(shape.categories.values()))

@@ -19,16 +19,7 @@ from pydantic import Field
 from scipy.stats import rankdata
 
 from calibration.stereotypes import completions as made
-from calibration.truth import (
-    Array,
-    Bools,
-    Drawn,
-    Generator,
-    Tables,
-    Truth,
-    outcomes_by,
-    write_parquet,
-)
+from calibration.truth import Array, Bools, Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes import emotions
 from plumbline.probes.stereotypes.rsa import READINGS
@@ -92,8 +83,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         version="0.1.0", top_k={"corrected": shape.short}, n_permutations=99, n_bootstrap=100
     )
     for name, table in emotions.run(inputs, profiles).items():
-        write_parquet(table, inputs.tables("emotions") / f"{name}.parquet")
-    return Drawn(inputs, (truth, _likeness(shape, truth)))
+        table.write_parquet(inputs.tables("emotions") / f"{name}.parquet", mkdir=True)
+    return Drawn(inputs, _likeness(shape, truth), truth)
 
 
 def _models(
@@ -145,9 +136,8 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
 
     In pairs without the first model nothing is known but under the null.
     """
-    truth, likeness = sample.known
-    keys = ["second", "category", "reading"]
-    table = tables["rsa"].join(likeness, on=keys, how="left", maintain_order="left")
+    truth, keys = sample.truth, ["second", "category", "reading"]
+    table = tables["rsa"].join(sample.known, on=keys, how="left", maintain_order="left")
     first = pl.col("first") == MODELS[0]
     effect: pl.Expr | float = 0.0
     if truth.kind == "planted":
@@ -156,7 +146,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
         effect = pl.when(first).then(part)
     every = pl.col("category") == EVERY
     table = table.with_columns(
-        where=pl.when(every).then(pl.lit("all groups")).otherwise(pl.lit("a category"))
+        where=every.replace_strict({True: "all groups", False: "a category"})
     )
     target = pl.when(first).then("target")
     return outcomes_by(table, "{reading}", effect=effect) | outcomes_by(

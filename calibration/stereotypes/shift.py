@@ -16,7 +16,7 @@ import polars as pl
 from pydantic import Field
 
 from calibration.stereotypes import completions as made
-from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes.shift import BEFORE
 from plumbline.probes.stereotypes.typicality import EVERY, MEAN
@@ -53,16 +53,15 @@ PARAMS: dict[str, Any] = {
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     inputs, groups = made.datasets(folder), shape.groups
-    words, mine = made.vocabulary(shape, rng), attributes(shape, rng)
+    words = made.vocabulary(shape, rng)
     owned = np.zeros((len(groups), shape.words))
+    # attributes: search engines say the same of many groups
+    popular = rng.normal(0, 1, shape.words) + rng.gumbel(size=owned.shape)
+    mine = np.argsort(-popular, axis=1)[:, : shape.attributes]
     np.put_along_axis(owned, mine, 1.0, axis=1)
     base = made.scores(shape, words, shape.category, owned, rng)
-    none: list[str] = []
-    made.write_attributes(
-        inputs,
-        groups,
-        [[(t % shape.templates, f"w{w:03d}", none) for t, w in enumerate(own)] for own in mine],
-    )
+    said = [[(t % shape.templates, f"w{w:03d}", []) for t, w in enumerate(own)] for own in mine]
+    made.write_attributes(inputs, groups, said)
     made.write_lexicon(inputs, words.affects)
 
     def lists(scores: Array) -> pl.DataFrame:
@@ -76,16 +75,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
             moved = moved + words.affects @ rng.normal(0, vary * shape.affects, len(AFFECTS))
             moved = moved + rng.normal(0, shape.each_group, owned.shape)
             made.write_training(inputs, "m", lists(base + moved[:, None]), corpus, seed)
-    return Drawn(inputs, truth.kind)
-
-
-def attributes(shape: Shape, rng: Generator) -> Integers:
-    """Draw the attributes of each group, (groups, attributes): words, some more often than others.
-
-    Search engines say the same of many groups.
-    """
-    popular = rng.normal(0, 1, shape.words) + rng.gumbel(size=(len(shape.category), shape.words))
-    return np.argsort(-popular, axis=1)[:, : shape.attributes]
+    return Drawn(inputs, None, truth)
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
@@ -98,17 +88,13 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
         .filter(first=BEFORE)
         .with_columns(corpus="second", measure="rsa " + pl.col("reading"))
     )
-    tested = pl.lit(sample.known == "null") | (pl.col("measure") == "emotion")
+    tested = pl.lit(sample.truth.kind == "null") | (pl.col("measure") == "emotion")
     every = pl.col("category").is_in([EVERY, MEAN])
-    where = pl.when(every).then(pl.lit("all groups")).otherwise(pl.lit("a category"))
+    where = every.replace_strict({True: "all groups", False: "a category"})
     # intervals are over groups, given the trainings: they have no target
-    settings = {"effect": 0.0, "family": ["measure"], "interval": made.DIFFERENCE}
-    return {
-        test: rows
-        for table in (tables["shifts"], similar)
-        for test, rows in outcomes_by(
-            table.filter(tested, pl.col("corpus") != CONTROL).with_columns(where=where),
-            "{measure}: {where}",
-            **settings,
-        ).items()
-    }
+    settings: dict[str, Any] = {"effect": 0.0, "family": ["measure"], "interval": made.DIFFERENCE}
+    result: Tables = {}
+    for table in (tables["shifts"], similar):
+        rows = table.filter(tested, pl.col("corpus") != CONTROL).with_columns(where=where)
+        result |= outcomes_by(rows, "{measure}: {where}", **settings)
+    return result

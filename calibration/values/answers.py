@@ -11,14 +11,14 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 from scipy.special import ndtr
 
-from calibration.truth import Array, Generator, write_parquet
+from calibration.truth import Array, Generator
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.survey.responses import GENDERS as PEOPLE
 from plumbline.builders.datasets.survey.responses import HIGHEST, INFECTED, LOWEST
@@ -44,7 +44,6 @@ class AnswersShape(Params):
     frames: int = Field(3, description="templates")
     noise: float = Field(0.3, description="SD of log-odds of agreeing, nats")
     opposite: float = Field(0.65, description="correlation of a statement and its opposite")
-    subject: float = Field(0, description="of a likely and an unlikely apolitical statement")
     frame: float = Field(0.8, description="correlation between templates")
     denied: float = Field(0.9, description="correlation with the statement denied")
     method: float = Field(0, description="correlation between methods")
@@ -75,26 +74,18 @@ def convictions(shape: AnswersShape) -> Convictions:
 @lru_cache(maxsize=8)
 def statements(shape: AnswersShape) -> pl.DataFrame:
     """Return the statements: first the apolitical ones, then pairs, then those without opposite."""
-    about = {"id": [f"c{i:02d}" for i in range(shape.neutral)], "axis": [""] * shape.neutral}
-    opposite, reverse = [""] * shape.neutral, [False] * shape.neutral
-    for axis in AXES[: shape.axes]:
-        for i, turned in product(range(shape.pairs), (False, True)):
-            about["id"].append(f"{axis}-{i}{'-r' * turned}")
-            about["axis"].append(axis)
-            opposite.append(f"{axis}-{i}{'-r' * (not turned)}")
-            reverse.append(turned)
+    rows: list[tuple[Any, ...]]
+    rows = [(f"c{i:02d}", "", "", False, i % 2, NEUTRAL) for i in range(shape.neutral)]
+    for axis, i, turned in product(AXES[: shape.axes], range(shape.pairs), (False, True)):
+        names = [f"{axis}-{i}{'-r' * back}" for back in (turned, not turned)]
+        rows.append((names[0], axis, names[1], turned, None, SCALE))
     for i in range(shape.single):
-        about["axis"].append(AXES[i % shape.axes])
-        about["id"].append(f"{about['axis'][-1]}-s{i}")
-    number = len(about["id"])
-    political = np.array(about["axis"]) != ""
-    polarity = [None if p else i % 2 for i, p in enumerate(political)]
-    return pl.DataFrame(about).with_columns(
-        opposite=pl.Series(opposite + [""] * shape.single),
-        reversed=pl.Series(reverse + [False] * shape.single),
-        polarity=pl.Series(polarity, dtype=pl.Int64),
-        scale=pl.Series(np.where(political, SCALE, NEUTRAL)),
-        text=pl.Series([f"statement {n}" for n in range(number)]),
+        axis = AXES[i % shape.axes]
+        rows.append((f"{axis}-s{i}", axis, "", False, None, SCALE))
+    names = ["id", "axis", "opposite", "reversed", "polarity", "scale"]
+    table = pl.DataFrame(rows, names, schema_overrides={"polarity": pl.Int64}, orient="row")
+    return table.with_columns(
+        text=pl.format("statement {}", pl.int_range(pl.len())),
         language=pl.lit(LANGUAGE),
         weight=pl.lit(1.0),
         **{name: pl.lit(value) for name, value in SOURCE.items()},
@@ -112,10 +103,8 @@ def odds(shape: AnswersShape, of: Convictions, x: Array, rng: Generator) -> Arra
         """Return standard normal numbers, (statements, *size), those of a pair correlated."""
         paired = 2 * shape.pairs * shape.axes
         result = rng.standard_normal((shape.neutral + paired + shape.single, *size))
-        even = shape.neutral - shape.neutral % 2
-        for own, r in ((result[:even], shape.subject), (result[shape.neutral :][:paired], None)):
-            rho = shape.opposite if r is None else r
-            own[1::2] = rho * own[::2] + np.sqrt(1 - rho**2) * own[1::2]
+        own, rho = result[shape.neutral :][:paired], shape.opposite
+        own[1::2] = rho * own[::2] + np.sqrt(1 - rho**2) * own[1::2]
         return result
 
     def mixed(r: float, one: Array, other: Array) -> Array:
@@ -148,9 +137,8 @@ def odds(shape: AnswersShape, of: Convictions, x: Array, rng: Generator) -> Arra
 
 def slopes(shape: AnswersShape) -> Array:
     """Return the slopes of the lines, (methods, frames, forms)."""
-    frames = 0.9 + 0.05 * np.arange(shape.frames)
-    result: Array = np.add.outer(np.zeros(2), np.add.outer(frames, [0.0, 0.03]))
-    return result
+    each = np.add.outer(0.9 + 0.05 * np.arange(shape.frames), [0.0, 0.03])
+    return np.stack([each, each])
 
 
 @lru_cache(maxsize=8)
@@ -172,12 +160,12 @@ def write(
     datasets = {name: folder / name for name in ("statements", "survey")}
     inputs = Inputs((MODEL,), datasets, folder / "data")
     empty = pl.DataFrame({"config": [], "reason": [], "number": []})
-    write_parquet(empty, datasets["statements"] / "rejects.parquet")
+    empty.write_parquet(datasets["statements"] / "rejects.parquet", mkdir=True)
     about = statements(shape)
     for scale in (NEUTRAL, SCALE):
         own = about.filter(scale=scale)
-        write_parquet(own, datasets["statements"] / f"{scale}-{LANGUAGE}.parquet")
-    write_parquet(survey(shape, rng), datasets["survey"] / "simulated.parquet")
+        own.write_parquet(datasets["statements"] / f"{scale}-{LANGUAGE}.parquet", mkdir=True)
+    survey(shape, rng).write_parquet(datasets["survey"] / "simulated.parquet", mkdir=True)
     disagree = -rng.uniform(NEAR, FAR, len(about))
     err, x = odds(shape, of, disagree, rng), disagree[:, None, None, None, None]
     asked = _questions(shape).with_columns(
@@ -186,8 +174,7 @@ def write(
     )
     if causal:
         asked = asked.filter(method=METHODS[0]).with_columns(method=pl.lit("sequence"))
-    path = inputs.outputs("agreement", MODEL) / LANGUAGE / "00000.parquet"
-    write_parquet(asked, path)
+    asked.write_parquet(inputs.outputs("agreement", MODEL) / LANGUAGE / "00000.parquet", mkdir=True)
     return inputs
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr, ndtri
 
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcomes_by
 from calibration.values import answers
 from calibration.values.answers import AXES, FRAMES, NEUTRAL, SCALE, Convictions
 from plumbline.probes.values.schemas import ALL, CALIBRATION
@@ -97,7 +97,6 @@ class Known(NamedTuple):
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    shape = shape.model_copy(update=truth.get("shape", {}))
     of = planted(shape, truth)
     inputs = answers.write(folder, shape, of, rng)
     items = answers.statements(shape)["axis"].value_counts().rows_by_key("axis", unique=True)
@@ -343,7 +342,6 @@ def _people(tables: Tables, known: Known) -> Tables:
     truth = pl.DataFrame(rows, ["gender", "axis", "target"], orient="row")
     people = people.join(truth, on=["gender", "axis"], maintain_order="left")
     random = pl.col("axis").replace_strict(dict(zip(AXES, known.random.tolist(), strict=False)))
-    return {
-        "respondents": outcome(people, effect=0.0, target="target", p=""),
-        "baselines: random answers": outcome(drawn, effect=0.0, target=random, p=""),
-    }
+    result = outcomes_by(people, "respondents", effect=0.0, target="target", p="")
+    test = "baselines: random answers"
+    return result | outcomes_by(drawn, test, effect=0.0, target=random, p="")
