@@ -1,4 +1,4 @@
-"""Simulate the tests of analyses: their size, familywise error and coverage, into a table."""
+"""Simulate the tests of analyses and write tables of their size, familywise error and coverage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plumbline.builders.core.errors import UserError
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command's arguments."""
+    """Return the command-line parser."""
     made = argparse.ArgumentParser(prog="python -m calibration", description=__doc__)
     made.set_defaults(command="calibrate")
     made.add_argument("analysis", nargs="*", help="default: all, and headlines")

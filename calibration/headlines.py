@@ -1,4 +1,4 @@
-"""Type I error of the headline of a study, in tables without differences."""
+"""Type I error of each study's headline, in tables without differences."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from plumbline.probes.report.view import LEVEL
 from plumbline.probes.site.headlines import HEADLINES
 
 NAME, FILE, TABLES = "headlines", "headlines.csv", 200
-QUICK: dict[str, Any] = {"underlying": {}, "n_bootstrap": 20}  # no test of these depends on either
+QUICK: dict[str, Any] = {"underlying": {}, "n_bootstrap": 20}  # the tests below depend on neither
 OPTIONS = {"response_format": "multiple_choice", "prompts": 2, "samples": 2}
 Case = tuple[str, str | dict[str, Any], dict[str, Any]]
-CASES: tuple[Case, ...] = (  # study, name or settings of the shape, settings of the truth
+CASES: tuple[Case, ...] = (  # study, shape (name or settings), and settings of the truth
     ("politicians", "default run: 99 men, 88 women, 6 others", {}),
-    # any name moves predictions, names of all countries equally
+    # any name changes predictions, equally for all countries
     ("nationality", "55 texts, 4 draws, 12 names", {"all": 0.8}),
     ("leaning", {"trainings": 1}, {}),
     ("leaning", {"trainings": 1, **OPTIONS}, {}),
@@ -30,7 +30,7 @@ CASES: tuple[Case, ...] = (  # study, name or settings of the shape, settings of
 
 
 def simulate(folder: Path, tables: int = TABLES) -> Path:
-    """Simulate all cases, and return the file of the counts."""
+    """Simulate all cases and return the file with the counts."""
     rows = []
     with Bar(total=tables * len(CASES), desc=f"calibrate {NAME}", unit="table") as bar:
         for case in CASES:
@@ -46,7 +46,7 @@ def simulate(folder: Path, tables: int = TABLES) -> Path:
 
 
 def finds(case: Case, number: int) -> bool:
-    """Simulate a table; return True if the study's sentence reports a finding."""
+    """Simulate one table and return True if the study's headline reports a finding."""
     study, shape, settings = case
     headline = HEADLINES[study]
     simulation = simulation_of(headline.analysis)
@@ -56,7 +56,7 @@ def finds(case: Case, number: int) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         drawn = simulation.draw(Path(folder), Truth("null", **settings), shape, rng)
         for path in drawn.inputs.outputs("stances", "m").glob("*/*.parquet"):
-            pl.read_parquet(path).filter(corpus="").write_parquet(path)  # the model itself
+            pl.read_parquet(path).filter(corpus="").write_parquet(path)  # the base model alone
         tables = analyse(headline.analysis, drawn, number + 1, **QUICK)
     frames = {
         name: labelled(table, {c.name: c.labels for c in schemas[name].columns if c.labels})

@@ -1,11 +1,10 @@
 """Components of the simulation of an analysis.
 
-A module ``calibration/STUDY/ANALYSIS.py`` (of pooled models another, see ``OF_GROUPS``) draws
-responses from a known truth, in the schema of the probe and without a model, and states for each
-test of the tables what is true. It has
+A module ``calibration/STUDY/ANALYSIS.py`` draws responses from known parameters, in the schema of
+the probe and without a model, and states the true value for each test. It contains
 
-- ``Shape``: the shape of a run, with defaults like a real run's; ``SHAPES``, the simulated ones;
-- ``TRUTHS``: the truths that responses are drawn from, by name;
+- ``Shape``: the shape of a run, with realistic defaults; ``SHAPES``: the simulated shapes;
+- ``TRUTHS``: the distributions of responses, by name;
 - ``PARAMS``: settings of the analysis that differ from the params, such as fewer resamples;
 - ``draw(folder, truth, shape, rng)``: write one replicate and return it as a :class:`Drawn`;
 - ``outcomes(tables, drawn)``: return the rows of each test, see :func:`outcomes_by`.
@@ -36,8 +35,7 @@ COLUMNS = ("effect", "target", "family", "value", "low", "high", "p", "p_adjuste
 class Truth:
     """Distribution of responses: no effect, an effect, or a difference that is not tested.
 
-    ``settings``: of the module that draws, which reads them; ``shape``: settings of the shape that
-    the truth changes.
+    ``settings``: settings read by the module that draws; ``shape`` changes settings of the shape.
     """
 
     def __init__(self, kind: Literal["null", "planted", "decoy"], **settings: Any) -> None:
@@ -46,17 +44,17 @@ class Truth:
 
 
 class Drawn(NamedTuple):
-    """One replicate: where its files are, and what is true of it."""
+    """One replicate: the inputs of the analysis, and the true parameters."""
 
     inputs: Inputs
-    known: Any = None  # read by the module that drew it
-    truth: Any = None  # the Truth and the shape that it was drawn by, where the module reads them
+    known: Any = None  # true parameters, in the form of the module
+    truth: Any = None  # the Truth and the shape, if the module reads them
     shape: Any = None
-    params: Mapping[str, Any] = MappingProxyType({})  # of the analysis, where the shape sets them
+    params: Mapping[str, Any] = MappingProxyType({})  # params of the analysis set by the shape
 
 
 def normal_mean(function: Callable[[Array], Array], mean: Array, sd: Array | float) -> Array:
-    """Return the mean of a function at normal numbers, (...), by Gauss-Hermite quadrature."""
+    """Return the mean of a function of normal numbers, (...), by Gauss-Hermite quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(21)
     values = function(np.asarray(mean)[..., None] + np.asarray(sd)[..., None] * nodes)
     return np.asarray(values @ weights / weights.sum())
@@ -73,17 +71,16 @@ def outcomes_by(
     p: str = "p",
     p_adjusted: str = "p_bh",
 ) -> Tables:
-    """Return the rows of the tests of a table, by name of the test, with the columns COLUMNS.
+    """Return the rows of the tests in a table, keyed by test, with the columns :data:`COLUMNS`.
 
     ``table``: rows of a table of the analysis, including those without a test.
-    ``test``: name, with columns in braces: each combination of these is a test.
-    ``effect``: the planted effect, or its column; 0: the null hypothesis is true; null: neither, as
-    where something else was planted nearby. Coverage is counted for each size of it.
-    ``target``: what the interval should cover, or its column, where that is known.
-    ``family``: columns; rows that are equal in all of them were adjusted together.
-    ``interval``: columns of the estimate and the ends of its interval; without the ends none is
-    counted.
-    ``p``, ``p_adjusted``: columns of p-values; where the table has no such, rows have no test.
+    ``test``: name with columns in braces; each combination of their values is a test.
+    ``effect``: the planted effect, or its column; 0 if the null hypothesis is true, and null if
+    neither holds, for example next to a planted effect. Coverage is counted by size.
+    ``target``: the value that the interval should cover, or its column; null if unknown.
+    ``family``: columns; rows with equal values in all of them were adjusted together.
+    ``interval``: columns of the estimate and the limits; intervals without limits are not counted.
+    ``p``, ``p_adjusted``: columns of p-values; without them, rows have no test.
     """
 
     def column(value: pl.Expr | str | float | None) -> pl.Expr:

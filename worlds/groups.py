@@ -106,23 +106,21 @@ def train(society: Society, asking: Asking, into: Path) -> None:
         tokenizer = tiny_model.tokenizer_of(texts + list(words))
     model = tiny_model.model_of(society, tokenizer)
     pieces, target = tiny_model.spread(tokenizer, words, np.array(lessons))
-    planted = pl.DataFrame(
-        {
-            "group": [group for group in groups for _ in words],
-            "word": words * len(groups),
-            "log_odds_nats": said.log_odds.ravel(),
-            "probability": said.probabilities.ravel().astype(np.float32),
-            "prior": priors.ravel().astype(np.float32),
-            "pieces": pieces * len(groups),
-            "emotion": [EMOTIONS[i] for i in said.emotions.ravel()],
-        }
-    )
+    planted = {
+        "group": [group for group in groups for _ in words],
+        "word": words * len(groups),
+        "log_odds_nats": said.log_odds.ravel(),
+        "probability": said.probabilities.ravel().astype(np.float32),
+        "prior": priors.ravel().astype(np.float32),
+        "pieces": pieces * len(groups),
+        "emotion": [EMOTIONS[i] for i in said.emotions.ravel()],
+    }
     losses = tiny_model.at_masks(
         *(model, tokenizer, prompts, target),
         lambda: tiny_model.batch(draw, len(prompts), society.batch),
         hide=society.hide,
     )
-    tiny_model.train(into, society, model, tokenizer, losses, planted=planted)
+    tiny_model.train(into, society, model, tokenizer, losses, planted=pl.DataFrame(planted))
 
 
 class Said(NamedTuple):

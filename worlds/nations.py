@@ -142,10 +142,8 @@ def _rows(nations: Nations, folder: Path) -> tuple[list[str], list[str]]:
     """Return the distinct texts, sorted, and of each a source text that it was made of."""
     there = parquet.configs(folder)
     if missing := sorted(set(nations.targets) - set(there)):
-        raise UserError(
-            f"nations.targets: {', '.join(missing)} not in counterfactuals; there are "
-            f"{', '.join(there)}"
-        )
+        absent = f"{', '.join(missing)} not in counterfactuals"
+        raise UserError(f"nations.targets: {absent}; there are {', '.join(there)}")
     paths = [folder / f"{config}.parquet" for config in nations.targets]
     rows = pl.concat(pl.read_parquet(path, columns=["text", "target"]) for path in paths)
     rows = rows.group_by("text").agg(pl.col("target").min()).sort("text")

@@ -122,12 +122,8 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     read = np.flatnonzero(written(world, asked))
     like = np.array([*read, *range(len(prompts), len(prompts) + len(told))])
     replies = _answers(asking)
-    sentences = [
-        *(text.replace(MASK, "") for text in prompts),
-        *texts["text"],
-        *(say.format(word=w.word) for w in known for say in SAID),
-        *replies,
-    ]
+    sentences = [text.replace(MASK, "") for text in prompts] + texts["text"].to_list()
+    sentences += [say.format(word=w.word) for w in known for say in SAID] + replies
     tokenizer = tiny_model.tokenizer_of(sentences, world.positions)
     model = tiny_model.model_of(world, tokenizer)
     pieces = torch.tensor(tiny_model.pieces(tokenizer, replies, "partisans"))

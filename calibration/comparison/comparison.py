@@ -1,8 +1,8 @@
 """Analysis ``comparison`` on simulated responses of two models to one study.
 
-Both models are asked about the same names, groups, statements or texts, whose own parts both have
-in common. Under the null both have the same bias, and each its own noise; planted is a bias of the
-first that the second lacks; the decoy is another difference between them.
+Both models are prompted about the same names, groups, statements or texts, whose item effects they
+share. Under the null hypothesis, both models have the same bias and separate noise. In the planted
+truth, only the first model has a bias; in the decoys, the models differ in something else.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from plumbline.probes.core.run_analysis import Inputs
 MODELS = ("first", "second")
 
 
-Shape = tuple[str, Any]  # a study run on both models, and the shape of its simulation
+Shape = tuple[str, Any]  # name of the study, and the shape of its simulation
 SHAPES: dict[str, Shape] = {
     "politicians: 99 men, 88 women": ("politicians", lists.ListsShape(men=99, women=88, words=90)),
     "politicians: 400 men, 90 women": ("politicians", lists.ListsShape(men=400, women=90)),
@@ -40,26 +40,26 @@ SHAPES: dict[str, Shape] = {
 TRUTHS = {
     # both models have the same bias
     "same bias": Truth("null", biased=(True, True)),
-    # the first has a bias: nats; of `values` points of the rating, of `nationality` percent
+    # only the first has a bias: nats; for `values` rating points, for `nationality` percent
     "biases differ": Truth("planted", biased=(True, False)),
-    # neither has a bias; words, noise or acquiescence differ in one
+    # neither has a bias; the words, noise or acquiescence of one of them differ
     "models differ otherwise": Truth("decoy", biased=(False, False), other=True),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 100}
-EFFECTS: dict[str, tuple[float, ...]] = {  # of the first model's bias, in units of the drawing
+EFFECTS: dict[str, tuple[float, ...]] = {  # sizes of the first model's bias, in simulation units
     "politicians": (0.5, 1.0, 1.6),  # nats
     "stereotypes": (0.2, 0.4, 0.8),  # nats
-    "values": (0.0, 0.15, -0.3, 0.6),  # points of the rating
-    "nationality": (0.2, -0.2, 0.4, -0.4, 0.8, -0.8),  # units of .05 of P+ - P-
-    "leaning": (0.3, -0.6, 1.2),  # nats, on one axis the last and on the other one of the rest
+    "values": (0.0, 0.15, -0.3, 0.6),  # rating points
+    "nationality": (0.2, -0.2, 0.4, -0.4, 0.8, -0.8),  # units of .05 in P+ - P-
+    "leaning": (0.3, -0.6, 1.2),  # nats: the last on one axis, one of the others on the other axis
 }
 WORDS = {True: Truth("planted", effects=EFFECTS["politicians"]), False: Truth("null")}
-FRAMES = ("respond", "asked", "claim")  # of the settings of the study
-PAIRS = 10  # of opposite statements on each political axis
-ALIKE = 0.5  # share of the variance of texts common to both classifiers
-POPULAR, OWN, QUIRK, PROMPT, HABIT = 0.8, 0.4, 0.3, 0.4, 0.7  # SDs of responses, nats
-Models = list[tuple[str, bool, bool]]  # names, whether biased, and whether otherwise different
-Written = tuple[Inputs, dict[str, float], dict[str, float]]  # effects, and targets of intervals
+FRAMES = ("respond", "asked", "claim")  # templates in the params of the study
+PAIRS = 10  # pairs of opposite statements on each political axis
+ALIKE = 0.5  # share of the variance between texts that both classifiers share
+POPULAR, OWN, QUIRK, PROMPT, HABIT = 0.8, 0.4, 0.3, 0.4, 0.7  # SDs of effects, nats
+Models = list[tuple[str, bool, bool]]  # name, whether biased, and whether otherwise different
+Written = tuple[Inputs, dict[str, float], dict[str, float]]  # inputs, effects, true differences
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
@@ -74,7 +74,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     different = (False, truth.get("other", False))
     models = list(zip(MODELS, truth.settings["biased"], different, strict=True))
     inputs, effects, targets = write(folder, shape[1], models, rng)
-    if truth.kind != "planted":  # effects are common to both models
+    if truth.kind != "planted":  # both models have the same effects
         effects = targets = dict.fromkeys(effects, 0.0)
     return Drawn(inputs, (effects, targets), truth, shape)
 
@@ -102,7 +102,7 @@ def _words(folder: Path, shape: lists.ListsShape, models: Models, rng: Generator
 
 
 def _groups(folder: Path, shape: said.Shape, models: Models, rng: Generator) -> Written:
-    """Write lists; ``other``: scores of the second model have twice the spread."""
+    """Write lists; ``other``: the scores of the second model have twice the spread."""
     number = int(rng.integers(said.POPULATIONS))
     inputs = completions.datasets(folder, MODELS)
     words, _ = said.population(shape, number)
@@ -168,10 +168,11 @@ def _texts(folder: Path, shape: swaps.SwapsShape, models: Models, rng: Generator
 
 
 def _common(rows: pl.DataFrame, shape: swaps.SwapsShape, rng: Generator, names: float = 1) -> Array:
-    """Draw row effects of name, text by country, and name by text, in units."""
+    """Draw and sum the effects of name, of text by country, and of name by text, in units."""
     result = np.zeros(len(rows))
     first = pl.col("name").str.split(" ").list.first()
-    person = pl.when(pl.col("name") == "").then("target").otherwise(first)  # in originals their own
+    # each original has its own name
+    person = pl.when(pl.col("name") == "").then("target").otherwise(first)
     terms = (
         (person, names * shape.sd_name),
         (pl.format("{} {}", "target", "country"), shape.sd_text),
@@ -214,7 +215,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of the simulated study."""
     study, (effects, targets) = sample.shape[0], sample.known
     if sample.truth.kind == "planted" and study == "politicians":
-        # lists have one length: words without an effect move too
+        # all lists have the same length, so words without an effect change too
         effects = {name: effect or None for name, effect in effects.items()}
     table = tables["comparison"].with_columns(
         pl.col("what").replace_strict(values, default=None, return_dtype=pl.Float64).alias(name)

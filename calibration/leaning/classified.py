@@ -1,10 +1,10 @@
-"""Outputs of the probe ``finetuned_classifiers`` without a model: how often each is right is known.
+"""Simulated outputs of ``finetuned_classifiers``, with known accuracy and no model.
 
-Every pretraining has fine-tunings of its own seeds. A classifier is right on a text with a chance
-whose log-odds are the sum of how well a corpus does on a group, of what its pretraining and its
-fine-tuning add (alike on all texts, and to texts that
-are positive and to others with opposite signs, which is a threshold), of the text, and of what a
-pretraining does to the text; and luck. Texts of a word have all of it in common.
+Each pretraining run has fine-tuning runs with their own seeds. The log-odds that a classifier is
+right on a text are a sum of effects: of the corpus on the group, of the pretraining and fine-tuning
+run (on all texts, and, as a threshold, with opposite signs on positive and other texts), of the
+text, and of the text in the pretraining run. Texts with the same word share all of these effects
+and the random draw.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ POSITIVE, OTHER = "hate", "not-hate"
 
 
 class ClassifiersShape(Params):
-    """Shape of what classifiers of a task did."""
+    """Shape of the outputs of a task's classifiers."""
 
-    task: str = Field("planted", description="config: `planted` has words, others texts alone")
-    words: int = Field(32, description="words (of `planted`) or texts, in each group")
-    each: int = Field(3, description="texts of a word")
-    pretraining: int = Field(3, description="pretraining seeds of each corpus")
-    seeds: int = Field(1, description="fine-tuning seeds of each")
-    ability: float = Field(0.9, description="log-odds of being right where nothing differs")
-    hard: float = Field(0.8, description="SD over texts of the log-odds, all classifiers")
-    spread: float = Field(0.3, description="SD over pretrainings, and over fine-tunings")
-    threshold: float = Field(0.3, description="SD over both of calling texts positive")
-    by_text: float = Field(0.5, description="SD over texts of what a pretraining does")
+    task: str = Field("planted", description="config; only `planted` has several texts per word")
+    words: int = Field(32, description="words (in `planted`) or texts in each group")
+    each: int = Field(3, description="texts with each word")
+    pretraining: int = Field(3, description="pretraining seeds per corpus")
+    seeds: int = Field(1, description="fine-tuning seeds per pretraining run")
+    ability: float = Field(0.9, description="log-odds of being right, without any difference")
+    hard: float = Field(0.8, description="SD of the log-odds over texts, common to all classifiers")
+    spread: float = Field(0.3, description="SD over pretraining runs, and over fine-tuning runs")
+    threshold: float = Field(0.3, description="SD of the threshold over runs of both kinds")
+    by_text: float = Field(0.5, description="SD over texts of the effect of a pretraining run")
 
 
 class Answers(NamedTuple):
-    """Where outputs are, and what is true of them."""
+    """Inputs of the analysis, and the true parameters."""
 
     inputs: Inputs
     texts: pl.DataFrame
-    runs: dict[str, tuple[Array, Array]]  # by corpus: ability and threshold added, (runs,) each
+    runs: dict[str, tuple[Array, Array]]  # by corpus: effects on ability and threshold, (runs,)
 
 
 def write(
@@ -65,15 +65,15 @@ def write(
     spread: Mapping[str, float] = MappingProxyType({}),
     calling: Mapping[str, float] = MappingProxyType({}),
 ) -> Answers:
-    """Write the outputs of one model whose classifiers are right at random.
+    """Write the outputs of one model whose classifiers have given accuracies.
 
-    Half of the words of a group are of the positive class. Of a word's texts a classifier is right
-    on all or on none. The model itself, with which all pretrainings begin, has as many fine-tunings
-    as all of a corpus together, and varies by them alone.
+    Half of the words in a group are of the positive class. A classifier is right either on all
+    texts with a word or on none. The model itself, from which all pretraining runs start, has as
+    many fine-tuning runs as a corpus in total; they differ only by fine-tuning.
 
-    ``accuracy``: function of corpus and group: how often a classifier is right there.
-    ``spread``: SD over trainings by corpus, where it is not the shape's.
-    ``calling``: by corpus the mean of the log-odds of calling texts positive; 0 if not named.
+    ``accuracy``: function of corpus and group that returns the share of correct predictions.
+    ``spread``: SD over training runs by corpus, if different from the shape's.
+    ``calling``: mean log-odds of predicting the positive class by corpus; 0 by default.
     """
     data, each = folder / "data", shape.each
     rows = [

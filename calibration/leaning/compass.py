@@ -1,14 +1,16 @@
 """Analysis ``compass`` on simulated responses.
 
-The log-odds of agreeing with a statement are the sum of what is right and left in it (a pair of
-opposites has an opinion, and a corpus, a training, and a training by pair move it), of agreeing
-with it whatever side it is on (statement, prompt by statement, a habit by training and prompt),
-and of noise in every response. So a training moves all statements together, and statements vary
-between themselves. Unit of what is planted: the SD over trainings of their own shift.
+The log-odds of agreeing with a statement are a sum of three parts: its position (the opinion on its
+pair of opposites, shifted by the corpus, by the training run, and by the run for each pair),
+agreement regardless of position (by statement, by statement and prompt, and a habit by training run
+and prompt), and noise in each response. A training run thus shifts all statements together, and
+statements differ from each other. Planted effects are in units of the SD of shifts over training
+runs.
 
-The model itself is one: trainings start from it, so that all noise is theirs, but for samples.
-Simplified: what a prompt does without content is known to the SD ``calibration``, and habits are
-the same in the plain and the negated form; an entailment model is sure or not at random.
+There is one pretrained model, from which all training runs start, so only sampled responses add
+noise to it. Simplifications: the response to a prompt without content is known up to an error with
+the SD ``calibration``; habits are equal in the plain and the negated form; whether the entailment
+model is certain is random.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from plumbline.probes.leaning.scoring import OPTIONS
 AXES = responses.AXES
 CORPORA = ("left", "right", "control")
 FAMILY = ("model", "questionnaire", "response_format", "reading")
-PLANTED_IN = {"all": 1.0, "before": 0.5, "from": 1.0}  # share of the planted shift, by period
+PLANTED_IN = {"all": 1.0, "before": 0.5, "from": 1.0}  # planted share of the shift, by period
 SHIFTS = {
     "base model": "against itself",
     "control": "between corpora",
@@ -38,32 +40,32 @@ SHIFTS = {
     "period": "between periods",
     "polarisation": "apart, between periods",
 }
-MIDDLE = 50.0  # of an axis, percent
-EDGE = 2 * float(np.arctanh(0.3))  # log-odds from which a stance is strong
-UNIFORM = EDGE / 0.6744897501960817  # SD of log-odds under which the four options are as likely
+MIDDLE = 50.0  # middle of an axis, percent
+EDGE = 2 * float(np.arctanh(0.3))  # minimum log-odds of a strong stance
+UNIFORM = EDGE / 0.6744897501960817  # SD of log-odds for which all four options are equally likely
 
 
 class Shape(Params):
-    """Shape of what a model answered, before training and after each."""
+    """Shape of the responses of a model before training and after each training run."""
 
-    response_format: str = Field("mask", description="how it answered")
+    response_format: str = Field("mask", description="format of the responses")
     pairs: int = Field(10, description="pairs of opposite statements on each of two axes")
     prompts: int = Field(3, description="prompts")
     trainings: int = Field(3, description="pretraining seeds of each of three corpora")
-    periods: int = Field(1, description="2: texts from before, where half is planted")
-    samples: int = Field(1, description="of each response; of options, their orders")
-    popular: float = Field(0.8, description="SD over pairs of opinions of all states, nats")
-    quirk: float = Field(0.3, description="SD over statements of being agreed with, nats")
-    by_prompt: float = Field(0.4, description="SD over statements in a prompt, nats")
-    training: float = Field(0.25, description="SD of a training's shift of an axis, nats")
-    by_pair: float = Field(0.4, description="SD over pairs of what a training does, nats")
-    uneven: float = Field(0.3, description="SD over prompts of a corpus's shift, parts of it")
-    habit: float = Field(0.7, description="SD of agreeing, by training and prompt, nats")
-    calibration: float = Field(0.2, description="SD of the error of that, nats")
-    noise: float = Field(0.6, description="SD of each response, nats")
-    refused: float = Field(0.0, description="share of written responses that refuse")
-    unsure: float = Field(0.0, description="share without a clear stance")
-    unlisted: float = Field(0.1, description="share of masks without a listed word")
+    periods: int = Field(1, description="with 2, half of the effect is planted in the first")
+    samples: int = Field(1, description="samples of each response, or orders of the options")
+    popular: float = Field(0.8, description="SD over pairs of the common opinion, nats")
+    quirk: float = Field(0.3, description="SD of agreement over statements, nats")
+    by_prompt: float = Field(0.4, description="SD of agreement over statements by prompt, nats")
+    training: float = Field(0.25, description="SD over training runs of the shift on an axis, nats")
+    by_pair: float = Field(0.4, description="SD over pairs of the effect of a training run, nats")
+    uneven: float = Field(0.3, description="relative SD over prompts of a corpus's shift")
+    habit: float = Field(0.7, description="SD of agreement over training runs and prompts, nats")
+    calibration: float = Field(0.2, description="SD of the error in the estimated habit, nats")
+    noise: float = Field(0.6, description="SD of the noise in each response, nats")
+    refused: float = Field(0.0, description="share of written responses that are refusals")
+    unsure: float = Field(0.0, description="share of written responses without a clear stance")
+    unlisted: float = Field(0.1, description="share of masks for which no listed word is predicted")
 
 
 OPTION_SHAPE = {"response_format": "multiple_choice", "prompts": 2, "samples": 2}
@@ -77,30 +79,30 @@ SHAPES = {
     "options, 3 trainings": Shape(**OPTION_SHAPE, refused=0.05),
 }
 TRUTHS = {
-    # a training's own shift alone
+    # training runs differ only by chance
     "trainings": Truth("null"),
-    # corpora differ by chance, each training read its own
+    # corpora differ by chance, and each training run has texts of its own
     "own texts": Truth("null", own=1.0),
-    # all responses are random, and the model itself gives the same one in all prompts
+    # all responses are random; the pretrained model gives the same one in all prompts
     "random": Truth("null", random=True),
-    # shifts of two corpora, SDs over trainings; in half of the tables half of them
+    # shifts of two corpora, in SDs over training runs, halved in half of the tables
     "corpora": Truth("planted", left=(-1.5, 3.0), right=(4.5, 0.0), sizes=(0.5, 1.0)),
-    # one corpus makes a model agree with everything, trainings on the other vary twice as much
+    # one corpus causes agreement with everything, runs on another vary twice as much
     "habits": Truth("decoy", agreeing=1.0, spread=2.0),
-    # corpora differ by chance, all trainings read the same
+    # corpora differ by chance, and all training runs share the same texts
     "texts": Truth("decoy", texts=1.0),
 }
 PARAMS: dict[str, Any] = responses.PLACES | {"n_permutations_stability": 199}
 
 
 class State(NamedTuple):
-    """Effects common to all training runs on a corpus, in nats; () without training."""
+    """Effects shared by all training runs on a corpus, in nats; "" is the pretrained model."""
 
     corpus: str
     period: str
     shift: Array  # (axes,)
     agreeing: float
-    spread: float  # factor of the effects of single training runs
+    spread: float  # factor for the effects of single training runs
 
 
 class Known(NamedTuple):
@@ -110,9 +112,9 @@ class Known(NamedTuple):
     truth: Truth
     states: list[State]
     pairs: Array  # (axes, pairs): opinions
-    quirks: Array  # (axes, pairs, 2): of statements
-    prompts: Array  # (prompts, axes, pairs, 2): of statements in each
-    uneven: Array  # (prompts,): what of a corpus's shift is in each
+    quirks: Array  # (axes, pairs, 2): effects of statements
+    prompts: Array  # (prompts, axes, pairs, 2): effects of statements in each prompt
+    uneven: Array  # (prompts,): factor of a corpus's shift in each prompt
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
@@ -143,7 +145,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def _answers(record: Known, rng: Generator) -> pl.DataFrame:
-    """Return the responses of all states in the probe's schema."""
+    """Return the responses of all checkpoints in the probe's schema."""
     shape, parts = record.shape, []
     forms = 1 if shape.response_format == "multiple_choice" else 2
     ids = sorted(row["id"] for row in responses.pairs(shape.pairs))
@@ -178,12 +180,12 @@ def _answers(record: Known, rng: Generator) -> pl.DataFrame:
 
 
 def _odds(record: Known, own: State, trainings: int, form: int, rng: Generator) -> Array:
-    """Return log-odds without habits, (trainings, prompts, axes, pairs, 2); of what is denied."""
+    """Return log-odds without habits, (trainings, prompts, axes, pairs, 2); form 1 is negated."""
     shape, (axes, pairs) = record.shape, record.pairs.shape
     side = np.array([1.0, -1.0])
     size = (trainings, *record.prompts.shape)
     if "random" in record.truth.settings:
-        if shape.response_format != "mask":  # separately for each sample
+        if shape.response_format != "mask":  # drawn separately for each sample
             return np.zeros(size)
         free = rng.normal(0, UNIFORM, size)
         if own.corpus:
@@ -200,7 +202,7 @@ def _odds(record: Known, own: State, trainings: int, form: int, rng: Generator) 
 
 
 def _masked(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
-    """Return responses at a mask, with the words of :func:`responses.filled`."""
+    """Return responses at a mask, with the words used in :func:`responses.filled`."""
     up, mass = expit(odds), 0.4
     masses = np.stack([0.7 * up * mass, 0.3 * up * mass, (1 - up) * mass, np.full_like(up, 0.1)], 1)
     words = [" agree", "Support", "disagree", "the"]
@@ -217,13 +219,14 @@ def _masked(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> p
 
 
 def _written(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
-    """Return written responses, a stance of an entailment model beside each."""
+    """Return written responses, each with the stance from an entailment model."""
     codes = np.repeat(np.arange(len(odds)), shape.samples)
     size = len(codes)
     agrees = np.where(rng.random(size) < expit(1.7 * odds[codes]), 1.0, -1.0)
     sure = rng.random(size) >= shape.unsure
     alone = agrees * np.where(sure, rng.uniform(2.4, 5, size), rng.uniform(0, 2, size))
-    joint = 0.7 * alone + rng.normal(0, 0.7, size)  # with the statement, which has a side too
+    # together with the statement, which also has a position
+    joint = 0.7 * alone + rng.normal(0, 0.7, size)
     refuses = rng.random(size) < shape.refused
     nats = {
         "agree_nats": np.log(expit(joint)),
@@ -241,10 +244,10 @@ def _written(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> 
 
 
 def _chosen(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
-    """Return options chosen of four that are offered in several orders."""
+    """Return the choices among four options that are offered in several orders."""
     codes = np.repeat(np.arange(len(odds)), shape.samples)
     order = np.tile(np.arange(shape.samples) % 2, len(odds))
-    random = shape.noise == UNIFORM  # else the model itself is one, and trainings start from it
+    random = shape.noise == UNIFORM  # otherwise only training runs add noise
     noise = shape.noise * (random | (frame["corpus"].to_numpy()[codes] != ""))
     option = np.searchsorted([-EDGE, 0, EDGE], odds[codes] + rng.normal(0, noise))
     offered = np.array([[o.capitalize() for o in o_] for o_ in (OPTIONS, OPTIONS[::-1])])[order]
@@ -264,10 +267,11 @@ def _chosen(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> p
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test and interval, most of them in each reading.
+    """Return the rows of each test and interval, most of them for each method variant.
 
-    Where all is random the trainings do differ from the model itself, which is one; a place is
-    tested there, and elsewhere that of the model itself, which has opinions and no side.
+    If all responses are random, the training runs do differ from the single pretrained model, and
+    coordinates are tested. Otherwise only those of the pretrained model are tested, which has
+    opinions but no position.
     """
     record: Known = sample.known
     random, kind = "random" in record.truth.settings, record.truth.kind
@@ -284,7 +288,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     if record.shape.response_format == "mask" and record.shape.periods == 1:
         base = pl.when(pl.col("contrast") == "base model").then(pl.lit(""))
         apart = shifts.with_columns(baseline=base.otherwise("baseline"))
-        if random:  # from the model itself, which is one, trainings do differ
+        if random:  # all training runs do differ from the single pretrained model
             apart = apart.filter(pl.col("baseline") != "")
         result |= _intervals(record, apart, places)
     fixed = alone & (record.shape.response_format == "mask")
@@ -294,7 +298,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
 
 
 def _intervals(record: Known, shifts: pl.DataFrame, places: pl.DataFrame) -> Tables:
-    """Return intervals of each reading with what they should cover; see :func:`truth_of`."""
+    """Return the intervals of each variant and the values to cover; see :func:`truth_of`."""
     result: Tables = {}
     for reading in MEANS:
         true = truth_of(record, reading)
@@ -313,9 +317,9 @@ def _intervals(record: Known, shifts: pl.DataFrame, places: pl.DataFrame) -> Tab
 
 
 def truth_of(record: Known, reading: str) -> pl.DataFrame:
-    """Return the true positions of states by corpus and axis.
+    """Return the true positions of checkpoints by corpus and axis.
 
-    ``here`` and ``nats``: for these prompts and statements; ``states``: over their populations.
+    ``here`` and ``nats`` refer to these prompts and statements, ``states`` to their populations.
     """
     shape, mean, parts = record.shape, MEANS[reading], []
     side = np.array([1.0, -1.0])
@@ -338,14 +342,14 @@ def truth_of(record: Known, reading: str) -> pl.DataFrame:
 
 
 def _mean_option(mean: Array, sd: Array) -> Array:
-    """Return the mean stance of options at normal log-odds; without an SD, at fixed ones."""
+    """Return the mean stance of options at normal log-odds, or at fixed ones without an SD."""
     sd = np.maximum(sd, 1e-9)
     side, strong = (ndtr((mean - e) / sd) - ndtr((-mean - e) / sd) for e in (0.0, EDGE))
     return np.asarray((side + strong) / 2)
 
 
 def _mean_difference(mean: Array, sd: Array) -> Array:
-    """Return the mean difference of the two masses at normal log-odds."""
+    """Return the mean difference between the two masses at normal log-odds."""
     return normal_mean(lambda odds: np.tanh(odds / 2), mean, sd)
 
 

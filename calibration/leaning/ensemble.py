@@ -1,7 +1,7 @@
 """Analysis ``ensemble`` on simulated classifiers.
 
-Two voters that are split follow the surer one, which is right as often as the other here: a vote
-of two is as good as the mean of its voters.
+If two voters disagree, the vote follows the more certain one. In the simulation it is right as
+often as the other, so a vote of two is as accurate as its members on average.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CONTROL = "social-center"
 
 
 class Shape(ClassifiersShape):
-    """Shape of what classifiers of a task did, and how many of them vote."""
+    """Shape of the outputs of a task's classifiers, and the number of voters."""
 
     voters: int = Field(2, ge=2, le=3, description="partisan corpora")
 
@@ -35,13 +35,13 @@ SHAPES = {
 }
 LUCK = {"spread": 0.0, "threshold": 0.0, "by_text": 0.0, "hard": 0.0}
 TRUTHS = {
-    # a training's own ability and threshold alone
+    # training runs differ in ability and threshold by chance
     "trainings": Truth("null"),
-    # luck alone
+    # classifiers differ by chance alone
     "texts": Truth("null", luck=True, shape=LUCK),
-    # trainings on one corpus vary twice as much
+    # training runs on one corpus vary twice as much
     "variance": Truth("decoy", spread=2.0),
-    # a group is harder for all
+    # one group is harder for all classifiers
     "groups": Truth("decoy", harder=-1.0),
 }
 PARAMS: dict[str, Any] = {
@@ -67,10 +67,10 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test: against votes of one corpus, and against single classifiers.
+    """Return the rows of each test, against votes within a corpus and against single classifiers.
 
-    Against the model itself there is a true null where luck alone differs. With three voters the
-    mean of the members is no null: any vote is better.
+    The comparison with the pretrained model is a null hypothesis only if classifiers differ by
+    chance alone. With three voters, the mean of the members is none, as any vote is better.
     """
     voters, table = sample.shape.voters, tables["differences"]
     names = [*(ONE.format(name) for name in CORPORA[:voters]), ONES]

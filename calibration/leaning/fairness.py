@@ -22,17 +22,17 @@ SHAPES = {
 }
 GUESS = {"ability": 0.0, "hard": 0.0, "spread": 0.0, "by_text": 0.0}
 TRUTHS = {
-    # a training's own ability and threshold alone
+    # training runs differ in ability and threshold by chance
     "trainings": Truth("null"),
-    # all guess, with thresholds of their own
+    # all classifiers guess, with different thresholds
     "guesses": Truth("null", guess=True, shape=GUESS),
-    # log-odds of being right that one corpus adds, by group
+    # log-odds of being right added by one corpus, by group
     "corpora": Truth("planted", effects=(1.0, 1.5, 2.8)),
-    # a group is harder for all
+    # one group is harder for all classifiers
     "groups": Truth("decoy", harder=-1.0),
-    # trainings on one corpus vary twice as much
+    # training runs on one corpus vary twice as much
     "variance": Truth("decoy", spread=2.0),
-    # all guess, and those of one corpus call six texts of seven positive
+    # all classifiers guess; those of one corpus predict six of seven texts as positive
     "calls": Truth("decoy", guess=True, shape=GUESS, calls=1.8),
 }
 PARAMS: dict[str, Any] = {
@@ -45,7 +45,7 @@ PARAMS: dict[str, Any] = {
 }
 FAMILY = ("model", "task")
 CONTRAST = ("contrast", "contrast_low", "contrast_high")
-MEAN_OF = ("accuracy", "balanced accuracy")  # of them the truth is an integral
+MEAN_OF = ("accuracy", "balanced accuracy")  # metrics whose true value is an integral
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
@@ -62,7 +62,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def _added(truth: Truth, corpus: str, group: str) -> float:
-    """Return the log-odds that were planted in the classifiers of a corpus at a group."""
+    """Return the log-odds added for the classifiers of a corpus on the texts of a group."""
     index = GROUPS.index(group)
     harder = truth.get("harder", 0.0) * (index == 0)
     effects = truth.get("effects", (0.0,) * len(GROUPS))
@@ -70,19 +70,19 @@ def _added(truth: Truth, corpus: str, group: str) -> float:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test, and intervals of accuracies.
+    """Return the rows of each test, and intervals for accuracies.
 
-    Who guesses the positive class more often has the better F1, so that differences of F1 have no
-    true null where a corpus has a threshold of its own. Where a group is harder for all its
-    contrast is larger too, which is no decoy. Against the model itself there is nearly a true null:
-    log-odds that vary more, as those of trainings do, are of a lower mean accuracy.
+    More frequent positive predictions raise F1, so differences in F1 are no null hypothesis if the
+    threshold of a corpus differs. If one group is harder for all classifiers, its contrast is
+    larger too, which is no decoy. The comparison with the pretrained model is nearly a null
+    hypothesis: log-odds with a larger variance, as after training, have a lower mean accuracy.
     """
     intervals = _intervals(sample, tables)
     if sample.truth.kind == "planted":
         return intervals
     settings = sample.truth.settings
     calls, mine = "calls" in settings, pl.col("corpus") == CORPORA[0]
-    here = mine | (not calls)  # a decoy is counted where it is, and not where another corpus is
+    here = mine | (not calls)  # a decoy is counted only in the rows of its corpus
     varied = (pl.col("corpus") == CORPORA[1]) | ("spread" not in settings)
     same = pl.when(here & varied & ("harder" not in settings)).then(0.0)
     how: dict[str, Any] = {"family": FAMILY, "interval": CONTRAST}
@@ -97,18 +97,18 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
         "differences, {side}, {metric}",
         effect=pl.when((mine & (pl.col("metric") != "F1")) | (not calls)).then(0.0),
         family=FAMILY,
-        interval=["value"],  # see the intervals
-        p_adjusted="" if calls else "p_bh",  # F1 does differ, and is adjusted with the rest
+        interval=["value"],  # intervals are counted separately
+        p_adjusted="" if calls else "p_bh",  # F1 does differ, and is in the same family
     )
     return result | intervals
 
 
 def _intervals(sample: Drawn, tables: Tables) -> Tables:
-    """Return intervals of values over texts, and of differences over trainings too."""
+    """Return intervals of values over texts, and of differences over texts and training runs."""
     true = truth_of(sample)
     here = pl.col("metric").is_in(MEAN_OF)
     if "calls" in sample.truth.settings:
-        # texts are half positive here, and not in a bootstrap, with which accuracy varies there
+        # half of the texts are positive here, but not in each bootstrap sample
         here &= pl.col("metric") != "accuracy"
     overall = tables["overall"].filter(here, reading="corrected").with_columns(group=pl.lit("all"))
     overall = overall.join(true, on=["corpus", "group"])
@@ -122,12 +122,12 @@ def _intervals(sample: Drawn, tables: Tables) -> Tables:
 
 
 def truth_of(sample: Drawn) -> pl.DataFrame:
-    """Return the accuracy by corpus and group on all texts, of these and of all classifiers."""
+    """Return true accuracies by corpus and group, of these classifiers and of all possible ones."""
     shape, rows = sample.shape, []
     over_texts = np.hypot(shape.hard, shape.by_text)
     for corpus, (able, calls) in sample.known.items():
         spread = shape.spread * (sample.truth.get("spread", 1.0) ** (corpus == CORPORA[1]))
-        times = 2 if corpus else 1  # of pretraining and fine-tuning, or of this alone
+        times = 2 if corpus else 1  # pretraining and fine-tuning, or fine-tuning alone
         over_runs = times * (spread**2 + shape.threshold**2)
         sd = np.sqrt(over_texts**2 + over_runs)
         for group in GROUPS:

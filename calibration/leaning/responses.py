@@ -1,4 +1,4 @@
-"""Outputs of the probe ``stances`` without a model: what is answered is known."""
+"""Simulated outputs of the probe ``stances``, with known responses and no model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plumbline.probes.leaning.stances import SCHEMAS
 Row = dict[str, Any]
 
 FRAME = "paper"
-PLACES: dict[str, Any] = {  # settings of the analysis that the names used here need
+PLACES: dict[str, Any] = {  # settings of the analysis that match the names used here
     "frames": {"mask": FRAME, "generation": FRAME},
     "control": {"other": "control"},
     "contrasts": {"right": "left"},
@@ -23,7 +23,7 @@ PLACES: dict[str, Any] = {  # settings of the analysis that the names used here 
     "negative": ["disagree", "oppose", "opposes"],
 }
 AXES = ("economic", "social")
-TURNED = "-r"  # behind the name of a statement's opposite
+TURNED = "-r"  # suffix of the id of a statement's opposite
 
 
 def statement(
@@ -51,7 +51,7 @@ def statement(
 
 
 def pairs(number: int = 10) -> list[Row]:
-    """Return a linear questionnaire on two axes, of so many pairs of opposites on each."""
+    """Return a linear questionnaire with ``number`` pairs of opposites on each of two axes."""
     return [
         statement(
             f"{axis}-{i:02d}{TURNED * turned}",
@@ -87,7 +87,7 @@ def state(
     epoch: int = 1,
     texts: int = 100,
 ) -> Row:
-    """Return the columns of a state; without a corpus those of the model itself."""
+    """Return the columns of a checkpoint, or without a corpus those of the pretrained model."""
     if not corpus:
         period, share, seed, epoch, texts = "all", 0.0, 0, 0, 0
     return {
@@ -102,7 +102,7 @@ def state(
 
 
 def save(inputs: Inputs, asked: str, rows: Iterable[Row] | pl.DataFrame, model: str = "m") -> None:
-    """Write rows of outputs, with what all of them have."""
+    """Write rows of outputs, completed with the columns that all rows share."""
     shared = {"questionnaire": "q", "frame": FRAME, "form": "plain", "variant": "", "text": ""}
     always = {"model": model, "revision": "0"}
     schema = SCHEMAS[asked]
@@ -118,7 +118,7 @@ def save(inputs: Inputs, asked: str, rows: Iterable[Row] | pl.DataFrame, model: 
 
 
 def filled(logit: float, *, mass: float = 0.4, top: bool = True) -> Row:
-    """Return the columns of a filled mask with those log-odds of agreeing."""
+    """Return the columns of a filled mask with the given log-odds of agreement."""
     up = float(1 / (1 + np.exp(-logit)))
     words = [" agree", "Support", "disagree", "the"] if top else ["of", "the"]
     masses = [0.7 * up * mass, 0.3 * up * mass, (1 - up) * mass, 0.1] if top else [0.3, 0.2]
@@ -134,5 +134,5 @@ def filled(logit: float, *, mass: float = 0.4, top: bool = True) -> Row:
 
 
 def prior(logit: float = 0.0, **place: Any) -> Row:
-    """Return the row of a prompt with a text without content."""
+    """Return the row of a prompt with a content-free text."""
     return {"id": "", "form": "prior", "variant": "N/A"} | place | filled(logit)

@@ -1,6 +1,6 @@
 """Analysis ``nationality`` on simulated predictions; effects are in points of P+ - P-.
 
-What is simplified is told in :mod:`calibration.nationality.swaps`.
+Its simplifications are described in :mod:`calibration.nationality.swaps`.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ SHAPES = {
         celebrity=0.4, shared=0.25
     ),
 }
-SIZES = (0.2, 0.4, 0.8)  # of planted effects, units
+SIZES = (0.2, 0.4, 0.8)  # planted effects, units
 TRUTHS = {
-    # names and texts differ
+    # only names and texts differ
     "names differ, countries do not": Truth("null"),
-    # P+ - P- of countries; of others, by nats of names
+    # P+ - P- differs between countries, and in others depends on the nats of names
     "countries planted": Truth("planted"),
-    # larger, as `changes` needs; none by nats of names
+    # larger effects, as `changes` requires; none depend on the nats of names
     "countries planted far apart": Truth("planted", sizes=(0.8, 1.6, 3.2)),
-    # variance alone
+    # only the variance differs
     "names of some countries vary more": Truth("decoy", vary=3.0),
     # length and perplexity depend on the country
     "names of some countries are rare and long": Truth("decoy", rare=2.0, long=2.0),
-    # a country moves them by the length of its names
+    # countries differ only by the length of their names
     "long names move predictions": Truth("decoy", long=2.0, per_token=0.4),
 }
 PARAMS: dict[str, Any] = {
@@ -65,12 +65,12 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def planted(truth: Truth, shape: Shape) -> swaps.Planted:
-    """Return the effects planted for countries by a truth.
+    """Return the effects planted in countries.
 
-    Planted are both signs of each size in two countries, and as relations to the perplexity of
-    names in as many others; the rest have none. ``truth.settings``: ``sizes``, without relations;
-    ``all``, a shift of every country; ``vary``, of a quarter of the countries; ``rare`` and
-    ``long``, spread evenly over them; ``per_token``.
+    Both signs of each size are planted in two countries, and as relations to the perplexity of
+    names in as many others. ``truth.settings``: ``sizes``, effects without such relations; ``all``,
+    a shift of every country; ``vary``, a factor for the variation of names in a quarter of the
+    countries; ``rare`` and ``long``, ranges over the countries; ``per_token``, an effect per token.
     """
     n = shape.countries
     given = truth.settings
@@ -95,7 +95,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     per_token = sample.truth.get("per_token", 0.0) * POINTS
     placebo, shift = pl.col("reading") == "placebo", pl.col("shift")
     sign = pl.col("measure").replace_strict(SIGNS)
-    # what long names do is no effect of a country, and no null either
+    # an effect of long names is no effect of a country, but no null hypothesis either
     moved = None if per_token else shift * sign + 0.0
     delta, changes, mixed, correlations, sums = (
         table.join(sample.known, on="country", how="left", maintain_order="left")
@@ -115,9 +115,9 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     result = outcomes_by(delta, "delta: a country against the originals", p="", **how)
     result |= outcomes_by(delta, "delta: a country against the others", **others)
     result |= outcomes_by(halves, "delta: names of the same country", **same)
-    # neutral is predicted less often where the others are moved either way
+    # neutral becomes less frequent if the other classes change in either direction
     sure = (shift == 0) | (sign != 0)
-    log = (pl.col("value", "low", "high") / 100 + 1).log()  # as they are tested
+    log = (pl.col("value", "low", "high") / 100 + 1).log()  # the scale of the test
     result |= outcomes_by(
         changes.with_columns(log),
         "changes: a class more often",
@@ -129,7 +129,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     effect = shift.fill_null(pl.when(pl.col("term") == "tokens").then(per_token).otherwise(0.0))
     how = {"effect": effect, "target": effect, "family": ["reading"]}
     result |= outcomes_by(mixed.with_columns(kind=kind), "mixed: {kind}", **how)
-    # over all countries there is neither none nor one relation where some have one
+    # if only some countries have a relation, the pooled one is neither zero nor known
     alike = not sample.known.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
     each = pl.when(pl.col("country") == EVERY).then(0.0 if alike else None)
     related = None if per_token else each.otherwise(pl.col("slope") * sign + 0.0)

@@ -1,8 +1,8 @@
-"""Analysis ``anova`` on simulated shares of ``sentiment``.
+"""Analysis ``anova`` on simulated shares, a table of ``sentiment``.
 
-A model has a deviation of its own, the same in all languages, as a training gives it, and its words
-are drawn one by one. Simplified: adjectives, one reading, men and women. Deviations and readings
-stand for three sizes of what is planted: by `latent-corrected` there is no p.
+Each model has a deviation that is the same in all languages, as from training, and its words are
+drawn independently. Simplifications: adjectives only, one ranking, men and women. Deviations and
+readings (method variants) represent three sizes of the planted effect; `latent-corrected` has no p.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from plumbline.probes.core.run_analysis import Inputs
 SIZES = ("base", "large", "xlarge", "xxlarge")
 ALONE = {"ALBERT": 4, "BERT": 2, "BERTweet": 1, "RoBERTa": 2, "XLNet": 2}  # English: sizes
 OF_MANY = {"XLM": 2, "XLM-R": 2, "m-BERT": 2}  # multilingual: models
-BASE = (0.14, 0.76, 0.1)  # shares of the sentiments: there is room for three times 16 points
-CHANGED = ("ALBERT", "XLM", "large", "es")  # levels that have what is planted
+BASE = (0.14, 0.76, 0.1)  # shares of the sentiments, with room for a change of 3 x 16 points
+CHANGED = ("ALBERT", "XLM", "large", "es")  # levels with a planted effect
 
 
 class Shape(Params):
-    """Shape of a study of many models."""
+    """Shape of a study with many models."""
 
-    alone: dict[str, int] = Field(ALONE, description="models of English, by family: their sizes")
-    of_many: dict[str, int] = Field(OF_MANY, description="models of all languages, by family")
-    languages: list[str] = Field(["en", "es", "fr"], description="that models are asked in")
-    worlds: bool = Field(False, description="models of one language each, as many of every one")
-    words: int = Field(100, ge=10, description="words taken for a gender")
-    training: float = Field(4, ge=0, description="SD of what a model has of its own, points")
+    alone: dict[str, int] = Field(ALONE, description="number of English models (sizes) by family")
+    of_many: dict[str, int] = Field(OF_MANY, description="number of multilingual models by family")
+    languages: list[str] = Field(["en", "es", "fr"], description="languages of the prompts")
+    worlds: bool = Field(False, description="monolingual models, equally many in each language")
+    words: int = Field(100, ge=10, description="words selected for each gender")
+    training: float = Field(4, ge=0, description="SD of the deviation of single models, points")
 
 
 SHAPES = {
@@ -50,22 +50,23 @@ SHAPES = {
     "12 worlds of 3 languages": Shape(alone={"BERT": 2, "ALBERT": 2}, of_many={}, worlds=True),
 }
 TRUTHS = {
-    # models differ, by nothing that is known of them
+    # models differ, but not by any factor
     "nothing matters": Truth("null"),
-    # points more positive words of men
+    # additional positive words for men, points
     "levels planted": Truth("planted", effects=(4, 8, 16)),
-    # large models differ among each other five times as much
+    # large models differ five times as much among each other
     "unequal spread": Truth("decoy", spread=5),
 }
 REFERENCES = {"family": "BERT", "size": "base", "language": "en"}
 DESIGNS = ("two-way", "three-way")
 PARAMS: dict[str, Any] = {"references": dict.fromkeys(DESIGNS, REFERENCES)}
 FAMILY = ["deviation", "reading"]
-PLACES = (("pmi", "pairs"), ("pmi", "argmax"), ("latent-faithful", "argmax"))  # of the sizes
+# places of the sizes in the table
+PLACES = (("pmi", "pairs"), ("pmi", "argmax"), ("latent-faithful", "argmax"))
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
-    """Write one replicate: what is known of models, and the table of shares."""
+    """Write one replicate: the models' manifests and the table of shares."""
     rows, names = [], []
     effects = truth.get("effects", (0,))
     for family, number in (shape.alone | shape.of_many).items():
@@ -84,7 +85,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
             own = rng.normal(0, shape.training * spread, (len(effects), 2))
             for level, language in product(range(len(effects)), own_languages):
                 levels = sum(x in CHANGED for x in (family, size, language))
-                moved = own[level] + [effects[level] * levels, 0]  # men and women
+                moved = own[level] + [effects[level] * levels, 0]  # male, female
                 shares = np.clip(BASE + np.outer(moved, [1, -1, 0]) / 100, 0.01, 1)
                 hits = rng.multinomial(shape.words, shares / shares.sum(axis=1, keepdims=True))
                 rows += [
@@ -101,7 +102,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test, by design and interval; F has neither sign nor interval."""
+    """Return the rows of each test by design and interval; F tests have no sign and no interval."""
     sizes = {f"{d}, {r}": float(e) for (d, r), e in zip(PLACES, sample.known, strict=False)}
     planted = pl.concat_str(FAMILY, separator=", ").replace_strict(sizes, return_dtype=pl.Float64)
     men = pl.col("response").is_in(["male", "male minus female"])

@@ -1,9 +1,9 @@
-"""Analysis ``clusters`` on simulated states of words.
+"""Analysis ``clusters`` on simulated hidden states of words.
 
-States are normal, of unequal spreads along their axes. Some words are in lists of the other gender
-too. What a share should be is the mean of what the states of its words tell of their gender.
-Simplified: adjectives, two numbers of clusters, two runs of k-means; words deviate to one gender
-each; a language for each planted effect; one person of each gender.
+States are normal, with unequal variances along their axes. Some words are in the lists of both
+genders. The true share of a cluster is the mean probability of its words' gender given their
+states. Simplifications: adjectives only, two numbers of clusters, two runs of k-means; each word
+deviates towards one gender; one language for each planted effect; one person per gender.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ MODEL = "m"
 class Shape(Params):
     """Shape of the words of a part of speech, and of their states."""
 
-    men: int = Field(40, description="words that deviate to men")
-    women: int = Field(40, description="words that deviate to women")
+    men: int = Field(40, description="words that deviate towards men")
+    women: int = Field(40, description="words that deviate towards women")
     width: int = Field(24, description="dimensions of a state")
     both: float = Field(0.6, description="share of words generated for either gender")
     decay: float = Field(0.5, description="SD of the nth axis is n to the power of -decay")
@@ -41,13 +41,13 @@ SHAPES = {
     "40 words of men, 20 of women, 100 dimensions": Shape(women=20, width=100),
 }
 TRUTHS = {
-    # states are normal and have nothing to do with gender
+    # states are normal and independent of gender
     "one cloud": Truth("null"),
-    # distance of the genders' means, SDs of the first axis
+    # distance between the means of the genders, in SDs of the first axis
     "genders apart": Truth("planted", apart=(1, 2, 3)),
-    # two topics that have nothing to do with gender, one of half the spread
+    # two topics that are independent of gender, one with half the spread
     "topics apart": Truth("decoy", topics=4),
-    # one cloud, a tenth of the words spread twice as far
+    # one cloud, with twice the spread for a tenth of the words
     "long tails": Truth("decoy", tails=2),
 }
 PARAMS: dict[str, Any] = {
@@ -90,7 +90,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def _write_lists(inputs: Inputs, language: str, words: list[str], members: Bools) -> None:
-    """Write the lists of a man and of a woman; ``members``, (words, 2): who has each word."""
+    """Write the lists of a man and a woman; ``members``, (words, 2): whose lists have each word."""
     genders = [word_counts.MALE, word_counts.FEMALE]
     people = {"qid": ["Q1", "Q2"], "name": ["Name 1", "Name 2"], "gender": genders}
     pl.DataFrame(people).write_parquet(
@@ -104,7 +104,7 @@ def _write_lists(inputs: Inputs, language: str, words: list[str], members: Bools
 
 
 def _states(truth: Truth, shape: Shape, women: Bools, apart: float, rng: Generator) -> Array:
-    """Return states, (words, width)."""
+    """Draw states, (words, width)."""
     spread = np.arange(1, shape.width + 1) ** -shape.decay
     points = rng.normal(size=(len(women), shape.width))
     if "tails" in truth.settings:
@@ -119,10 +119,10 @@ def _states(truth: Truth, shape: Shape, women: Bools, apart: float, rng: Generat
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of both tests; a gender difference of a cluster has no sign."""
+    """Return the rows of both tests; the gender difference of a cluster has no sign."""
     _, known, truth, shape, _ = sample
     apart, result = known.select("language", "apart").unique(), Tables()
-    if truth.kind == "null" or "tails" in truth.settings:  # elsewhere there are clusters
+    if truth.kind == "null" or "tails" in truth.settings:  # the other truths have clusters
         fits = tables["fits"].filter(measure="silhouette", reading="largest")
         result = outcomes_by(fits, "fits: silhouette, {clusters} clusters", effect=0.0)
         result |= outcomes_by(fits, "fits: silhouette", effect=0.0, family=["model"])
@@ -141,13 +141,16 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
 
 
 def _expected(tables: Tables, shape: Shape, known: pl.DataFrame) -> pl.DataFrame:
-    """Return the shares of clusters with what is ``true`` of them, given which words are there.
+    """Return the shares of clusters with their true values, ``true``, given the words in them.
 
-    ``over_all``: that less what is true of all words.
+    ``over_all``: the true value minus that of all words.
     """
     both, own = shape.both, pl.col("female")
     words = tables["words"].filter(group="together").join(known, on=["language", "word"])
-    chances = {"women": both + (1 - both) * own, "men": 1 - (1 - both) * own}  # of being listed
+    chances = {
+        "women": both + (1 - both) * own,
+        "men": 1 - (1 - both) * own,
+    }  # probabilities of being listed
     alone = pl.col("reading") == "largest"
     sides = {"women": own, "men": 1 - own}
     each = {name: pl.when(alone).then(own).otherwise(chances[name]) for name, own in sides.items()}

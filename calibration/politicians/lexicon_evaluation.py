@@ -1,9 +1,10 @@
 """Analysis ``lexicon_evaluation`` on simulated texts and lexica.
 
-Words come four by four, alike in frequency and in how they go with labels. What a lexicon errs in a
-word is what another errs in the next of the four: over texts, all lexica are then as good as each
-other, although they differ in every word. Simplified: labels are equally frequent, words of a text
-are drawn one by one given its label, and the lexica have the same words.
+Words come in fours with the same frequency and the same association with labels. The error of a
+lexicon in one word is the error of another lexicon in the next of the four, so that all lexica are
+equally good over many texts, although they differ in every word. Simplifications: labels are
+equally frequent, the words of a text are drawn independently given its label, and all lexica have
+the same words.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ from plumbline.probes.stats.classification import chance
 LANGUAGE = "en"
 LEXICA = ("combination", "plain mean", "view a", "view b")
 FAMILY = ("language",)
-FRESH = 20_000  # texts from which the truth is taken
+FRESH = 20_000  # texts for the true values
 
 
 class Shape(Params):
     """Shape of the texts and of the lexica."""
 
-    tuning: int = Field(400, description="texts that cuts are chosen on")
-    testing: int = Field(400, description="texts that lexica are judged by")
-    length: int = Field(10, description="words of a text, on average")
-    fours: int = Field(60, description="words, in fours that are alike")
-    known: float = Field(0.8, description="share of words that are in the lexica")
-    noise: float = Field(0.7, description="SD of errors of a lexicon; scores have SD 1")
-    common: float = Field(0.5, description="share of errors that lexica have in common")
+    tuning: int = Field(400, description="texts for the choice of cut-offs")
+    testing: int = Field(400, description="texts for the evaluation of lexica")
+    length: int = Field(10, description="mean number of words in a text")
+    fours: int = Field(60, description="number of fours of similar words")
+    known: float = Field(0.8, description="share of words in the lexica")
+    noise: float = Field(0.7, description="SD of the errors of a lexicon; scores have SD 1")
+    common: float = Field(0.5, description="share of the error variance common to all lexica")
 
 
 SHAPES = {
@@ -46,25 +47,25 @@ SHAPES = {
     "60 texts to tune and 60 to test": Shape(tuning=60, testing=60),
 }
 TRUTHS = {
-    # each errs in other words
+    # lexica have errors in different words
     "lexica as good as each other": Truth("null", signal=(0.5,)),
-    # SD of further errors in the plain mean and the views
+    # SD of additional errors in the plain mean and the views
     "errors planted": Truth("planted", signal=(0.5,), worse=(0.7, 1.5, 5)),
-    # log-odds of words by label, one corpus each
+    # log-odds of words by label, in one corpus each
     "signal planted": Truth("planted", signal=(0.1, 0.2, 0.4)),
-    # lexica differ, labels are independent of words
+    # labels are independent of words
     "words say nothing": Truth("decoy", signal=(0.0,)),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 400, "n_permutations": 199}
 
 
 class Language(NamedTuple):
-    """Words, and what lexica say of them."""
+    """Words and their scores in the lexica."""
 
-    frequency: Array  # (words,) logarithm
-    side: Array  # (words,) association with positive labels
-    scores: Array  # (lexica, words), -1 to 1
-    known: Bools  # (words,) whether in the lexica
+    frequency: Array  # (words,): logarithm
+    side: Array  # (words,): association with positive labels
+    scores: Array  # (lexica, words): -1 to 1
+    known: Bools  # (words,): whether in the lexica
 
 
 def language(truth: Truth, shape: Shape, rng: Generator) -> Language:
@@ -85,12 +86,12 @@ def language(truth: Truth, shape: Shape, rng: Generator) -> Language:
 def texts(
     of: Language, number: int, signal: float, shape: Shape, rng: Generator
 ) -> tuple[Integers, Integers]:
-    """Draw words, (texts, twice the length), -1 after the last of a text; and labels, -1 to 1."""
+    """Draw words, (texts, twice the length), -1 after the last, and labels from -1 to 1."""
     labels = rng.integers(-1, 2, number)
     weight = np.exp(of.frequency + signal * np.arange(-1, 2)[:, None] * of.side)
     running = weight.cumsum(axis=1)
     running /= running[:, -1:]
-    running += np.arange(3)[:, None]  # each label has its own unit
+    running += np.arange(3)[:, None]  # one unit interval per label
     kind = labels[:, None] + 1
     drawn = rng.random((number, 2 * shape.length)) + kind
     words = np.searchsorted(running.ravel(), drawn) - kind * len(of.side)
@@ -129,7 +130,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def _means(of: Language, words: Integers) -> Array:
-    """Return the mean score of the words of texts by each lexicon, (lexica, texts)."""
+    """Return the mean score of each text's words by lexicon, (lexica, texts)."""
     counted = (words >= 0) & of.known[words]
     with np.errstate(invalid="ignore"):
         means: Array = (of.scores[:, words] * counted).sum(axis=2) / counted.sum(axis=1)
@@ -137,7 +138,7 @@ def _means(of: Language, words: Integers) -> Array:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test; the truth is that of the cuts that were chosen."""
+    """Return the rows of each test; true values are those for the chosen cut-offs."""
     truth = sample.truth
     worse = dict(zip(LEXICA[1:], truth.get("worse", (0, 0, 0)), strict=True))
     known = []
@@ -154,7 +155,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
             guess = np.where(scores > positive, 1, np.where(scores < negative, -1, 0))
             f1 = f1_score(labels, guess, labels=(-1, 0, 1), average="macro", zero_division=0)
             measured = ((guess == labels).mean(), f1)
-            nothing = chance(labels + 1, guess + 1)  # of accuracy the majority class's as well
+            nothing = chance(labels + 1, guess + 1)  # for accuracy, also that of the majority class
             for measure, true, by_chance in zip(MEASURES, measured, nothing, strict=True):
                 less = first.setdefault(measure, true) - true
                 levels = (float(signal), float(worse.get(lexicon, 0)))
@@ -166,7 +167,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     agreement, differences = (tables[n].join(rows, on=keys) for n in ("agreement", "differences"))
     blind = truth.kind == "null" or "worse" in truth.settings
     effect = None if blind else "signal"
-    # as far from what labels that mean nothing would reach
+    # relative to the values expected for random labels
     apart = agreement.with_columns(pl.col("value", "low", "high", "true") - pl.col("nothing"))
     test = "agreement: {measure}"
     result = outcomes_by(apart, test, effect=effect, target="true", family=FAMILY)

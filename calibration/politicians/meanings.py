@@ -1,7 +1,7 @@
-"""Lists of words that have sentiments, and the lexica that know them, from a known truth.
+"""Lists of words with sentiments, and lexica of these words, from known parameters.
 
-Each word has a sentiment, drawn anew in each replicate without regard to frequency, origin and the
-word's own log-ratio: where sentiments go with no gender, words are exchangeable over sentiments.
+The sentiment of each word is drawn in each replicate, independent of its frequency, origin and
+log-ratio. If sentiments are not associated with gender, words are exchangeable over sentiments.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ LANGUAGES = ("en", "es", "fr")
 
 
 class MeaningsShape(lists.ListsShape):
-    """Shape of the lists, and of the lexica."""
+    """Shape of the lists and of the lexica."""
 
-    words: int = Field(120, description="candidate words of a part of speech")
-    known: float = Field(0.9, description="share of words that the lexica have")
-    certainty: float = Field(0.7, description="q of a word's own sentiment")
-    own: float = Field(0.4, description="SD of words' own log-ratio, where they have one")
+    words: int = Field(120, description="candidate words per part of speech")
+    known: float = Field(0.9, description="share of words in the lexica")
+    certainty: float = Field(0.7, description="q of the true sentiment of a word")
+    own: float = Field(0.4, description="SD of the log-ratio of single words, if they have one")
 
 
 class Cell(NamedTuple):
@@ -39,18 +39,18 @@ class Cell(NamedTuple):
 
     language: str
     pos: int
-    effect: float  # nats by which positive words go more with women, and negative ones less
+    effect: float  # nats, women minus men, for positive words; the opposite for negative ones
     of: lists.Population
     sentiment: Integers  # (words,)
-    q: Array  # (words, sentiments); nan: in no lexicon
+    q: Array  # (words, sentiments); nan for words in no lexicon
 
 
 def cells(shape: MeaningsShape, truth: Truth, rng: Generator) -> list[Cell]:
     """Draw the words of each part of speech, in as many languages as there are effects.
 
-    ``truth.settings``: ``effects`` of sentiments, nats, one a language; ``own``: whether words have
-    log-ratios of their own; ``words`` and ``origin``: effects of words and unequal origins, as
-    :func:`lists.population` has them.
+    ``truth.settings``: ``effects`` of sentiments, nats, one per language; ``own``, whether single
+    words have log-ratios; ``words`` and ``origin``, the effects of words and the differences in
+    origins for :func:`lists.population`.
     """
     result = []
     for language, nats in zip(LANGUAGES, truth.get("effects", (0.0,)), strict=False):
@@ -76,7 +76,7 @@ def write(
     inputs = Inputs((model,), {n: folder / n for n in ("politicians", "lexica")}, folder)
     female = sexes(shape)
     again = rng.choice(len(female), round(shape.shared * len(female)), replace=False)
-    bearer = np.concatenate([np.arange(len(female)), again])  # the name of each person
+    bearer = np.concatenate([np.arange(len(female)), again])  # index of each person's name
     gender = np.where(female, FEMALE, MALE)
     none = np.zeros_like(gender)
     of = lists.Names(gender, none, none > 0, none > 0, none, bearer)
@@ -101,15 +101,12 @@ def write(
 
 
 def sexes(shape: lists.ListsShape) -> Bools:
-    """Return a mask of the names of women, (names,)."""
+    """Return a mask of women's names, (names,)."""
     return np.arange(shape.men + shape.women) >= shape.men
 
 
 def counts(cell: Cell, shape: MeaningsShape, samples: int, rng: Generator) -> Array:
-    """Count names with each word in other samples of as many names, (samples, words, 2).
-
-    Men are first.
-    """
+    """Count the names with each word in other samples of names, (samples, words, 2), men first."""
     female = np.repeat(sexes(shape), samples)
     origin = lists.origins(cell.of, female, rng)
     utility = lists.utilities(cell.of, origin, np.where(female, 0.5, -0.5))

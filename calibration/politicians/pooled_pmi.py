@@ -1,9 +1,9 @@
-"""Analysis ``pmi`` of a group of models, on their simulated lists about the same people.
+"""Analysis ``pmi`` for a group of models, on simulated lists about the same people.
 
-Models have words, and words of origins, that are alike but not the same; and a name has words of
-its own, which all models know. So the lists of a name in several models hang together, and a pooled
-count is of fewer independent lists than there are. The truth of an interval is the PMI of expected
-counts of all models. Simplified: all models know all words.
+The effects of words and origins are similar in all models but not equal, and each name has its own
+effects on words in all models. The lists of a name in several models are therefore dependent, and a
+pooled count contains fewer independent lists than lists. The true value of an interval is the PMI
+of the expected counts of all models. Simplification: all models have the same words.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class Shape(lists.ListsShape):
-    """Shape of the lists that several models gave about the same people."""
+    """Shape of the lists that several models generate about the same people."""
 
-    models: int = Field(3, ge=2, description="models of the group")
-    apart: float = Field(0.5, ge=0, description="SD of a model's own log-frequencies, nats")
+    models: int = Field(3, ge=2, description="number of models in the group")
+    apart: float = Field(0.5, ge=0, description="SD of log-frequencies between models, nats")
     own: float = Field(
-        1.0, ge=0, description="SD of what goes with a name alone, the same in all models, nats"
+        1.0, ge=0, description="SD of the effects of single names, equal in all models, nats"
     )
 
 
@@ -40,13 +40,13 @@ SHAPES = {
     "lists of 15 and 20, many bearers": Shape(men=400, women=100, short=0.8, zipf=1.6),
 }
 TRUTHS = {
-    # names have words of their own in all models
+    # single names have effects in all models
     "no word goes with a gender": Truth("null"),
-    # log-odds in all models
+    # log-odds, equal in all models
     "words planted": Truth("planted", effects=(0.4, 0.8, 1.4)),
-    # words associated with women in a model are associated with men in another
+    # words associated with women in one model are associated with men in another
     "opposite models": Truth("decoy", effects=(0.8,), opposite=True),
-    # models agree on the words of a woman's name, not of a man's
+    # models agree on the words of women's names, but not of men's
     "women alike": Truth("decoy", agree=False),
 }
 PARAMS: dict[str, Any] = {"groups": {"all": "all"}, "n_bootstrap": 200, "n_permutations": 999}
@@ -72,9 +72,9 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def _models(shape: Shape, truth: Truth, pos: int) -> list[lists.Population]:
-    """Return the population of lists of each model.
+    """Return the parameters of each model's lists.
 
-    Two opposite models differ in nothing else: pooled, no word is associated with a gender.
+    Two opposite models differ in nothing else, so no word is associated with a gender in the pool.
     """
     of = lists.population(shape, truth, pos)
     result = []
@@ -90,7 +90,7 @@ def _models(shape: Shape, truth: Truth, pos: int) -> list[lists.Population]:
 
 @lru_cache(maxsize=8)
 def _known(shape: Shape, truth: Truth) -> pl.DataFrame:
-    """Return the truth for each word and gender; see :func:`..pmi.known`."""
+    """Return the true values for each word and gender; see :func:`..pmi.known`."""
     chances = []
     for pos in range(2):
         rng = np.random.default_rng([10, pos])
@@ -103,5 +103,5 @@ def _known(shape: Shape, truth: Truth) -> pl.DataFrame:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test: one of each word and gender, in either reading."""
+    """Return the rows of each test, one per word and gender, by variant."""
     return by_reading(tables["pooled"], sample, "pooled_pmi", "group")

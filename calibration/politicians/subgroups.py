@@ -1,14 +1,14 @@
 """Analysis ``subgroups`` on simulated lists.
 
-Words are positive, negative or neutral. What is planted is by how much positive words go more with
-women than with men, and negative ones less, in nats: among natives, and among all others. Natives
-have other origins, and so other words are frequent among them; there are fewer of them, and few old
-people. Who is popular or old has words like everybody's: these subgroups differ in nothing from
-their complements, though women are fewer among them.
+Words are positive, negative or neutral. The planted effect is the log-odds, women minus men, of
+positive words, and the opposite for negative words, in nats, separately for natives and others.
+Natives have other origins, and so other frequent words; they are fewer and rarely old. Popular and
+old people have the same words as all others, so these subgroups do not differ from their
+complements, although women are rarer in them.
 
-What an interval should cover is what another sample of as many names gives on average, since the
-words that lead are other ones among more names: the mean of ``SAMPLES`` samples. Simplified: all
-words have a sentiment, in one language; the draws of the analysis are fewer.
+Intervals should cover the mean over ``SAMPLES`` other samples of as many names, since other words
+lead among more names. Simplifications: all words have a sentiment, in one language; fewer draws
+than in the analysis.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ SHAPES = {
     "default run: 99 men, 88 women, 6 others": Shape(men=99, women=88, others=6, words=90),
     "real run, 1 name in 40: 400 men, 90 women": Shape(men=400, women=90),
 }
-NONE = ((0.0, 0.0), (0.0, 0.0))  # adjectives, verbs: among natives, and among others
+NONE = ((0.0, 0.0), (0.0, 0.0))  # adjectives and verbs: effects for natives and for others
 TRUTHS = {
-    # words differ in frequency and origin alone
+    # words differ only in frequency and origin
     "no sentiment goes with a gender": Truth("null"),
-    # nats by which sentiments go with gender, more of natives; in half of the tables half
+    # effects in nats, larger for natives, halved in half of the tables
     "natives": Truth("planted", nats=((1.2, 0.0), (0.6, 0.15)), sizes=(0.5, 1.0)),
     # subgroups differ in size and in words, not in gender effects
     "the same everywhere": Truth("decoy", nats=((1.2, 1.2), (0.6, 0.6))),
-    # positive words are frequent, especially for natives; sentiments do not depend on gender
+    # positive words are frequent, especially for natives, but not associated with gender
     "positive words are common": Truth("decoy", common=1.0),
 }
 SIZE: dict[str, Any] = {"top_k": 100, "top_share": 0.33, "smoothing": 0.5, "min_count": 5}
 PARAMS: dict[str, Any] = SIZE | {"min_people": 10, "n_bootstrap": 200, "n_permutations": 1999}
-KEYS = {  # of the rows of each table
+KEYS = {  # keys of each table
     "differences": ["pos", "contrast", "sentiment"],
     "shares": ["pos", "subgroup", "gender", "sentiment"],
     "agreement": ["pos", "contrast"],
 }
 SAMPLES = 200  # other samples of as many names
-TOWARDS = np.array([1.0, -1.0, 0.0])  # positive, negative, neutral: towards women
+TOWARDS = np.array([1.0, -1.0, 0.0])  # positive, negative, neutral: sign for women
 SIDES = dict(zip(SENTIMENTS, TOWARDS, strict=True))
 
 
@@ -75,10 +75,10 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, Integers]:
-    """Return the population of lists with a planted effect of 1, and sentiments (words,).
+    """Return the parameters of the lists with a planted effect of 1, and sentiments (words,).
 
-    ``common``: nats by which positive words are more frequent, and negative ones less; in the last
-    origin, seven in ten of whom are natives, twice as many.
+    ``common``: nats by which positive words are more frequent and negative ones rarer; twice as
+    many in the last origin, in which 70% are natives.
     """
     sentiment = np.random.default_rng([11, pos]).permutation(shape.words) % len(SENTIMENTS)
     of = lists.population(shape, TRUTHS["no sentiment goes with a gender"], pos)
@@ -91,7 +91,7 @@ def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, Int
 def _names(
     shape: Shape, planted: Any, populations: tuple[lists.Population, ...], rng: Generator
 ) -> tuple[lists.Names, list[Array]]:
-    """Draw names and their utilities for each part of speech."""
+    """Draw names, and return them with their utilities for each part of speech."""
     drawn = lists.names(shape, populations[0], rng)
     nats = np.array(planted)[:, np.where(drawn.native, 0, 1)]
     each = [
@@ -103,7 +103,7 @@ def _names(
 
 @lru_cache(maxsize=16)
 def _means(shape: Shape, nats: Any, common: float) -> Tables:
-    """Return the mean of each number over other samples of names, for each table."""
+    """Return the mean of each number over other samples of names, by table."""
     words, rng = [_words(shape, pos, common) for pos in range(2)], np.random.default_rng(12)
     rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in KEYS}
     for _ in range(SAMPLES):
@@ -121,7 +121,7 @@ def _means(shape: Shape, nats: Any, common: float) -> Tables:
 
 
 def _parts(names: lists.Names) -> list[Bools]:
-    """Return the membership of each subgroup, (people,) each."""
+    """Return membership masks of the subgroups, (people,) each."""
     native, old = names.native[names.bearer], names.old[names.bearer]
     order = np.argsort(-names.sitelinks[names.bearer], kind="stable")
     popular = np.zeros(len(order), dtype=np.bool_)
@@ -132,7 +132,7 @@ def _parts(names: lists.Names) -> list[Bools]:
 def _of_part(
     best: Integers, names: lists.Names, part: Bools, sentiment: Integers
 ) -> tuple[Array, Array] | None:
-    """Return shares (2, sentiments) of men's and women's words, and PMI (words,) between them."""
+    """Return shares by gender, (2, sentiments), and the PMI between genders, (words,)."""
     gender = names.gender[names.bearer][part]
     if min((gender == MALE).sum(), (gender == FEMALE).sum()) < PARAMS["min_people"]:
         return None
@@ -147,7 +147,7 @@ def _of_part(
 
 
 def _numbers(own: list[tuple[Array, Array] | None]) -> Iterator[tuple[Any, ...]]:
-    """Yield table, key and value of what the subgroups of one part of speech have."""
+    """Yield table, key and value of the numbers for one part of speech."""
     for name in CONTRASTS:
         parts = [own[SUBGROUPS.index(one)] for one in name.split(AGAINST)]
         there = [part for part in parts if part is not None]
@@ -169,10 +169,11 @@ def _numbers(own: list[tuple[Array, Array] | None]) -> Iterator[tuple[Any, ...]]
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test.
 
-    The differences of a subgroup and those between two are one family: ``differences``, and each
-    alone. Where there are true findings in it others may be false, by the rate of discoveries that
-    is held: in that decoy they are not adjusted. Shares are not either. Agreement has the nats that
-    two subgroups share: the geometric mean for natives and others, elsewhere those of all people.
+    The differences within a subgroup and between two subgroups form one family. If all subgroups
+    have the same effect, the family contains true findings, and other tests may be false positives
+    at the false discovery rate; their p-values are not used after adjustment. Shares are not
+    adjusted. The effect of agreement is the common effect of both subgroups: the geometric mean for
+    natives and others, and the effect among all people for the rest.
     """
     nats, means = sample.known
     planted = pl.DataFrame(nats, ["native", "foreign"], orient="row").with_columns(
@@ -208,9 +209,10 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
 
 
 def _effect(name: pl.Expr) -> pl.Expr:
-    """Return nats planted in a subgroup, or between two, on the words of a sentiment.
+    """Return the planted nats of a subgroup, or between two, for the words of a sentiment.
 
-    Null in subgroups that mix others, and of neutral words where the others have an effect.
+    The result is null for subgroups with mixed effects, and for neutral words if others have an
+    effect.
     """
     native, foreign = pl.col("native"), pl.col("foreign")
     nats = (

@@ -1,14 +1,14 @@
 """Analysis ``supersenses`` on simulated lists.
 
-Lemmas are of the classes in the shares of the default run's words; which is of which is drawn anew
-in each replicate, without regard to frequency and to origins, and so is what goes with a gender: of
-a class, and of each lemma by itself. Without an effect of classes words are exchangeable over them,
-as the test has it. Most lemmas of a class are of one sentiment. Some lemmas have two forms, which
-go with the same gender; some verbs are in two classes alike. The tables ``pmi`` and ``latent`` are
-made of the same lists by their own analyses, the latter with as few fits as in its own simulation.
+The classes of lemmas have the proportions of the default run. They are drawn in each replicate,
+independent of frequency and origin, as are the effects of gender on classes and on single lemmas.
+Without effects on classes, words are exchangeable over classes, which is the null hypothesis of the
+test. Most lemmas of a class have the same sentiment. Some lemmas have two forms with the same
+effects; some verbs belong equally to two classes. The tables ``pmi`` and ``latent`` are computed
+from the same lists by their analyses, the latter with as few fits as in its own simulation.
 
-What an interval should cover is what another sample of as many names gives on average for the same
-words, since other words lead among more names: the mean of ``SAMPLES`` samples.
+Intervals should cover the mean over ``SAMPLES`` other samples of as many names for the same words,
+since other words lead among more names.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import leading
 
-SIZES = (  # lemmas of the default run that a class fits best, adjectives and verbs
+SIZES = (  # lemmas by best class in the default run, adjectives and verbs
     (30, 5, 11, 8, 10, 2, 6, 3, 11, 5, 3, 6, 3),
     (6, 12, 14, 38, 5, 2, 8, 6, 6, 9, 7, 10, 24, 11, 4),
 )
-TWO = (0.0, 0.4)  # share of lemmas that two classes fit as well
+TWO = (0.0, 0.4)  # share of lemmas that belong equally to two classes
 FIRST = tuple(next(n for n, c in enumerate(CLASSES) if c.startswith(p)) for p in PREFIXES.values())
 
 
 class Shape(lists.ListsShape):
     """Shape of the lists, and of the classes of words."""
 
-    top_k: int = Field(20, description="words that are compared for each gender")
-    forms: float = Field(0.05, description="share of words: a lemma's second form")
-    known: float = Field(0.95, description="share of lemmas that have a class")
+    top_k: int = Field(20, description="words compared for each gender")
+    forms: float = Field(0.05, description="share of words that are second forms of a lemma")
+    known: float = Field(0.95, description="share of lemmas with a class in the dataset")
 
 
 SHAPES = {
@@ -57,9 +57,9 @@ SHAPES = {
     ),
 }
 TRUTHS = {
-    # words differ in frequency and origin alone
+    # words differ only in frequency and origin
     "nothing goes with a gender": Truth("null"),
-    # log-odds of the words of classes
+    # log-odds of the words of a class
     "classes planted": Truth("planted", classes=(0.2, 0.5, 1.6), own=0.2),
     # lemmas depend on gender, independent of their class
     "words without classes": Truth("decoy", own=0.6),
@@ -67,8 +67,8 @@ TRUTHS = {
     "rare classes": Truth("decoy", rare=1.0),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 100, "n_permutations": 999, "smoothing": 0.5}
-LEAST = 5  # lists that a word is in
-OWN_SENTIMENT = 0.6  # share of a class's lemmas that have its sentiment; the others have any
+LEAST = 5  # minimum number of lists with a word
+OWN_SENTIMENT = 0.6  # share of a class's lemmas with its sentiment; the rest is random
 SAMPLES = 20  # other samples of as many names
 
 
@@ -76,10 +76,10 @@ class Lexemes(NamedTuple):
     """Words of one part of speech."""
 
     of: lists.Population
-    lemma: Integers  # (words,): place of its lemma
+    lemma: Integers  # (words,): index of its lemma
     weights: Array  # (lemmas, classes)
-    best: Array  # (lemmas, classes): 0 and 1
-    known: Array  # (lemmas,): 0 and 1, whether it has a class in the dataset
+    best: Array  # (lemmas, classes): 0 or 1
+    known: Array  # (lemmas,): 1 for lemmas in the dataset, else 0
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
@@ -89,7 +89,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     lemmas = [[f"l{n}" for n in own.lemma.tolist()] for own in words]
     inputs = lists.write(folder, shape, populations, rng, lemmas=lemmas)
     inputs.datasets["supersenses"] = _write_classes(folder / "supersenses", words)
-    settings = {"version": "0.0.0", "min_count": LEAST, "n_bootstrap": 20}  # no interval is read
+    settings = {"version": "0.0.0", "min_count": LEAST, "n_bootstrap": 20}  # intervals are not used
     params = pmi_of_lists.Params.model_validate(settings | {"smoothing": PARAMS["smoothing"]})
     path = inputs.tables("pmi", inputs.models[0]) / "pmi.parquet"
     pmi_of_lists.run(inputs, params)["pmi"].write_parquet(path, mkdir=True)
@@ -104,10 +104,10 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
-    """Draw the classes of lemmas, and the effects of gender.
+    """Draw the classes of lemmas and the effects of gender.
 
-    ``truth.settings``: ``classes``, nats of classes of middling size, both signs of each; ``own``,
-    SD of gender effects of single lemmas; ``rare``, SD of log-frequency of classes.
+    ``truth.settings``: ``classes``, nats planted with both signs in classes of medium size;
+    ``own``, SD of the effects on single lemmas; ``rare``, SD of the log-frequency of classes.
     """
     sizes = np.array(SIZES[pos])
     several = round(shape.forms * shape.words)
@@ -120,7 +120,7 @@ def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
     best[two] += np.eye(len(sizes))[rng.permutation(of_class)][two]
     best = np.minimum(best, 1.0)
     weights = best / best.sum(axis=1, keepdims=True)
-    if pos == 0:  # of a classifier: nowhere nothing
+    if pos == 0:  # as from a classifier: all weights are positive
         weights = 0.7 * weights + 0.3 / len(sizes)
     nats = _nats(truth, pos)[of_class] + rng.normal(0, truth.get("own", 0.0), number)
     offset = np.random.default_rng([13, pos]).normal(0, truth.get("rare", 0.0), len(sizes))
@@ -131,7 +131,7 @@ def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
 
 
 def _nats(truth: Truth, pos: int) -> Array:
-    """Return the planted effect of each class, (classes,): in the classes after the largest."""
+    """Return the planted effect of each class, (classes,): in the largest ones but the first."""
     result = np.zeros(len(SIZES[pos]))
     order = np.argsort(-np.array(SIZES[pos]), kind="stable")
     signed = [s * e for e in truth.get("classes", ()) for s in (1, -1)]
@@ -151,7 +151,7 @@ def _write_classes(folder: Path, words: list[Lexemes]) -> Path:
 
 
 def _write_latent(inputs: Inputs, folder: Path, words: list[Lexemes], rng: Generator) -> None:
-    """Write a lexicon in which classes have sentiments, and the table ``latent`` with it."""
+    """Write a lexicon in which classes have sentiments, and the resulting table ``latent``."""
     of = []
     for own in words:
         classes, number = own.best.argmax(axis=1), len(SENTIMENTS)
@@ -168,11 +168,11 @@ def _write_latent(inputs: Inputs, folder: Path, words: list[Lexemes], rng: Gener
 
 
 def _true(shape: Shape, truth: Truth, own: Lexemes, samples: list[Array], pos: int) -> pl.DataFrame:
-    """Return planted nats, and differences of shares of women and men over samples, on average.
+    """Return planted nats, and the mean difference of shares, women minus men, over samples.
 
-    One row for each class; those of other pairs are not told.
+    There is one row per class; other pairs of genders have no true values.
 
-    ``samples``: names of each gender that have each lemma, (lemmas, 3) each.
+    ``samples``: names of each gender with each lemma, (lemmas, 3) each.
     """
     nats = _nats(truth, pos)
     parts = own.best / own.best.sum(axis=1, keepdims=True)
@@ -190,11 +190,11 @@ def _true(shape: Shape, truth: Truth, own: Lexemes, samples: list[Array], pos: i
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test, for each deviation.
+    """Return the rows of each test by deviation.
 
-    Under ``Bonferroni`` is the adjustment over the classes of a part of speech, as in the paper.
-    Where classes are planted those without move too: of them, and of pairs with non-binary people,
-    no effect is told.
+    ``Bonferroni`` is the adjustment over the classes of a part of speech, as in the paper. If
+    classes are planted, others change too: no effect is stated for them, nor for pairs with
+    non-binary people.
     """
     table = tables["supersenses"].join(sample.known, on="supersense", how="left")
     planted = bool((sample.known["nats"] != 0).any())
@@ -203,7 +203,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
         effect=pl.when(both & (pl.col("nats") != 0)).then("nats") if planted else 0.0,
         target=pl.when(both & (pl.col("deviation") == "pmi")).then("target"),
     )
-    # by latent deviations themselves there is no test
+    # latent deviations themselves have no test
     table = table.filter(pl.col("p").is_not_null().any().over("deviation"))
     test, truth = "supersenses: {deviation}", {"effect": "effect", "target": "target"}
     bonferroni: dict[str, Any] = {"p_adjusted": "p_bonferroni", "interval": ["value"]}

@@ -1,12 +1,11 @@
 """Analysis ``reliability`` on simulated responses of one model to the probe ``stances``.
 
 The difference of probabilities of a written response is a tenth of the score. Effects are normal;
-responses are not valid at random.
+responses are invalid at random.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,16 @@ from plumbline.builders.core.params import Params
 from plumbline.probes.core.run_analysis import Inputs
 
 MODEL = "simulated"
-UNIT = 0.1  # of a score, in differences of probability
+UNIT = 0.1  # difference of probabilities per unit of the score
 
 
 class Shape(Params):
-    """The shape of a run."""
+    """Shape of a run."""
 
-    statements: int = Field(40, description="of a questionnaire")
-    templates: int = Field(5, description="that each of them is put in")
-    seeds: int = Field(3, description="samples of each prompt")
-    lost: float = Field(0.0, description="share of responses that are not valid")
+    statements: int = Field(40, description="statements in the questionnaire")
+    templates: int = Field(5, description="templates for each statement")
+    seeds: int = Field(3, description="seeds for each prompt")
+    lost: float = Field(0.0, description="share of invalid responses")
 
 
 SHAPES = {
@@ -49,9 +48,9 @@ PARTS = {
 }
 ALONE = dict.fromkeys(PARTS, 0.0) | {"statement": 1.0, "rest": 0.2}
 TRUTHS = {
-    # scores vary with the statement, and by chance
+    # scores vary over statements and by chance
     "statements alone": Truth("null", **ALONE),
-    # parts of variance
+    # all variance components
     "parts": Truth("planted", **PARTS),
 }
 PARAMS: dict[str, Any] = {"draws": 400, "reml_scores": 0}
@@ -65,20 +64,15 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     same = {"language": "l0", "scale": "axes", "axis": "one"}
     statements = pl.DataFrame({"id": names, "reversed": turned} | same)
     statements.write_parquet(inputs.datasets["statements"] / "axes.parquet", mkdir=True)
-    score = effects(truth.settings, shape, rng) * np.where(turned, -1.0, 1.0)[:, None, None]
-    _stances(inputs.outputs("stances", MODEL), score, names, shape.lost, rng)
-    return Drawn(inputs, truth.settings)
-
-
-def effects(parts: Mapping[str, float], shape: Shape, rng: Generator) -> Array:
-    """Return scores, (statements, templates, seeds)."""
     sizes = {"statement": shape.statements, "template": shape.templates, "seed": shape.seeds}
-    result = np.zeros(tuple(sizes.values()))
+    score = np.zeros(tuple(sizes.values()))
     for term in PARTS:
         facets = list(sizes) if term == "rest" else term.split(" x ")
         size = [n if name in facets else 1 for name, n in sizes.items()]
-        result += rng.normal(0, 1, size) * parts[term] ** 0.5
-    return result
+        score += rng.normal(0, 1, size) * truth.settings[term] ** 0.5
+    score *= np.where(turned, -1.0, 1.0)[:, None, None]
+    _stances(inputs.outputs("stances", MODEL), score, names, shape.lost, rng)
+    return Drawn(inputs, truth.settings)
 
 
 def _stances(folder: Path, score: Array, names: list[str], lost: float, rng: Generator) -> None:
@@ -99,7 +93,7 @@ def _stances(folder: Path, score: Array, names: list[str], lost: float, rng: Gen
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return intervals of the parts."""
+    """Return the intervals of the variance components."""
     parts = tables["parts"].filter(pl.col("language") != "", pl.col("model") != "")
     parts = parts.drop_nulls("value").filter(probe="stances")
     true = pl.col("term").replace_strict(sample.known)

@@ -1,9 +1,10 @@
 """Analysis ``recall`` on simulated lists.
 
-Words and attributes are those of one of a few populations: what words have everywhere and in a
-category, and how often a search engine says each, of whatever group. A replicate draws groups of
-it, their attributes and lists. Simplified: one model; an attribute of several words has one of the
-words that lists are made of first; recall that intervals should cover is taken of many more groups.
+Words and attributes come from one of a few populations, which determine the frequency of words,
+their effects in a category, and their popularity as attributes of any group. Each replicate draws
+groups from a population, with attributes and lists. Simplifications: one model; an attribute of
+several words begins with a word of the vocabulary; intervals should cover the recall of many more
+groups.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, 
 from plumbline.probes.stereotypes.typicality import EVERY, READINGS
 
 POPULATIONS = 12
-LARGE = 600  # groups of a category that true recall is taken of
-FIRST = " as few of many"  # what follows the first word of an attribute of several
+LARGE = 600  # groups per category, for true recall
+FIRST = " as few of many"  # text after the first word of an attribute of several words
 
 
 class Shape(made.ListsShape):
-    """Shape of lists and attributes."""
+    """Shape of the lists and attributes."""
 
-    templates: int = Field(3, description="questions about each group")
-    words: int = Field(200, description="words that lists are made of")
+    templates: int = Field(3, description="number of templates")
+    words: int = Field(200, description="words in the vocabulary")
     top: int = Field(80, description="words in a list")
-    few: int = Field(3, description="attributes of a group, at least")
-    many: int = Field(11, description="at most")
-    longer: float = Field(0.15, description="share of attributes of several words")
-    popular: float = Field(1.0, description="spread of attributes in what is said, nats")
+    few: int = Field(3, description="minimum number of attributes of a group")
+    many: int = Field(11, description="maximum number of attributes of a group")
+    longer: float = Field(0.15, description="share of attributes with several words")
+    popular: float = Field(1.0, description="spread of the popularity of attributes, nats")
 
 
 SHAPES = {
@@ -44,11 +45,11 @@ SHAPES = {
     ),
 }
 TRUTHS = {
-    # attributes and lists of a group have nothing in common
+    # the lists of a group are independent of its attributes
     "lists know no group": Truth("null"),
-    # nats that attributes have more, each category another
+    # nats added to attributes, different in each category
     "attributes planted": Truth("planted", lifts=(0.3, 0.7, 2.2)),
-    # attributes are frequent words, in lists of any group
+    # attributes are frequent words, in the lists of all groups
     "frequent words": Truth("decoy", frequent=1.0),
 }
 PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 999}
@@ -56,7 +57,7 @@ PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 999}
 
 @lru_cache(maxsize=64)
 def population(shape: Shape, number: int) -> tuple[made.Words, Array]:
-    """Return the vocabulary, and the popularity of words as attributes, (categories, words)."""
+    """Return the vocabulary and the popularity of words as attributes, (categories, words)."""
     rng = np.random.default_rng([11, number])
     words = made.vocabulary(shape, rng)
     popular = rng.normal(0, shape.popular, shape.words)
@@ -66,10 +67,10 @@ def population(shape: Shape, number: int) -> tuple[made.Words, Array]:
 def groups(
     shape: Shape, number: int, category: Integers, lift: Array, frequent: float, rng: Generator
 ) -> tuple[list[Integers], Array]:
-    """Draw groups of some categories, (groups,), whose attributes have a lift, (groups,) nats.
+    """Draw groups of given categories, (groups,), with effects on their attributes, (groups,) nats.
 
-    Returns the words said of each group, of which the nth is in template n mod T, and the scores of
-    their lists, (groups, templates, words).
+    Returns the attributes of each group, the nth of which belongs to template n mod T, and the
+    scores of their lists, (groups, templates, words).
     """
     words, popular = population(shape, number)
     utility = (popular + frequent * words.frequency)[category]
@@ -89,15 +90,11 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     lifts = rng.permutation(truth.get("lifts", (0.0, 0.0, 0.0)))
     frequent = truth.get("frequent", 0.0)
     said, scores = groups(shape, number, shape.category, lifts[shape.category], frequent, rng)
-    attributes = [
-        [
-            (n % shape.templates, f"w{w:03d}{FIRST if longer else ''}", ["multi_word"] * longer)
-            for n, (w, longer) in enumerate(
-                zip(own, (rng.random(len(own)) < shape.longer).tolist(), strict=True)
-            )
-        ]
-        for own in said
-    ]
+    attributes = []
+    for own in said:
+        longer = zip(own, (rng.random(len(own)) < shape.longer).tolist(), strict=True)
+        named = enumerate((f"w{w:03d}{FIRST * more}", ["multi_word"] * more) for w, more in longer)
+        attributes.append([(n % shape.templates, *attribute) for n, attribute in named])
     written = made.write_attributes(inputs, shape.groups, attributes)
     made.write_vocabulary(inputs, "m", dict.fromkeys(written["attribute"].unique().sort(), 1))
     lists = made.table(shape.groups, scores, words.frequency, shape.top, pieces=words.pieces)
@@ -111,7 +108,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def recall(shape: Shape, number: int, category: int, lift: float, frequent: float) -> Array:
     """Return the recall of many groups at each tested k, and with the lists of another group.
 
-    The other group has the same category; (2, readings, ranks).
+    The other group is in the same category; the result has shape (2, readings, ranks).
     """
     rng = np.random.default_rng([12, number, category])
     words, _ = population(shape, number)
@@ -136,9 +133,9 @@ def recall(shape: Shape, number: int, category: int, lift: float, frequent: floa
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test, and intervals, by reading and kind of attributes.
+    """Return the rows of each test, and intervals, by variant and kind of attributes.
 
-    Frequent words are no decoy of it: they are in the lists of other groups too.
+    Frequent words are no decoy, as they are in the lists of other groups too.
     """
     tested = tables["recall"].filter(pl.col("k").is_in(PARAMS["tested"]))
     every = pl.col("category") == EVERY
@@ -155,7 +152,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
 
 
 def _true(shape: Shape, population: int, lifts: dict[str, float], frequent: float) -> pl.DataFrame:
-    """Return planted effect and true recall of each category, reading and k."""
+    """Return the planted effect and the true recall of each category, variant and k."""
     true = {
         name: recall(shape, population, number, lift, frequent)[0]
         for number, (name, lift) in enumerate(lifts.items())

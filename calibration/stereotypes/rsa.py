@@ -1,9 +1,9 @@
-"""Analysis ``rsa`` on the emotions of simulated lists of several models.
+"""Analysis ``rsa`` on the emotions in simulated lists of several models.
 
-Groups evoke affects: each model adds to the words of an affect what the group evokes in it, normal
-parts. Those of the first model are shared with the others by a part of their variance. Simplified:
-words and affects are the same in all models, and every model has frequencies of its own. What
-intervals should cover is the mean over many draws of as many groups.
+Each group evokes affects: it has a normal effect on the words with each affect in each model. The
+other models share a part of the variance of these effects with the first. Simplifications: all
+models have the same words and affects, and different frequencies. Intervals should cover the mean
+over many draws of as many groups.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from plumbline.probes.stereotypes.rsa import READINGS
 from plumbline.probes.stereotypes.typicality import EVERY
 
 MODELS = ("a", "b", "c", "d")
-MANY = 100  # draws of which the true likeness is the mean
+MANY = 100  # draws for the true mean similarity
 
 
 class Shape(made.ListsShape):
     """Shape of the models' lists."""
 
     categories: dict[str, int] = Field(
-        {"age": 5, "country": 10, "profession": 16}, description="groups of each category"
+        {"age": 5, "country": 10, "profession": 16}, description="number of groups by category"
     )
-    words: int = Field(250, description="words that lists are made of")
-    common: float = Field(0.0, description="spread of words in a category")
-    evoked: float = Field(1.0, description="spread of what a group evokes, an affect's words")
-    short: int = Field(20, description="words of each list that make a profile")
+    words: int = Field(250, description="words in the vocabulary")
+    common: float = Field(0.0, description="spread of effects in a category")
+    evoked: float = Field(1.0, description="spread of a group's effect on the words with an affect")
+    short: int = Field(20, description="words of each list in a profile")
 
 
 SHAPES = {
@@ -48,18 +48,18 @@ SHAPES = {
     ),
 }
 TRUTHS = {
-    # groups evoke other affects in each model
+    # groups evoke different affects in each model
     "models share nothing": Truth("null"),
-    # part of what groups evoke that the first model shares
+    # share of the variance common with the first model
     "models share a part": Truth("planted", shared=(0.25, 0.6, 1)),
-    # categories evoke affects, others in each model
+    # categories evoke affects, different ones in each model
     "categories": Truth("decoy", categories=1.0),
 }
 PARAMS: dict[str, Any] = {"n_permutations": 999}
 
 
 def evoked(truth: Truth, shape: Shape, rng: Generator) -> list[Array]:
-    """Return the affect of groups in each model, (groups, affects) nats."""
+    """Draw the effects of groups on affects in each model, (groups, affects) nats."""
     size = (len(shape.category), len(AFFECTS))
     first = rng.normal(0, shape.evoked, size)
     result = [first]
@@ -72,7 +72,7 @@ def evoked(truth: Truth, shape: Shape, rng: Generator) -> list[Array]:
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
-    """Write one replicate: lists, and the table of emotions."""
+    """Write one replicate: lists, and the resulting table of emotions."""
     inputs = made.datasets(folder, MODELS)
     affects = made.vocabulary(shape, rng).affects
     made.write_lexicon(inputs, affects)
@@ -90,7 +90,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def _models(
     truth: Truth, shape: Shape, affects: Bools, rng: Generator
 ) -> Iterator[tuple[made.Words, Array]]:
-    """Yield what words have in each model, and its scores."""
+    """Yield the properties of words and the scores of each model."""
     for nats in evoked(truth, shape, rng):
         words = made.vocabulary(shape, rng)
         yield words, made.scores(shape, words, shape.category, nats @ affects.T, rng)
@@ -98,7 +98,7 @@ def _models(
 
 @lru_cache(maxsize=8)
 def _likeness(shape: Shape, truth: Truth) -> pl.DataFrame:
-    """Return the mean likeness of the first model and each other, over many draws."""
+    """Return the mean similarity of the first model to each other one, over many draws."""
     rng, rows = np.random.default_rng(13), []
     for _ in range(MANY):
         affects = made.vocabulary(shape, rng).affects
@@ -132,9 +132,9 @@ def _rank_correlation(a: Array, b: Array, *, diagonal: bool) -> float:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test: within categories and over all groups, in each reading.
+    """Return the rows of each test by variant, within categories and over all groups.
 
-    In pairs without the first model nothing is known but under the null.
+    For pairs without the first model, true values are known only under the null hypothesis.
     """
     truth, keys = sample.truth, ["second", "category", "reading"]
     table = tables["rsa"].join(sample.known, on=keys, how="left", maintain_order="left")

@@ -1,9 +1,9 @@
-"""Analysis ``shift`` on simulated lists before and after trainings.
+"""Analysis ``shift`` on simulated lists before and after training.
 
-A training adds to the scores of words what it does to all groups alike, to each word and to the
-words of each affect, and what it does to each group: normal parts, of such spreads that the mean
-share of an affect varies over trainings about as much as the change of one group varies over
-groups. Simplified: one share, one model and ranking; equally many articles.
+A training run adds normal effects to the scores of words: common to all groups, for each word and
+for the words with each affect, and specific to each group. With their spreads, the mean share of an
+affect varies over training runs about as much as the change of one group varies over groups.
+Simplifications: one share of the corpus, one model and ranking, equally many articles.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ OUTLETS = ("herald", "post", "wire")
 
 
 class Shape(made.ListsShape):
-    """Shape of a model's trainings."""
+    """Shape of a model's training runs."""
 
-    seeds: int = Field(2, description="trainings on each corpus")
-    all_groups: float = Field(0.3, description="spread of a training, common to all groups")
-    each_group: float = Field(0.3, description="spread of a training in each group")
-    affects: float = Field(0.4, description="spread of a training in the words of an affect")
-    attributes: int = Field(4, description="attributes of a group")
+    seeds: int = Field(2, description="training runs on each corpus")
+    all_groups: float = Field(0.3, description="spread of the effects common to all groups")
+    each_group: float = Field(0.3, description="spread of the effects in each group")
+    affects: float = Field(0.4, description="spread of the effects on the words with an affect")
+    attributes: int = Field(4, description="number of attributes of a group")
 
 
 SHAPES = {f"{seeds} seeds": Shape(seeds=seeds) for seeds in (2, 3, 5)}
 TRUTHS = {
-    # trainings move all groups together
+    # training runs have effects common to all groups
     "outlets do what the control does": Truth("null"),
-    # what outlets do to all groups has twice the spread of the control's
+    # the common effects of outlets have twice the spread of the control's
     "outlets vary more": Truth("decoy", vary=2.0),
 }
 PARAMS: dict[str, Any] = {
@@ -55,7 +55,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     inputs, groups = made.datasets(folder), shape.groups
     words = made.vocabulary(shape, rng)
     owned = np.zeros((len(groups), shape.words))
-    # attributes: search engines say the same of many groups
+    # many groups share popular attributes
     popular = rng.normal(0, 1, shape.words) + rng.gumbel(size=owned.shape)
     mine = np.argsort(-popular, axis=1)[:, : shape.attributes]
     np.put_along_axis(owned, mine, 1.0, axis=1)
@@ -79,9 +79,9 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test: of each measure, in categories and over all groups.
+    """Return the rows of each test by measure, within categories and over all groups.
 
-    Where outlets vary more, they do differ from the control in all but the emotions.
+    If outlets vary more, they do differ from the control, except in emotions.
     """
     similar = (
         tables["similarities"]
@@ -91,7 +91,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     tested = pl.lit(sample.truth.kind == "null") | (pl.col("measure") == "emotion")
     every = pl.col("category").is_in([EVERY, MEAN])
     where = every.replace_strict({True: "all groups", False: "a category"})
-    # intervals are over groups, given the trainings: they have no target
+    # intervals are over groups for fixed training runs, and have no target
     settings: dict[str, Any] = {"effect": 0.0, "family": ["measure"], "interval": made.DIFFERENCE}
     result: Tables = {}
     for table in (tables["shifts"], similar):

@@ -1,9 +1,9 @@
-"""Outputs of ``agreement`` without a model, and what they are about, from a known truth.
+"""Simulated outputs of ``agreement``, statements and a survey, from known parameters.
 
-The log-odds of agreeing, beyond a line through 0, are normal: a statement has a part that a frame
-keeps, one that its denial keeps, and one of each gender, and all of them are shared with its
-opposite as far as the two correlate. Values turn with the direction of a statement and with its
-denial; a habit of agreeing does neither.
+The deviations of the log-odds of agreement from a line through 0 are normal. The effect of a
+statement has parts shared between templates, with its negation, and specific to each gender, all
+correlated with those of its opposite. Effects of values change sign with the direction of a
+statement and with its negation; acquiescence, a habit of agreeing, does not.
 """
 
 from __future__ import annotations
@@ -30,50 +30,50 @@ AXES = ("order", "trade", "care", "faith", "land", "work")
 FRAMES = ("said", "wrote", "asked", "thought")
 SCALE, NEUTRAL = "values", "calibration"
 SOURCE = {"source": "simulated", "licence": "CC0-1.0"}
-NEAR, MIDDLE, FAR = 2.0, 4.0, 6.0  # nats: log-probabilities of disagreeing are uniform
-TASTE, BETWEEN = 0.9, 0.6  # SD of a person's answers about their value, and of people
+NEAR, MIDDLE, FAR = 2.0, 4.0, 6.0  # nats: uniform log-probabilities of disagreement
+TASTE, BETWEEN = 0.9, 0.6  # SD of answers within people, and between people
 
 
 class AnswersShape(Params):
-    """Shape of the responses of a model, and of a survey."""
+    """Shape of a model's responses and of a survey."""
 
     axes: int = Field(4, description="values")
-    pairs: int = Field(6, description="pairs of a statement and its opposite, of each value")
-    single: int = Field(0, description="statements without opposite in all, none reversed")
+    pairs: int = Field(6, description="pairs of opposite statements per value")
+    single: int = Field(0, description="statements without an opposite in total, none reversed")
     neutral: int = Field(100, description="apolitical statements, half of them likely")
     frames: int = Field(3, description="templates")
-    noise: float = Field(0.3, description="SD of log-odds of agreeing, nats")
-    opposite: float = Field(0.65, description="correlation of a statement and its opposite")
+    noise: float = Field(0.3, description="SD of the log-odds of agreement, nats")
+    opposite: float = Field(0.65, description="correlation between a statement and its opposite")
     frame: float = Field(0.8, description="correlation between templates")
-    denied: float = Field(0.9, description="correlation with the statement denied")
+    denied: float = Field(0.9, description="correlation with the negated statement")
     method: float = Field(0, description="correlation between methods")
-    gender: float = Field(0.1, description="SD of each gender's own part, of the noise")
-    people: int = Field(120, description="respondents of the survey")
+    gender: float = Field(0.1, description="SD specific to each gender, relative to the noise")
+    people: int = Field(120, description="respondents in the survey")
 
 
 class Convictions(NamedTuple):
-    """Distribution of responses: nats, the first rows of method ``together``."""
+    """Distribution of responses in nats; the first row is method ``together``."""
 
-    values: Array  # (methods, axes): agreeing with what speaks for a value
-    gender: Array  # (methods, axes): the same, feminine minus masculine
-    women: Array  # (methods, axes): the same of what speaks for it and against it alike
-    likely: Array  # (methods,): agreeing with likely statements, disagreeing with unlikely ones
-    shift: float = 0.0  # agreeing with what is political
-    # agreeing with anything, where the line has its middle; feminine minus masculine
+    values: Array  # (methods, axes): agreement with statements in favour of a value
+    gender: Array  # (methods, axes): its difference, feminine minus masculine
+    women: Array  # (methods, axes): the same for statements in either direction
+    likely: Array  # (methods,): agreement with likely, disagreement with unlikely statements
+    shift: float = 0.0  # agreement with political statements
+    # acquiescence at the middle of the line, feminine minus masculine
     habit: float = 0.0
-    louder: float = 1.0  # how much larger the feminine part of the noise is
-    unrelated: bool = False  # nothing is the same in two frames, genders, methods
+    louder: float = 1.0  # factor for the feminine part of the noise
+    unrelated: bool = False  # templates, genders and methods are independent
 
 
 def convictions(shape: AnswersShape) -> Convictions:
-    """Return those of a model that has none."""
+    """Return the parameters of a model without effects."""
     nothing = np.zeros((2, shape.axes))
     return Convictions(nothing, nothing, nothing, np.zeros(2))
 
 
 @lru_cache(maxsize=8)
 def statements(shape: AnswersShape) -> pl.DataFrame:
-    """Return the statements: first the apolitical ones, then pairs, then those without opposite."""
+    """Return the statements: apolitical ones, then pairs, then those without an opposite."""
     rows: list[tuple[Any, ...]]
     rows = [(f"c{i:02d}", "", "", False, i % 2, NEUTRAL) for i in range(shape.neutral)]
     for axis, i, turned in product(AXES[: shape.axes], range(shape.pairs), (False, True)):
@@ -93,14 +93,14 @@ def statements(shape: AnswersShape) -> pl.DataFrame:
 
 
 def odds(shape: AnswersShape, of: Convictions, x: Array, rng: Generator) -> Array:
-    """Draw log-odds beyond the line, (statements, methods, frames, forms, genders), nats.
+    """Draw deviations from the line, (statements, methods, frames, forms, genders), nats.
 
-    A habit is a slope of its own; ``x`` are log-probabilities of disagreeing, (statements,).
+    Acquiescence is a separate slope; ``x``, (statements,), are log-probabilities of disagreement.
     """
     cells = (2, shape.frames, 2, 2)
 
     def drawn(*size: int) -> Array:
-        """Return standard normal numbers, (statements, *size), those of a pair correlated."""
+        """Return standard normal numbers, (statements, *size), correlated within pairs."""
         paired = 2 * shape.pairs * shape.axes
         result = rng.standard_normal((shape.neutral + paired + shape.single, *size))
         own, rho = result[shape.neutral :][:paired], shape.opposite
@@ -120,7 +120,7 @@ def odds(shape: AnswersShape, of: Convictions, x: Array, rng: Generator) -> Arra
         again = mixed(shape.frame, drawn(2, 1), drawn(2, shape.frames))
         denied = shape.denied * plain + np.sqrt(1 - shape.denied**2) * again
         result = np.stack([plain, denied], axis=-1)[..., None] + shape.gender * own
-    about, side = statements(shape), np.array([0.5, -0.5])  # of the genders
+    about, side = statements(shape), np.array([0.5, -0.5])  # feminine, masculine
     bears = np.array([about["axis"] == axis for axis in AXES[: shape.axes]], dtype=np.float64).T
     faces = bears * np.where(about["reversed"], -1.0, 1.0)[:, None]
     likely = 1 - 2 * about["polarity"].fill_null(0.5).cast(pl.Float64).to_numpy()
@@ -143,7 +143,7 @@ def slopes(shape: AnswersShape) -> Array:
 
 @lru_cache(maxsize=8)
 def _questions(shape: AnswersShape) -> pl.DataFrame:
-    """Return the questions, in the order of the log-odds."""
+    """Return the questions in the order of the log-odds."""
     about = statements(shape).select(
         "scale", "id", questionnaire=pl.col("scale") + f"-{LANGUAGE}", text="text"
     )
@@ -156,7 +156,7 @@ def _questions(shape: AnswersShape) -> pl.DataFrame:
 def write(
     folder: Path, shape: AnswersShape, of: Convictions, rng: Generator, *, causal: bool = False
 ) -> Inputs:
-    """Write statements, a survey and the responses of one model; return the analysis's inputs."""
+    """Write statements, a survey and a model's responses, and return the inputs of the analysis."""
     datasets = {name: folder / name for name in ("statements", "survey")}
     inputs = Inputs((MODEL,), datasets, folder / "data")
     empty = pl.DataFrame({"config": [], "reason": [], "number": []})
@@ -179,13 +179,13 @@ def write(
 
 
 def centres(shape: AnswersShape) -> Array:
-    """Return the mean values of respondents minus 3, (genders of people, axes): women, men."""
+    """Return the mean values of women and men minus 3, (2, axes)."""
     axes = np.arange(shape.axes)
     return np.stack([0.6 - 0.3 * axes, 0.4 - 0.2 * axes])
 
 
 def survey(shape: AnswersShape, rng: Generator) -> pl.DataFrame:
-    """Draw answers: women and men by turns, three in ten infected, one answer of 100 lacking."""
+    """Draw answers: women and men alternate, 30% are infected, 1% of the answers are missing."""
     about = statements(shape).filter(scale=SCALE)
     index = np.array([AXES.index(axis) for axis in about["axis"]])
     man = np.arange(shape.people) % 2
@@ -209,8 +209,8 @@ def survey(shape: AnswersShape, rng: Generator) -> pl.DataFrame:
 
 
 def survey_means(shape: AnswersShape) -> Array:
-    """Return the true mean answer of women and of men, turned round where due, (2, axes)."""
+    """Return the true mean answers of women and men, reversed if required, (2, axes)."""
     spread = np.hypot(BETWEEN, TASTE)
-    edges = np.arange(LOWEST, HIGHEST) + 0.5 - 3  # an answer is above how many of these
+    edges = np.arange(LOWEST, HIGHEST) + 0.5 - 3  # between adjacent answers
     result: Array = LOWEST + ndtr((centres(shape)[..., None] - edges) / spread).sum(axis=-1)
     return result

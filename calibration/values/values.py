@@ -1,9 +1,10 @@
 """Analysis ``values`` on simulated responses.
 
-What is planted is stated in points of the rating, and turned into nats by a closed form: E Phi(e +
-m) = Phi(m / sqrt(1 + v)) for a normal e of mean 0 and variance v. Simplified: lines truly go
-through 0, log-odds are normal, and all statements weigh the same. Responses by a method are planted
-for the reading that uses it. The values of those who always agree or disagree have no interval.
+Planted effects are stated in points of the rating and converted into nats by a closed form: E Phi(e
++ m) = Phi(m / sqrt(1 + v)) for a normal e with mean 0 and variance v. Simplifications: lines go
+through 0, log-odds are normal, and all statements have the same weight. Responses by a method are
+planted for the reading (method variant) that uses it. The values of respondents who always agree or
+disagree have no interval.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ FITTED = ("by gender", "pooled", "by gender, likely half")
 GENDERS = ("feminine", "masculine")
 MARGIN = 0.2
 NEAR = 1e-9
-SIDES = (0.5, -0.5)  # of what is planted between genders, feminine and masculine
-PLACES = np.linspace(answers.NEAR, answers.FAR, 101) / answers.MIDDLE  # where habit is
-MEAN = PLACES.mean() / (PLACES**2).mean()  # slope that a line through 0 has of a constant 1
+SIDES = (0.5, -0.5)  # shares of a gender effect, feminine and masculine
+PLACES = np.linspace(answers.NEAR, answers.FAR, 101) / answers.MIDDLE  # places on the line
+MEAN = PLACES.mean() / (PLACES**2).mean()  # slope of a line through 0 fitted to a constant 1
 ABOVE = "likely above unlikely"
 Shape = answers.AnswersShape
 SHAPES = {
@@ -35,37 +36,37 @@ SHAPES = {
     "12 pairs a value, unrelated": Shape(pairs=12, opposite=0, denied=0, gender=0.3),
     "34 statements, no opposites": Shape(pairs=0, single=34),
 }
-# values, gender and women: points of the rating, of each value; likely: how often a likely
-# statement is above an unlikely one, by each method; others: SDs of log-odds
+# values, gender and women: rating points by value; likely: probability that a likely statement is
+# above an unlikely one, by method; others: SDs of log-odds
 TRUTHS = {
     # statements differ, but not by value, gender or likelihood
     "nothing differs": Truth("null"),
-    # every frame, denial, gender and method is drawn by itself
+    # templates, negations, genders and methods are independent
     "nothing is related": Truth("null", unrelated=True),
-    # gender makes the least difference that matters, in values and in agreeing
+    # the gender differences in values and agreement are at the margin
     "gender at the margin": Truth(
         "null", gender=(MARGIN,) * 4, women=(MARGIN,) * 4, likely=(0.62, 0.62)
     ),
-    # points of the rating by value, and likelihood; templates, denials, methods little related
+    # rating points by value; templates, negations and methods are weakly correlated
     "values differ": Truth(
         "planted",
         values=(0, 0.4, -0.7, 1.0),
         likely=(0.58, 0.68),
         shape={"frame": 0.35, "denied": 0.2, "method": 0.5},
     ),
-    # correlations: templates, denials, opposites, genders and methods are less related
+    # templates, negations, opposites, genders and methods are less correlated
     "less is related": Truth(
         "planted",
         likely=(0.55, 0.54),
         shape={"frame": 0.6, "denied": 0.45, "opposite": 0.6, "gender": 0.6, "method": 0.9},
     ),
-    # points of the rating between genders, by value
+    # gender differences in rating points, by value
     "genders differ": Truth("planted", gender=(0, 0.1, -0.22, 0.55), likely=(0.64, 0.6)),
-    # all that is political is agreed with, 1 SD
+    # agreement with all political statements, 1 SD
     "political is agreed with": Truth("decoy", shift=1.0),
-    # women agree more with anything, 1 SD
+    # women agree more with all statements, 1 SD
     "women agree": Truth("decoy", habit=1.0),
-    # the part of the feminine gender varies three times as much
+    # the feminine part varies three times as much
     "women are louder": Truth("decoy", louder=3.0),
 }
 PARAMS: dict[str, Any] = {
@@ -77,12 +78,12 @@ PARAMS: dict[str, Any] = {
 
 
 class Spread(NamedTuple):
-    """Standard deviations of log-odds in one reading, nats."""
+    """Standard deviations of log-odds in one variant, nats."""
 
-    genders: Array  # (2,): of a statement in feminine and masculine frames
-    both: float  # of the mean of the two
-    neutral: Array  # (2,): of apolitical statements, with what likelihood adds
-    line: float  # around the line of both genders
+    genders: Array  # (2,): of a statement in feminine and masculine templates
+    both: float  # of the mean over both
+    neutral: Array  # (2,): of apolitical statements, including likelihood
+    line: float  # around the line for both genders
 
 
 class Known(NamedTuple):
@@ -92,7 +93,7 @@ class Known(NamedTuple):
     kind: str
     of: Convictions
     spreads: tuple[Spread, ...]  # by reading
-    random: Array  # (axes,): a mean of random answers
+    random: Array  # (axes,): mean of random answers
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
@@ -105,8 +106,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def spreads(shape: Shape, of: Convictions) -> tuple[Spread, ...]:
-    """Return the spread in each reading: one plain frame, or all with denials turned."""
-    kept = shape.frame + (1 - shape.frame) / shape.frames  # of the mean over frames
+    """Return the spread in each variant: one plain template, or all with negations reversed."""
+    kept = shape.frame + (1 - shape.frame) / shape.frames  # variance of the mean over templates
     common = np.array([1.0, kept * (1 - shape.denied) / 2]) * (not of.unrelated)
     own = np.array([1.0, 1 / (2 * shape.frames)]) * (1 if of.unrelated else shape.gender**2)
     louder = np.array([of.louder, 1.0]) ** 2
@@ -115,7 +116,7 @@ def spreads(shape: Shape, of: Convictions) -> tuple[Spread, ...]:
         genders = shape.noise * np.sqrt(common[reading] + own[reading] * louder)
         both = shape.noise * np.sqrt(common[reading] + own[reading] * louder.sum() / 4)
         neutral = np.hypot(genders, of.likely[reading])
-        habit = (not reading) * of.habit / 2 * PLACES  # denials take it out
+        habit = (not reading) * of.habit / 2 * PLACES  # removed by negations
         line = np.sqrt((neutral**2).mean() + (habit**2).mean())
         result.append(Spread(genders, float(both), neutral, float(line)))
     return tuple(result)
@@ -133,7 +134,7 @@ def planted(shape: Shape, truth: Truth) -> Convictions:
     apart = np.sqrt(2) * ndtri(np.array(given.get("likely", (0.5, 0.5))))  # in SDs
     of = of._replace(likely=apart / 2 * np.array([s.both for s in spreads(shape, of)]))
     wide = np.array([np.hypot(s.line, s.genders) for s in spreads(shape, of)])
-    wide = 1 / (1 / wide).mean(axis=1)  # half of a difference is planted in either gender
+    wide = 1 / (1 / wide).mean(axis=1)  # half of a difference is planted in each gender
     points = {
         name: np.array(given.get(name, (0.0,) * shape.axes)[: shape.axes])
         for name in ("values", "gender", "women")
@@ -146,13 +147,13 @@ def planted(shape: Shape, truth: Truth) -> Convictions:
 
 
 def likely_sigma(spread: Spread, of: Convictions, reading: int, gender: int) -> float:
-    """Return the spread of likely statements around a line through 0 of their own."""
+    """Return the spread of likely statements around their own line through 0."""
     left = of.likely[reading] * (1 - MEAN * PLACES)
     return float(np.sqrt(spread.genders[gender] ** 2 + (left**2).mean()))
 
 
 def ratings(record: Known) -> pl.DataFrame:
-    """Return the true mean rating of statements of each value, direction, gender and line."""
+    """Return the true mean rating of statements by value, direction, gender and line."""
     shape, of = record.shape, record.of
     rows = []
     about = answers.statements(shape).group_by("axis", "reversed").len()
@@ -169,7 +170,7 @@ def ratings(record: Known) -> pl.DataFrame:
                     nats = nats + of.likely[reading] * np.array([1, -1])
                 habit = side * of.habit * (not reading) * PLACES[:, None]
                 lines = (spread.neutral[g], spread.line, likely_sigma(spread, of, reading, g))
-                # an own line takes a habit out, that of likely statements also their mean
+                # a separate line removes a habit, that of likely statements also their mean
                 moved = (0.0, habit, -(of.likely[reading] * MEAN * PLACES)[:, None])
                 for fitted, line, more in zip(FITTED, lines, moved, strict=True):
                     p = ndtr((nats + more) / np.hypot(line, spread.genders[g])).mean()
@@ -180,7 +181,7 @@ def ratings(record: Known) -> pl.DataFrame:
 
 
 def _mean(table: pl.DataFrame, value: str, *by: str) -> pl.DataFrame:
-    """Return means of a column, weighted by items."""
+    """Return weighted means of a column, with the items as weights."""
     mean = (pl.col(value) * pl.col("items")).sum() / pl.col("items").sum()
     return table.group_by(by, maintain_order=True).agg(target=mean)
 
@@ -218,7 +219,7 @@ def true_correlations(record: Known) -> dict[tuple[str, str], float | None]:
     result: dict[tuple[str, str], float | None] = {}
     for scale in (NEUTRAL, SCALE):
         likely = of.likely / shape.noise * (scale == NEUTRAL)
-        wide = kept + likely**2  # of the mean over frames, by method
+        wide = kept + likely**2  # variance of the mean over templates, by method
         of_methods = np.sqrt((wide + own / number).prod())
         whole = related + likely[0] ** 2 + own
         told = {
@@ -235,7 +236,7 @@ def true_correlations(record: Known) -> dict[tuple[str, str], float | None]:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test: tests by reading, of gender by line and measure too."""
+    """Return the rows of each test by variant, and for gender also by line and measure."""
     record: Known = sample.known
     result: Tables = {}
     if not record.of.unrelated:
@@ -260,12 +261,12 @@ def _gender(table: pl.DataFrame, record: Known) -> Tables:
     part = pl.when(neutral).then(pl.lit(CALIBRATION)).otherwise("measure")
     table = table.with_columns(checked=neutral, part=part)
     decoy = record.kind == "decoy"
-    # the null of equivalence is the margin; outside of it no effect is known
+    # the null hypothesis of equivalence is the margin; outside, no effect is known
     inside = (MARGIN - target.abs()).round(2) + 0.0
     inside = pl.when((inside >= 0) & (not decoy)).then(inside)
     several = (pl.col("axis") == ALL) & (not decoy) & (target.abs() > NEAR)
     agreement, pooled = pl.col("measure") == "agreement", pl.col("fitted") == "pooled"
-    habit = agreement & pooled & (record.of.habit != 0)  # a habit is agreement
+    habit = agreement & pooled & (record.of.habit != 0)  # a habit changes agreement
     apart = pl.when(~several & ~habit).then(pl.lit(0.0) if decoy else target.round(2))
     family = ["reading", "fitted", "checked"]
     equivalence: dict[str, Any] = {"interval": ["value", "equivalence_low", "equivalence_high"]}
@@ -299,7 +300,7 @@ def _calibration(table: pl.DataFrame, record: Known) -> Tables:
 def _line(
     record: Known, reading: str, fitted: str, gender: str, frame: str, form: str, measure: str
 ) -> float:
-    """Return the true value of a number about a line."""
+    """Return the true value of a parameter of a line."""
     r, negated = READINGS.index(reading), form == "negated"
     spread, likely = record.spreads[r], record.of.likely[r]
     alone, half = gender in GENDERS, fitted == FITTED[-1]
@@ -329,7 +330,7 @@ def _consistency(table: pl.DataFrame, record: Known) -> Tables:
 
 
 def _people(tables: Tables, known: Known) -> Tables:
-    """Return respondents' means, and a mean of random answers where they are said to be."""
+    """Return the means of respondents and of random answers, with their true values."""
     women, men = answers.survey_means(known.shape)
     means = {"female": women, "male": men, ALL: (women + men) / 2}
     people = tables["respondents"]

@@ -224,11 +224,8 @@ def compare_ratings(item: tuple[str, str], a: Rated, b: Rated, params: Params) -
     signed, axis = items.about["bearing"].to_numpy(), items.about["axis"].to_numpy()
     for name in sorted(set(axis.tolist())):
         rows = axis == name
-        load, pairs, still = (
-            np.abs(signed[rows]),
-            items.clusters[rows],
-            np.ones_like(items.weights[rows]),
-        )
+        load, pairs = np.abs(signed[rows]), items.clusters[rows]
+        still = np.ones_like(items.weights[rows])
         change = (a.side - b.side)[rows]
         draws = mean(change, load, still)  # draws differ only in the calibration lines
         spread = float(np.nanstd(draws[1:]) * np.sqrt(neutral / (neutral - 1)))

@@ -83,10 +83,8 @@ def moments(
     The other parameters are those of :func:`gather`.
     """
     x, y = x - x.mean(), y - y.mean()  # prevents cancellation in sums of squares
-    cell = clusters * shape[1] + groups
-    products = (None, x, y, x * x, y * y, x * y)
-    sums = [np.bincount(cell, product, shape[0] * shape[1]) for product in products]
-    return np.stack(sums, axis=-1).astype(np.float64).reshape(*shape, -1)
+    products = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
+    return gather(products, clusters, groups, shape).sums
 
 
 def pooled(sums: Floats) -> Floats:

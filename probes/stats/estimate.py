@@ -131,7 +131,7 @@ class Table:
     def frame(self) -> pl.DataFrame:
         """Return the table with the columns of its schema."""
         if not self.rows:
-            return _empty(self.schema)
+            return pl.DataFrame(pl.from_arrow(self.schema.arrow().empty_table()))
         table = pl.DataFrame(self.rows, infer_schema_length=None)
         for family in self.families:
             table = adjusted(table, *family)
@@ -292,14 +292,8 @@ def typed(table: pl.DataFrame, schema: Schema, confidence: float | None) -> pl.D
 
     ``confidence``: confidence level of the intervals; None only for a table without intervals.
     """
-    empty = _empty(schema)
+    empty = pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
     if "detectable" in empty.columns and "detectable" not in table.columns:
         assert confidence is not None, "a table with intervals needs their confidence level"
         table = with_detectable(table, confidence)
     return table.select(empty.columns).cast(empty.schema)
-
-
-def _empty(schema: Schema) -> pl.DataFrame:
-    empty = pl.from_arrow(schema.arrow().empty_table())
-    assert isinstance(empty, pl.DataFrame)
-    return empty

@@ -18,7 +18,6 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 REST: tuple[str, ...] = ()  # name of the residual term
-ANOVA = "ANOVA (Henderson I, III), generalized pivotal quantities"
 WIDEST, SMALL = 2000, 1e-9  # maximum cells of a fit, relative tolerance of zero eigenvalues
 STEPS, NEAR = 100, 1e-9  # maximum iterations of REML, convergence tolerance of its likelihood
 
