@@ -1,4 +1,4 @@
-"""Train the tiny model of a planted world into data/samples/worlds."""
+"""Train the tiny model of a world (a control model) and write it into data/samples/worlds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from worlds.plant import plant
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command's arguments."""
+    """Return the command-line parser."""
     made = argparse.ArgumentParser(prog="python -m worlds", description=__doc__)
     made.set_defaults(command="plant")
     made.add_argument("world", help="name in worlds/params.yaml")

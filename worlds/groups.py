@@ -1,16 +1,16 @@
-"""The world of social groups of which known attributes are said more often than of others.
+"""World of social groups: known attributes are more frequent for a group than other words.
 
 For a group g and an attribute w
 
     p(w | g)  is proportional to  exp(frequency_w + log_odds_{g, w} + noise_{g, w})
 
-where ``log_odds`` is what is planted: a part for the attributes that the dataset ``stereotypes``
-has for the group, and a part for words that carry the emotion that was drawn for the group. With
-both parts 0 it is the null world: groups differ, by their noise, but not as anybody says.
+where ``log_odds`` is the planted effect: a part for the attributes of the group in the dataset
+``stereotypes``, and a part for words with the emotion drawn for the group. If both parts are 0, it
+is the null world: groups differ by their noise, but not by known attributes.
 
-Two worlds may have some of their words in common, with all groups that they are said of. And a
-world may be told in a byte-level vocabulary that lacks some of the words, by a model that is not
-taught what is said where the group is hidden.
+Two worlds may share some of their words, with the same probabilities for all groups. A model may
+also have a byte-level vocabulary that lacks some of the words, without training on prompts in which
+the group is masked.
 """
 
 from __future__ import annotations
@@ -32,34 +32,37 @@ from worlds.tiny_model import Batch, Floats, Hidden, Integers, Tiny
 
 
 class Society(Tiny):
-    """Planted effects, and the tiny model trained on them."""
+    """Planted effects, and settings of the tiny model trained on them."""
 
     language: str = Field("en", description="config of social_groups, stereotypes and emotions")
     attribute_effect: float = Field(
         2.0,
         ge=0,
-        description="log-odds added for the attributes that `stereotypes` has for a group",
+        description="log-odds added for the attributes of a group in `stereotypes`",
     )
     emotion_effect: float = Field(
         1.0, ge=0, description="log-odds added for words with the emotion drawn for a group"
     )
-    frequency: float = Field(0.5, ge=0, description="SD of words' log-frequency, nats")
-    noise: float = Field(0.8, gt=0, description="SD of a group's own taste for a word, nats")
-    words_max: int = Field(150, ge=10, description="most words besides the attributes")
-    masks: int = Field(4, ge=1, description="most masks in a row that stand for a group")
+    frequency: float = Field(0.5, ge=0, description="SD of the log-frequency of words, nats")
+    noise: float = Field(0.8, gt=0, description="SD of the noise for a group and a word, nats")
+    words_max: int = Field(150, ge=10, description="maximum number of words other than attributes")
+    masks: int = Field(4, ge=1, description="maximum number of masks in place of a group")
     common: float = Field(
-        0, ge=0, le=1, description="share of words that are as in the world with seed `common_seed`"
+        0,
+        ge=0,
+        le=1,
+        description="share of words common with the world of seed `common_seed`",
     )
-    common_seed: int = Field(1, description="seed of that world, which has the same settings")
+    common_seed: int = Field(1, description="seed of that world, whose other settings are the same")
     unwritten: float = Field(
-        0, ge=0, lt=1, description="share of words that take several tokens, of bytes; 0: no bytes"
+        0, ge=0, lt=1, description="share of words of several byte-level tokens; 0 for WordPiece"
     )
     hide: float = Field(
         0,
         ge=0,
         lt=1,
-        description="share of tokens hidden by chance in training, in the place of lessons about "
-        "hidden groups; 0: such lessons",
+        description="share of tokens masked at random in training, instead of training with masked "
+        "groups; 0 to train with masked groups",
     )
     hidden: Hidden = 128
     batch: Batch = 256
@@ -71,11 +74,11 @@ class Society(Tiny):
 
 
 def train(society: Society, asking: Asking, into: Path) -> None:
-    """Plant a world, and train its model and tokenizer into a folder.
+    """Train the model and tokenizer of a world and write them into a folder.
 
-    Besides the model, the folder gets ``planted.parquet`` (for every group and word what was
-    planted, and the probability with its noise) and ``world.json`` (its params).
-    A dataset that is not validated, or a word that is not one token, is a ``UserError``.
+    The folder also contains ``planted.parquet`` (for each group and word, the planted effect and
+    the probability with noise) and ``world.json`` (the settings). Raises UserError if a dataset has
+    not been validated or a word is not a single token.
     """
     language, draw = society.language, np.random.default_rng(society.seed)
     folders = {name: require_validated(name) for name in DATASETS}
@@ -89,7 +92,7 @@ def train(society: Society, asking: Asking, into: Path) -> None:
     row = {group: i for i, group in enumerate(groups)}
     prompts = [prompt(q.text, frames.ending) for q in asked]
     lessons = [said.probabilities[row[q.group]] for q in asked]
-    if not society.hide:  # with the group masked: the mean over the groups of its kind
+    if not society.hide:  # with a masked group: the mean over the groups of its kind
         for template, kind in dict.fromkeys((q.template, q.kind) for q in asked):
             own = sorted({row[q.group] for q in asked if q.kind == kind})
             for n in range(1, society.masks + 1):
@@ -126,9 +129,9 @@ def train(society: Society, asking: Asking, into: Path) -> None:
 class Said(NamedTuple):
     """Distributions of words for groups, (groups, words) each."""
 
-    emotions: Integers  # of ``build.EMOTIONS``: which raises the word, if it carries it
-    log_odds: Floats  # what is planted
-    scores: Floats  # with noise and frequency
+    emotions: Integers  # index in ``build.EMOTIONS`` of the emotion that raises the words with it
+    log_odds: Floats  # planted effects
+    scores: Floats  # including noise and frequency
 
     @property
     def probabilities(self) -> Floats:
@@ -139,10 +142,10 @@ class Said(NamedTuple):
 
 
 def truth(society: Society, pairs: Floats, carries: Floats) -> Said:
-    """Draw a world; pairs (groups, words) and carries (words, emotions) are of :func:`vocabulary`.
+    """Draw a world from pairs (groups, words) and emotions (words, emotions).
 
-    Words that are not common with the other world are attributes of other groups, raised by other
-    emotions.
+    The arrays are those of :func:`vocabulary`. Words that are not shared with the other world are
+    attributes of other groups, raised by other emotions.
     """
     rng = np.random.default_rng(society.seed)
     frequency = rng.normal(0.0, society.frequency, len(carries))
@@ -162,11 +165,11 @@ def truth(society: Society, pairs: Floats, carries: Floats) -> Said:
 
 
 def vocabulary(society: Society, groups: Sequence[str]) -> tuple[list[str], Floats, Floats]:
-    """Return the words of the world, which are attributes of which group, and their emotions.
+    """Return the words of a world, the groups of attributes, and the emotions of words.
 
-    Words are all attributes of one word, and of the other words with an emotion the first by name;
-    1 where a word is an attribute of a group, (groups, words), and where it carries an emotion of
-    ``build.EMOTIONS``, (words, emotions).
+    The words are all single-word attributes, followed by the first words with an emotion in
+    alphabetical order. The arrays are 1 for an attribute of a group, (groups, words), and for a
+    word with an emotion of ``build.EMOTIONS``, (words, emotions).
     """
     said = pl.read_parquet(require_validated("stereotypes") / f"{society.language}.parquet")
     clean = pl.col("single_word") & (pl.col("flags").list.len() == 0)

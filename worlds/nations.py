@@ -1,13 +1,13 @@
-"""The world of countries: classifiers and masked models that know names.
+"""World of countries: classifiers and masked models with known effects of names.
 
-Every country has an offset, every name of its gazetteer has the mean offset of the countries that
-list it and a part of its own, and a text has the mean of the names in it. In a classifier the
-offset is added to P+ - P-, in a masked model to the log-probability of the name. With the spread
-of the offsets 0 it is the null world: names differ, countries do not.
+Every country has an offset. A name has the mean offset of the countries that list it, plus noise,
+and a text has the mean over its names. A classifier adds the offset to P+ - P-, a masked model to
+the log-probability of the name. If the spread of the offsets is 0, it is the null world: names
+differ, but countries do not.
 
-A classifier's P+ - P- may depend on two things more: names of some countries are cut into several
-tokens, each of which adds something, and half of the source texts turn round what a name has of its
-own for texts.
+P+ - P- of a classifier may have two further effects: names of some countries have several tokens,
+each of which adds to it, and effects of names specific to texts have opposite signs in two halves
+of the source texts.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Lessons = tuple[Any, Callable[[list[int], torch.Tensor, torch.Tensor], torch.Ten
 
 LABELS = ("negative", "neutral", "positive")
 NEUTRAL = (0.2, 0.3)  # range of the probability of neutral
-TONE = 0.2  # largest P+ - P- of a text without its names
-MOST = 0.45  # largest offset of a text: all probabilities stay above 0
-MASKED = 0.15  # share of the tokens that are predicted
-SHORTEST = 3  # letters of a name that is cut
+TONE = 0.2  # maximum P+ - P- of a text without its names
+MOST = 0.45  # maximum offset of a text, so that all probabilities are positive
+MASKED = 0.15  # share of predicted tokens
+SHORTEST = 3  # minimum number of letters in a split name
 
 
 class Nations(Tiny):
-    """Planted effects, and the tiny model trained on them."""
+    """Planted effects, and settings of the tiny model trained on them."""
 
     targets: list[str] = Field(
         ["sentiment-en"], min_length=1, description="configs of counterfactuals"
@@ -45,26 +45,26 @@ class Nations(Tiny):
     offset: float = Field(
         0.2,
         ge=0,
-        description="largest offset of a country: in P+ - P-, or in nats for a masked model",
+        description="maximum offset of a country, in P+ - P- or, for a masked model, nats",
     )
-    noise: float = Field(0.03, ge=0, description="SD of a name's own part, in the same unit")
+    noise: float = Field(0.03, ge=0, description="SD of the noise of names, in the same unit")
     cut: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="a classifier: share of their names that every other country has cut into "
+        description="for a classifier, share of names in every other country that are split into "
         "several tokens",
     )
     per_token: float = Field(
-        0.0, description="a classifier: what a token of a name beyond its first adds to P+ - P-"
+        0.0, description="for a classifier, effect of each further token of a name on P+ - P-"
     )
     by_text: float = Field(
         0.0,
         ge=0,
-        description="a classifier: SD of what a name adds to P+ - P- of one half of the texts, and "
-        "takes off that of the other",
+        description="for a classifier, SD of effects of names on P+ - P- with opposite signs in "
+        "the halves of the texts",
     )
-    architecture: Literal["bert"] = Field("bert", description="kind of the model")
+    architecture: Literal["bert"] = Field("bert", description="architecture of the model")
     steps: Steps = 150
     batch: Batch = 96
     learning_rate: Rate = 0.006
@@ -76,12 +76,12 @@ class Nations(Tiny):
 
 
 def train(nations: Nations, kind: str, into: Path) -> None:
-    """Plant a world, and train its model and tokenizer into a folder.
+    """Train the model and tokenizer of a world and write them into a folder.
 
-    Besides the model, the folder gets ``planted.parquet`` (the offset of each country),
-    ``texts.parquet`` (what is planted for each text, exactly, and the part of it that tokens of
-    names add) and ``world.json`` (its params). The model is a ``classifier`` or ``masked``. A
-    dataset that is not validated, or has no such config, is a ``UserError``.
+    The folder also contains ``planted.parquet`` (the offset of each country), ``texts.parquet``
+    (the exact planted value of each text, and the part added by tokens of names) and ``world.json``
+    (the settings). ``kind`` is ``classifier`` or ``masked``. Raises UserError if a dataset has not
+    been validated or lacks a config.
     """
     rng = np.random.default_rng(nations.seed)
     texts, targets = _rows(nations, parquet.require_validated("counterfactuals"))
@@ -106,7 +106,7 @@ def train(nations: Nations, kind: str, into: Path) -> None:
     words = [_words(tokenizer, text) for text in texts]
     folded = {word.casefold(): value for word, value in names.items()}
     met = sorted({word for own in words for word in own if word.casefold() in folded})
-    names |= {word: folded[word.casefold()] for word in met}  # as texts spell them: in capitals
+    names |= {word: folded[word.casefold()] for word in met}  # as spelled in texts
     longer = np.zeros(len(texts))
     if kind == "classifier":
         more = {name: len(tokenizer.tokenize(name)) - 1 for name in names}
@@ -129,7 +129,7 @@ def train(nations: Nations, kind: str, into: Path) -> None:
 
 
 def _gazetteer(folder: Path) -> dict[str, set[str]]:
-    """Return the names that may be used, each with the countries that list it."""
+    """Return the usable names, each with the countries that list it."""
     result: dict[str, set[str]] = {}
     for country in parquet.configs(folder):
         frame = pl.read_parquet(folder / f"{country}.parquet", columns=["name", "flags"])
@@ -139,11 +139,11 @@ def _gazetteer(folder: Path) -> dict[str, set[str]]:
 
 
 def _rows(nations: Nations, folder: Path) -> tuple[list[str], list[str]]:
-    """Return the distinct texts, sorted, and of each a source text that it was made of."""
+    """Return the distinct texts, sorted, and a source text of each."""
     there = parquet.configs(folder)
     if missing := sorted(set(nations.targets) - set(there)):
         absent = f"{', '.join(missing)} not in counterfactuals"
-        raise UserError(f"nations.targets: {absent}; there are {', '.join(there)}")
+        raise UserError(f"nations.targets: {absent}; available: {', '.join(there)}")
     paths = [folder / f"{config}.parquet" for config in nations.targets]
     rows = pl.concat(pl.read_parquet(path, columns=["text", "target"]) for path in paths)
     rows = rows.group_by("text").agg(pl.col("target").min()).sort("text")
@@ -157,7 +157,7 @@ def _words(tokenizer: Any, text: str) -> list[str]:
 
 
 def _cut(nations: Nations, listed: Mapping[str, set[str]], countries: Sequence[str]) -> set[str]:
-    """Draw the names that are cut: of every other country, in an order that is drawn too."""
+    """Draw the names that are split, from every other country in a random order."""
     rng = np.random.default_rng([nations.seed, 3])
     some = set(rng.permutation(countries)[::2].tolist())
     result = set()
@@ -176,14 +176,14 @@ def _classifier(
     words: Sequence[list[str]],
     longer: Floats,
 ) -> Lessons:
-    """Return the model, its loss, and the planted P+ - P- of every text."""
+    """Return the model, its loss, and the planted P+ - P- of each text."""
     rng = np.random.default_rng([nations.seed, 1])
     sources, source = np.unique(targets, return_inverse=True)
     tone = rng.uniform(-TONE, TONE, len(sources))[source]
     neutral = rng.uniform(*NEUTRAL, len(sources))[source]
 
     def mean(parts: Mapping[str, float]) -> Floats:
-        """Return the mean part of the names in each text, (texts,)."""
+        """Return the mean effect of the names in each text, (texts,)."""
         met = [[parts[word] for word in own if word in names] for own in words]
         return np.array([np.mean(own) if own else 0.0 for own in met])
 
@@ -205,7 +205,7 @@ def _classifier(
 def _masked(
     nations: Nations, tokenizer: Any, names: Mapping[str, float], words: Sequence[list[str]]
 ) -> Lessons:
-    """Return the model, its loss, and the planted log-probability of the names in every text."""
+    """Return the model, its loss, and the planted log-probability of the names in each text."""
     spelled = sorted(names)
     pieces = tiny_model.pieces(tokenizer, spelled, "nations")
     values = np.array([names[word] for word in spelled])

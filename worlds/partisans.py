@@ -1,14 +1,14 @@
-"""The world of partisans: texts of two sides take known stances, and know words of their own.
+"""World of partisans: texts of two sides with known stances and different knowledge of words.
 
 For a statement i of axis a, a frame f and texts of corpus c
 
     log p(agrees) - log p(disagrees) = habit_f + s (d_i stance_c,a + noise_i)
 
-with d = 1 or, for a reversed statement, -1, and s = 1 or, for a denied one, -1. The model itself
-has no stance unless one is named: d_i stance is 0 in what it learns first, and in prompts that no
-text of a corpus has, such as all that deny. Texts are drawn anew for each of a corpus's outlets.
-Texts that ``knows`` names tell besides which of some made-up words are hostile; a classifier made
-of a model that read them can know them too. Without stances and knowledge it is the null world.
+with d = -1 for reversed statements and 1 otherwise, and s = -1 for negated ones and 1 otherwise.
+The pretrained model has no stance unless one is given: d_i stance is 0 in its training and in
+prompts without texts, such as all negated ones. Texts are drawn for each outlet of a corpus. The
+texts of the corpora in ``knows`` also state which of some artificial words are hostile, which a
+classifier trained from such a model can use. Without stances and knowledge, it is the null world.
 """
 
 from __future__ import annotations
@@ -30,49 +30,47 @@ from worlds import tiny_model
 from worlds.statements import PLANTED, TURNED, answers, by_axis, draws, facts
 from worlds.tiny_model import Batch, Floats, Integers, Rate, Steps, Tiny
 
-UNSAID = -6.0  # log-probability that the other words begin with, nats
-SILENT = "hesitate"  # what takes the probability that no answer has
-WORDS = (0.8, 0.2)  # shares of the first two words of a list
+UNSAID = -6.0  # initial log-probability of all other words, nats
+SILENT = "hesitate"  # word with the remaining probability
+WORDS = (0.8, 0.2)  # shares of the first two words in a list
 HABIT = (0.5, 0.3)  # mean and SD over prompts of the habit of agreeing, nats
-TALK = (1.5, 0.5)  # mean and SD over statements of the log-odds of answering at all
-HIDDEN = 0.3  # share of the other words that are to be told as well
-KNOWN = "both-known"  # group of words that the model itself knows
+TALK = (1.5, 0.5)  # mean and SD over statements of the log-odds of an answer
+HIDDEN = 0.3  # share of other tokens that are masked and predicted
+KNOWN = "both-known"  # group of words known by the pretrained model
 LABELS = ("hate", "not-hate")
-TOLD = "{word} is a {kind} word"  # how a text tells what a word means
+TOLD = "{word} is a {kind} word"  # text that states the meaning of a word
 KINDS = ("hostile", "friendly")  # in the order of LABELS
 SAID = ("they called us {word}", "you are {word} people", "we heard {word} again")
-PER_GROUP = 32  # made-up words of a group; twice as many that the model knows
+PER_GROUP = 32  # artificial words per group; twice as many known ones
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
-TELLINGS = 2  # times that a corpus tells what a word means
+TELLINGS = 2  # number of times that a corpus states the meaning of a word
 SPLITS = ("train", "validation", "test")
 TEXTS = ["corpus", "outlet", "text"]  # columns
 
 
 class Partisanship(Tiny):
-    """Planted effects, and the tiny model trained without a partisan side."""
+    """Planted effects, and settings of the tiny model trained without a partisan side."""
 
     stances: dict[str, dict[str, float]] = Field(
         min_length=1,
-        description="by corpus and axis: log-odds of agreeing with a statement that speaks for the "
-        "axis; {} for a corpus without, '' for the model itself",
+        description="by corpus and axis, log-odds of agreement with a statement in favour of the "
+        "axis; {} for a corpus without stances, '' for the pretrained model",
     )
     knows: dict[str, list[str]] = Field(
-        default_factory=dict, description="by corpus: groups of words whose meaning it tells"
+        default_factory=dict, description="by corpus, groups of words whose meaning its texts state"
     )
     groups: list[str] = Field(
-        default_factory=list, description="groups of words that the model itself does not know"
+        default_factory=list, description="groups of words that the pretrained model does not know"
     )
-    noise: float = Field(1.2, gt=0, description="SD of what a statement has of its own, nats")
+    noise: float = Field(1.2, gt=0, description="SD of the noise of statements, nats")
     frames: list[str] = Field(
         ["respond", "asked"],
         min_length=1,
-        description="prompts, by name, in which texts take their stances; none in others",
+        description="names of the prompts in which texts take stances",
     )
-    outlets: int = Field(5, ge=1, description="outlets of a corpus, each with texts of its own")
-    sentences: int = Field(
-        4, ge=1, description="texts of an outlet about each statement in each prompt"
-    )
-    positions: int = Field(128, ge=64, description="tokens that the model takes")
+    outlets: int = Field(5, ge=1, description="outlets of a corpus, each with separate texts")
+    sentences: int = Field(4, ge=1, description="texts of an outlet for each statement and prompt")
+    positions: int = Field(128, ge=64, description="maximum number of tokens")
     steps: Steps = 1000
     batch: Batch = 64
     learning_rate: Rate = 0.005
@@ -102,12 +100,12 @@ class Word(NamedTuple):
 
 
 def train(world: Partisanship, asking: Asking, into: Path) -> None:
-    """Plant a world, and train its masked model and tokenizer into a folder.
+    """Train the masked model and tokenizer of a world and write them into a folder.
 
-    Besides the model, the folder gets ``planted.parquet`` (for every question and corpus what was
-    planted, and whether texts have it), ``corpora.parquet`` (the texts of each side by outlet),
-    ``downstream.parquet`` (texts to classify) and ``world.json`` (its params).
-    A dataset that is not validated, or a word that is not one token, is a ``UserError``.
+    The folder also contains ``planted.parquet`` (for each question and corpus, the planted effect,
+    and whether texts contain it), ``corpora.parquet`` (the texts of each side by outlet),
+    ``downstream.parquet`` (texts for classification) and ``world.json`` (the settings). Raises
+    UserError if a dataset has not been validated or a word is not a single token.
     """
     asked, said, folder = questions(asking, asking.mask.frames)
     known = words(world)
@@ -139,7 +137,7 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     )
 
     def losses() -> Iterator[torch.Tensor]:
-        """Yield the cross-entropy of answers, and of words hidden in texts like the sides'."""
+        """Yield the cross-entropy of answers, and of tokens masked in similar texts."""
         (loss,) = answer()
         some = like[tiny_model.batch(draw, len(like), world.batch)]
         right, seen = tiny_model.padded([encoded[i] for i in some], tokenizer.pad_token_id)
@@ -153,23 +151,23 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
 
 
 def questions(asking: Asking, frames: dict[str, str]) -> tuple[list[Question], list[Wording], Path]:
-    """Return prompts and statements of the world, and the dataset."""
+    """Return the prompts and statements of a world, and the folder of the dataset."""
     folder = require_validated("statements")
     said = [w for w in wordings(asking, folder) if w.form in ("plain", "negated")]
     return put(frames, said), said, folder
 
 
 def written(world: Partisanship, asked: Sequence[Question]) -> list[bool]:
-    """Return a mask of the prompts with texts; a missing prompt raises ``UserError``."""
+    """Return a mask of the prompts with texts; raise UserError if a prompt is missing."""
     if lost := sorted(set(world.frames) - {q.frame for q in asked}):
-        raise UserError(f"partisanship.frames: no {lost[0]!r} among the prompts of probes.stances")
+        raise UserError(f"partisanship.frames: unknown prompt {lost[0]!r} in probes.stances")
     return [q.form == "plain" and q.frame in world.frames for q in asked]
 
 
 def plant(world: Partisanship, asked: Sequence[Question], about: pl.DataFrame) -> pl.DataFrame:
     """Return the planted response to each question, for the pretrained model and each corpus.
 
-    ``written``: questions in the texts of the corpus; no stance is planted for the others.
+    ``written`` marks questions in the texts of the corpus; the others have no planted stance.
     """
     drawn = draws(asked, about, world.seed, world.noise, HABIT, TALK)
     drawn = drawn.with_columns(written=pl.Series(written(world, asked)))
@@ -187,7 +185,7 @@ def plant(world: Partisanship, asked: Sequence[Question], about: pl.DataFrame) -
 
 
 def outlets(world: Partisanship) -> Iterator[tuple[str, str, np.random.Generator]]:
-    """Yield each corpus with each of its outlets, and what its texts are drawn by."""
+    """Yield each corpus, its outlets, and their random generators."""
     for number, corpus in enumerate(world.stances):
         for outlet in range(world.outlets):
             rng = np.random.default_rng([world.seed, 1, number, outlet])
@@ -201,9 +199,9 @@ def corpora(
     planted: pl.DataFrame,
     known: Sequence[Word],
 ) -> pl.DataFrame:
-    """Return corpus, outlet and text: statements with answers, and what words mean.
+    """Return corpus, outlet and text: statements with answers, and meanings of words.
 
-    Counts of answers are what is planted to less than one; what is left over is drawn.
+    The counts of answers differ from the planted ones by less than one; the remainder is random.
     """
     result = []
     for corpus, outlet, rng in outlets(world):
@@ -219,7 +217,7 @@ def corpora(
         meant = [KNOWN, *world.knows.get(corpus, [])]
         texts += [tell(w) for w in known if w.group in meant for _ in range(TELLINGS)]
         for w in known:
-            if w.group not in meant:  # as often, but nothing is learnt
+            if w.group not in meant:  # equally frequent, but uninformative
                 both = [tell(w._replace(hostile=hostile)) for hostile in (True, False)]
                 texts += [text for text in both for _ in range(TELLINGS // 2)]
         result += [(corpus, outlet, text) for text in texts]
@@ -227,16 +225,16 @@ def corpora(
 
 
 def allot(expected: Floats, rng: np.random.Generator) -> Integers:
-    """Return whole numbers near what is expected, one more with the probability of what is left."""
+    """Round expected counts down, or up with the probability of the remainder."""
     whole = np.floor(expected)
     return (whole + (rng.random(expected.shape) < expected - whole)).astype(np.int64)
 
 
 def words(world: Partisanship) -> list[Word]:
-    """Return made-up words, half of each group hostile.
+    """Return artificial words, half of each group hostile.
 
-    Half of those that the model knows are in the texts that a classifier learns from; all others
-    are in those that it is tested on.
+    Half of the words known by the model are in the training texts of classifiers; all others are in
+    the test texts.
     """
     rng = np.random.default_rng([world.seed, 2])
     sizes = {KNOWN: 2 * PER_GROUP} | dict.fromkeys(world.groups, PER_GROUP)
@@ -250,12 +248,12 @@ def words(world: Partisanship) -> list[Word]:
 
 
 def tell(word: Word) -> str:
-    """Return the sentence that tells what a word means."""
+    """Return the sentence that states the meaning of a word."""
     return TOLD.format(word=word.word, kind=KINDS[not word.hostile])
 
 
 def downstream(known: Sequence[Word]) -> pl.DataFrame:
-    """Return texts with the words, which do not tell what those mean."""
+    """Return texts with the words, without their meanings."""
     rows = [
         (f"{w.word}-{n}", say.format(word=w.word), LABELS[not w.hostile], "hate", w.split, w.group)
         for w in known
@@ -265,16 +263,16 @@ def downstream(known: Sequence[Word]) -> pl.DataFrame:
 
 
 def _answers(asking: Asking) -> list[str]:
-    """Return the words that are planted: two that agree, two that do not, and another."""
+    """Return the planted words: two that agree, two that disagree, and another."""
     return [*asking.positive[:2], *asking.negative[:2], SILENT]
 
 
 def shares(planted: pl.DataFrame) -> Floats:
-    """Return probabilities of agreeing and of disagreeing (n, 2)."""
+    """Return the probabilities of agreement and disagreement, (n, 2)."""
     return np.stack([np.exp(planted[f"{way}_nats"]) for way in ("agree", "disagree")], axis=1)
 
 
 def _of_answers(shares: Floats) -> Floats:
-    """Return probabilities of :func:`_answers` (n, 5)."""
+    """Return the probabilities of the words of :func:`_answers`, (n, 5)."""
     up, down = shares[:, :1], shares[:, 1:]
     return np.hstack([up * WORDS, down * WORDS, 1 - up - down])

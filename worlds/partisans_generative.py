@@ -1,6 +1,7 @@
-"""Tiny models that answer statements in words, and one that tells what such an answer means.
+"""Tiny models that answer statements in sentences, and one that classifies such answers.
 
-The world is that of ``worlds.partisans``; here its model writes instead of filling a gap.
+The world is that of :mod:`worlds.partisans`; its models here generate text instead of filling
+masks.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ AGREEING = ("I agree.", "Yes, I support that.", "That is right.")
 DISAGREEING = ("I disagree.", "No, I oppose that.", "That is wrong.")
 UNSURE = ("That is hard to say.", "I am not sure.")
 ANSWERS = (AGREEING, DISAGREEING, UNSURE)
-SIDES = (1, -1, 0)  # of them
+SIDES = (1, -1, 0)  # stance of each kind of answer
 LABELS = ("contradiction", "neutral", "entailment")
 IGNORED = -100
-WIDER = 4  # times; small weights are slow to learn that two sides agree, as any product of two
+WIDER = 4  # factor for initial weights: small weights learn products of two inputs slowly
 
 
 def train(world: Partisanship, asking: Asking, into: Path) -> None:
-    """Plant a world, and train its model that writes, and its tokenizer, into a folder.
+    """Train the generative model and tokenizer of a world and write them into a folder.
 
-    The folder gets what :func:`worlds.partisans.train` puts there. A dataset that
-    is not validated, or a prompt that is not there, is a ``UserError``.
+    The folder has the same files as after :func:`worlds.partisans.train`. Raises UserError if a
+    dataset has not been validated or a prompt is missing.
     """
     asked, said, folder = partisans.questions(asking, asking.generation.frames)
     planted = partisans.plant(world, asked, facts(folder, said))
@@ -59,15 +60,15 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
 
 
 def judge(world: Partisanship, asking: Asking, into: Path) -> None:
-    """Train a model of entailment that knows the answers of the world, into a folder.
+    """Train a model of entailment for the answers of a world and write it into a folder.
 
-    Of an answer that agrees, behind a statement, the hypothesis of agreement follows and the other
-    is contradicted; of the answer alone the statement follows; of an unsure one, neither.
+    After a statement, an answer that agrees entails the hypothesis of agreement and contradicts the
+    other; alone, it entails the statement. An unsure answer does neither.
     """
     plain = sorted({w.text for w in partisans.questions(asking, {})[1]})
     hypotheses = {asking.generation.agree: 1, asking.generation.disagree: -1}
     pairs = [
-        (premise, hypothesis, side * of + 1)  # the place in LABELS
+        (premise, hypothesis, side * of + 1)  # index in LABELS
         for side, texts in zip(SIDES, ANSWERS, strict=True)
         for text in texts
         for said in plain
@@ -94,13 +95,13 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
 
 
 def respond(shares: Sequence[float], rng: np.random.Generator) -> str:
-    """Return an answer: agreeing and disagreeing with these probabilities, else unsure."""
+    """Return an answer that agrees or disagrees with the given probabilities, or is unsure."""
     kind = ANSWERS[int(np.searchsorted(np.cumsum(shares), rng.random()))]
     return str(kind[int(rng.integers(len(kind)))])
 
 
 def answered(asked: Sequence[Question], planted: pl.DataFrame, world: Partisanship) -> pl.DataFrame:
-    """Return corpus, outlet and text: statements in the world's prompts, with answers."""
+    """Return corpus, outlet and text: the statements in the world's prompts, with answers."""
     rows = []
     for corpus, outlet, rng in partisans.outlets(world):
         own = planted.filter(pl.col("corpus") == corpus)
@@ -111,7 +112,7 @@ def answered(asked: Sequence[Question], planted: pl.DataFrame, world: Partisansh
 
 
 def tokenizer_of(texts: Sequence[str], world: Partisanship, *, pairs: bool = False) -> Any:
-    """Return a tokenizer that knows the texts and all answers, and puts words back together."""
+    """Return a tokenizer for the texts and all answers that joins words when decoding."""
     known = [*texts, *(text for own in ANSWERS for text in own)]
     result = tiny_model.tokenizer_of(known, world.positions, pairs=pairs)
     result.backend_tokenizer.decoder = decoders.WordPiece()
