@@ -28,7 +28,7 @@ from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts.leaning import Asking, Question, Wording, priors, put, wordings
 from worlds import tiny_model
 from worlds.statements import PLANTED, TURNED, answers, by_axis, draws, facts
-from worlds.tiny_model import Batch, Floats, Integers, Rate, Steps, Tiny
+from worlds.tiny_model import Batch, Floats, Rate, Steps, Tiny
 
 UNSAID = -6.0  # initial log-probability of all other words, nats
 SILENT = "hesitate"  # word with the remaining probability
@@ -206,7 +206,9 @@ def corpora(
     result = []
     for corpus, outlet, rng in outlets(world):
         own = planted.filter(pl.col("corpus") == corpus)
-        counts = allot(_of_answers(shares(own)) * world.sentences, rng)
+        expected = _of_answers(shares(own)) * world.sentences
+        more = rng.random(expected.shape) < expected % 1
+        counts = np.floor(expected).astype(np.int64) + more
         texts = [
             q.text.replace(MASK, word)
             for q, row, told in zip(asked, counts, own["written"], strict=True)
@@ -222,12 +224,6 @@ def corpora(
                 texts += [text for text in both for _ in range(TELLINGS // 2)]
         result += [(corpus, outlet, text) for text in texts]
     return pl.DataFrame(result, TEXTS, orient="row")
-
-
-def allot(expected: Floats, rng: np.random.Generator) -> Integers:
-    """Round expected counts down, or up with the probability of the remainder."""
-    whole = np.floor(expected)
-    return (whole + (rng.random(expected.shape) < expected - whole)).astype(np.int64)
 
 
 def words(world: Partisanship) -> list[Word]:

@@ -124,8 +124,7 @@ def _parts(names: lists.Names) -> list[Bools]:
     """Return membership masks of the subgroups, (people,) each."""
     native, old = names.native[names.bearer], names.old[names.bearer]
     order = np.argsort(-names.sitelinks[names.bearer], kind="stable")
-    popular = np.zeros(len(order), dtype=np.bool_)
-    popular[order[: len(order) // 2]] = True
+    popular = np.argsort(order) < len(order) // 2
     return [native, ~native, popular, ~popular, old, ~old]
 
 

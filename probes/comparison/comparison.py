@@ -23,7 +23,7 @@ COMPARISON = Schema.keyed(
         Column("study", "string", "study of the estimates"),
         Column("first", "string", "first model"),
         Column("second", "string", "second model"),
-        Column("language", "string", "language of the prompts; empty if the study has one"),
+        Column("language", "string", "language of the prompts; empty if the study has only one"),
         Column("scale", "string", "part of speech, dataset, questionnaire, or config"),
         Column("what", "string", "word, category, value, country, or axis"),
     ),

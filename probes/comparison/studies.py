@@ -61,7 +61,7 @@ class Params(Section):
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the table")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
     min_count: int = Field(20, ge=1, description="minimum lists with a word, over both models")
-    n_bootstrap: int = Field(400, ge=20, description="replicates in the calibration of agreement")
+    n_bootstrap: int = Field(400, ge=20, description="bootstrap replicates for agreement")
 
 
 def difference(

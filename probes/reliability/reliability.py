@@ -52,7 +52,7 @@ class Params(Section):
 
 PLACE = (
     Column("probe", "string", "probe of the scored responses"),
-    Column("measure", "string", "kind of score, see the page of the method"),
+    Column("measure", "string", "kind of score, see docs/methods/reliability.md"),
     Column("scale", "string", "questionnaire and axis, part of speech, config, or empty"),
     Column("language", "string", "language of the prompts; empty for all languages"),
     Column("model", "string", "name of the model in params.yaml; empty for all models"),
@@ -69,9 +69,9 @@ SCHEMAS = {
             method="95% generalized pivotal quantities of ANOVA, Henderson's methods I and III",
         ),
         Column("unbiased", "float64", "unbiased estimate, which may be negative", nullable=True),
-        Column("share", "float64", "share in the sum of all components", nullable=True),
+        Column("share", "float64", "share of the sum of all components", nullable=True),
         Column("reml", "float64", "estimate by restricted maximum likelihood", nullable=True),
-        Column("levels", "int64", "levels of the facet, or cells of an interaction", minimum=0),
+        Column("levels", "int64", "number of levels, or of cells of an interaction", minimum=0),
         REASON,
     ),
     "consistency": Schema.keyed(
@@ -138,7 +138,7 @@ def _rows(table: pl.DataFrame, params: Params) -> Iterator[tuple[str, Row]]:
 
 
 def _common_templates(table: pl.DataFrame) -> pl.DataFrame:
-    """Drop templates that were used for less than half of the statements."""
+    """Drop templates that were used for fewer than half of the statements."""
     used = table.group_by("language", "template").agg(pl.col("statement").n_unique())
     total = table.group_by("language").agg(all=pl.col("statement").n_unique())
     common = used.join(total, on="language").filter(2 * pl.col("statement") >= pl.col("all"))

@@ -35,7 +35,7 @@ def keys(units: Iterable[str]) -> Bits:
 
 
 def bits(units: Bits, draws: int, seed: int) -> Bits:
-    """Return uniform 64-bit numbers, an array (units, draws), keyed by the seed and the unit.
+    """Return uniform 64-bit numbers, (units, draws), that depend only on the seed and the unit.
 
     Philox 4x64-10 in counter mode: Salmon et al. (2011), Parallel random numbers: as easy as 1, 2,
     3, SC '11, section 4.3.
@@ -116,7 +116,7 @@ def expanded_tail(clusters: int, confidence: float) -> float:
 
 
 class Limits(NamedTuple):
-    """Percentile limits, arrays of one shape."""
+    """Percentile limits, arrays of the same shape."""
 
     low: Floats
     high: Floats

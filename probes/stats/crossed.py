@@ -32,7 +32,7 @@ class Part(NamedTuple):
 
 
 class Contrast(NamedTuple):
-    """A mean difference over training runs; nan with too few runs."""
+    """A mean difference over training runs, with its test; nan with too few runs."""
 
     value: float
     low: float
@@ -105,7 +105,7 @@ def estimated(
     """Estimate a value whose variance is the sum of several parts, by t (Satterthwaite).
 
     Factors with one level are ignored; nan if there is no other factor. Without variance, the
-    interval is the value, and p is 1 for 0 and otherwise nan.
+    limits equal the value, and p is 1 if it is 0, otherwise nan.
 
     Parameters
     ----------

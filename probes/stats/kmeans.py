@@ -25,7 +25,7 @@ ITERATIONS = 300  # maximum for Lloyd's algorithm, as in scikit-learn
 
 
 class Partition(NamedTuple):
-    """The best of several k-means runs over n points, and the agreement of the runs."""
+    """The best of several k-means runs on n points, and the agreement between runs."""
 
     labels: NDArray[np.int64]  # (n,) clusters in the run with the lowest inertia; 0 is the largest
     inertia: Floats  # (seeds,) sum of squared distances to the nearest centre

@@ -269,10 +269,8 @@ def chance_p(
 
     Parameters
     ----------
-    true : (texts,)
-        True for texts of the positive class.
-    predicted : (runs, texts)
-        True for texts predicted as positive by a run.
+    true : (texts,), predicted : (runs, texts)
+        As in :func:`plumbline.probes.stats.classification.cells`.
     clusters : (texts,), optional
         Cluster number of each text, from 0; a cluster has one class. By default, each text is one.
     """
@@ -292,10 +290,8 @@ def of_members(true: Bools, predicted: Bools, members: Floats) -> Floats:
 
     Parameters
     ----------
-    true : (texts,)
-        True for texts of the positive class.
-    predicted : (runs, texts)
-        True for texts predicted as positive by a run.
+    true : (texts,), predicted : (runs, texts)
+        As in :func:`plumbline.probes.stats.classification.cells`.
     members : (texts, 1 + draws)
         From :func:`dealt`, with the classes as strata.
 

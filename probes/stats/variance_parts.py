@@ -143,8 +143,8 @@ def _adjusted(
 ) -> Iterator[tuple[int, float, float, int]]:
     """Yield index, sum of squares, coefficient and df of the residual and of each interaction.
 
-    The sum of squares is the residual one of a least-squares fit of all cells, or the reduction of
-    it by an interaction given all other terms (Henderson's method III).
+    The sum of squares is that of the residuals from a least-squares fit of all cells, or its
+    reduction by an interaction given all other terms (Henderson's method III).
     """
     from scipy.sparse import csr_array, hstack
 
