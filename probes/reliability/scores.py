@@ -31,7 +31,8 @@ def scores(probe: str, inputs: Inputs) -> pl.DataFrame:
     """Return the scores of all models with outputs of a probe, columns :data:`COLUMNS`.
 
     All columns but the score are text, "" for a facet that the probe does not record.
-    ``respondent`` is "" for the pretrained model, or names a trained checkpoint. Missing files are skipped.
+    ``respondent`` is "" for the pretrained model, or names a trained
+    checkpoint. Missing files are skipped.
     """
     folder = inputs.data / "outputs" / probe
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
