@@ -14,21 +14,21 @@ from plumbline.builders.core.errors import UserError
 
 def parser() -> argparse.ArgumentParser:
     """Return the command-line parser."""
-    made = argparse.ArgumentParser(prog="python -m calibration", description=__doc__)
-    made.set_defaults(command="calibrate")
-    made.add_argument("analysis", nargs="*", help="default: all, and headlines")
-    made.add_argument(
+    result = argparse.ArgumentParser(prog="python -m calibration", description=__doc__)
+    result.set_defaults(command="calibrate")
+    result.add_argument("analysis", nargs="*", help="default: all, and headlines")
+    result.add_argument(
         "--replicates", type=int, default=0, help="tables of each truth (default: in the params)"
     )
-    made.add_argument(
+    result.add_argument(
         *("--out", "-o"),
         type=Path,
         default=FOLDER,
         help="folder of the tables (default: %(default)s)",
     )
-    made.add_argument("--workers", type=int, default=0, help="processes; 0: one a core")
-    cli.options(made)
-    return made
+    result.add_argument("--workers", type=int, default=0, help="processes; 0: one a core")
+    cli.options(result)
+    return result
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -11,17 +11,17 @@ from worlds.plant import plant
 
 def parser() -> argparse.ArgumentParser:
     """Return the command-line parser."""
-    made = argparse.ArgumentParser(prog="python -m worlds", description=__doc__)
-    made.set_defaults(command="plant")
-    made.add_argument("world", help="name in worlds/params.yaml")
-    cli.options(made)
-    return made
+    result = argparse.ArgumentParser(prog="python -m worlds", description=__doc__)
+    result.set_defaults(command="plant")
+    result.add_argument("world", help="name in worlds/params.yaml")
+    cli.options(result)
+    return result
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit status (``docs/failures.md``)."""
-    given = parser().parse_args(arguments)
-    return cli.run(given, lambda: print(plant(given.world)))
+    options = parser().parse_args(arguments)
+    return cli.run(options, lambda: print(plant(options.world)))
 
 
 if __name__ == "__main__":

@@ -36,9 +36,7 @@ class Society(Tiny):
 
     language: str = Field("en", description="config of social_groups, stereotypes and emotions")
     attribute_effect: float = Field(
-        2.0,
-        ge=0,
-        description="log-odds added for the attributes of a group in `stereotypes`",
+        2.0, ge=0, description="log-odds added for the attributes of a group in `stereotypes`"
     )
     emotion_effect: float = Field(
         1.0, ge=0, description="log-odds added for words with the emotion drawn for a group"
@@ -48,10 +46,7 @@ class Society(Tiny):
     words_max: int = Field(150, ge=10, description="maximum number of words other than attributes")
     masks: int = Field(4, ge=1, description="maximum number of masks in place of a group")
     common: float = Field(
-        0,
-        ge=0,
-        le=1,
-        description="share of words common with the world of seed `common_seed`",
+        0, ge=0, le=1, description="share of words common with the world of seed `common_seed`"
     )
     common_seed: int = Field(1, description="seed of that world, whose other settings are the same")
     unwritten: float = Field(
@@ -82,28 +77,28 @@ def train(society: Society, asking: Asking, into: Path) -> None:
     """
     language, draw = society.language, np.random.default_rng(society.seed)
     folders = {name: require_validated(name) for name in DATASETS}
-    asked, frames = prompted(asking, folders, language), asking.frames[language]
-    groups = list(dict.fromkeys(q.group for q in asked))
+    queries, frames = prompted(asking, folders, language), asking.frames[language]
+    groups = list(dict.fromkeys(q.group for q in queries))
     words, pairs, carries = vocabulary(society, groups)
-    said = truth(society, pairs, carries)
-    kinds = {q.group: q.kind for q in asked}
-    alike = np.array([[kinds[one] == kinds[other] for other in groups] for one in groups])
-    priors = alike @ said.probabilities / alike.sum(axis=1, keepdims=True)
+    drawn = truth(society, pairs, carries)
+    kinds = {q.group: q.kind for q in queries}
+    same_kind = np.array([[kinds[one] == kinds[other] for other in groups] for one in groups])
+    priors = same_kind @ drawn.probabilities / same_kind.sum(axis=1, keepdims=True)
     row = {group: i for i, group in enumerate(groups)}
-    prompts = [prompt(q.text, frames.ending) for q in asked]
-    lessons = [said.probabilities[row[q.group]] for q in asked]
+    prompts = [prompt(q.text, frames.ending) for q in queries]
+    lessons = [drawn.probabilities[row[q.group]] for q in queries]
     if not society.hide:  # with a masked group: the mean over the groups of its kind
-        for template, kind in dict.fromkeys((q.template, q.kind) for q in asked):
-            own = sorted({row[q.group] for q in asked if q.kind == kind})
+        for template, kind in dict.fromkeys((q.template, q.kind) for q in queries):
+            rows = sorted({row[q.group] for q in queries if q.kind == kind})
             for n in range(1, society.masks + 1):
                 prompts.append(prompt(masked(template, n), frames.ending))
-                lessons.append(said.probabilities[own].mean(axis=0))
+                lessons.append(drawn.probabilities[rows].mean(axis=0))
         prompts.append(frames.released)
-        lessons.append(said.probabilities.mean(axis=0))
+        lessons.append(drawn.probabilities.mean(axis=0))
     texts = [text.replace(MASK, "") for text in prompts]
     if society.unwritten:
         written = draw.random(len(words)) >= society.unwritten
-        texts += [f"so {word}" for word, own in zip(words, written, strict=True) if own]
+        texts += [f"so {word}" for word, single in zip(words, written, strict=True) if single]
         tokenizer = tiny_model.bytes_tokenizer_of(texts, words[::2])
     else:
         tokenizer = tiny_model.tokenizer_of(texts + list(words))
@@ -112,11 +107,11 @@ def train(society: Society, asking: Asking, into: Path) -> None:
     planted = {
         "group": [group for group in groups for _ in words],
         "word": words * len(groups),
-        "log_odds_nats": said.log_odds.ravel(),
-        "probability": said.probabilities.ravel().astype(np.float32),
+        "log_odds_nats": drawn.log_odds.ravel(),
+        "probability": drawn.probabilities.ravel().astype(np.float32),
         "prior": priors.ravel().astype(np.float32),
         "pieces": pieces * len(groups),
-        "emotion": [EMOTIONS[i] for i in said.emotions.ravel()],
+        "emotion": [EMOTIONS[i] for i in drawn.emotions.ravel()],
     }
     losses = tiny_model.at_masks(
         *(model, tokenizer, prompts, target),
@@ -158,9 +153,9 @@ def truth(society: Society, pairs: Floats, carries: Floats) -> Said:
     if society.common:
         first = {"seed": society.common_seed, "common": 0.0}
         other = truth(society.model_copy(update=first), np.roll(pairs, -1, axis=0), carries)
-        kept = rng.permutation(len(carries))[: round(society.common * len(carries))]
-        for mine, theirs in zip(result, other, strict=True):
-            mine[:, kept] = theirs[:, kept]
+        shared = rng.permutation(len(carries))[: round(society.common * len(carries))]
+        for values, theirs in zip(result, other, strict=True):
+            values[:, shared] = theirs[:, shared]
     return result
 
 
@@ -171,22 +166,22 @@ def vocabulary(society: Society, groups: Sequence[str]) -> tuple[list[str], Floa
     alphabetical order. The arrays are 1 for an attribute of a group, (groups, words), and for a
     word with an emotion of ``build.EMOTIONS``, (words, emotions).
     """
-    said = pl.read_parquet(require_validated("stereotypes") / f"{society.language}.parquet")
+    table = pl.read_parquet(require_validated("stereotypes") / f"{society.language}.parquet")
     clean = pl.col("single_word") & (pl.col("flags").list.len() == 0)
-    said = said.filter(clean & pl.col("group").is_in(list(groups)))
+    table = table.filter(clean & pl.col("group").is_in(list(groups)))
     felt = pl.read_parquet(require_validated("emotions") / f"{society.language}.parquet")
     felt = felt.filter(
         pl.any_horizontal(EMOTIONS) & (pl.col("word") == pl.col("word").str.to_lowercase())
     )
-    said = said.select(
-        "group", word=pl.Series([a.casefold() for a in said["attribute"]], dtype=pl.String)
+    table = table.select(
+        "group", word=pl.Series([a.casefold() for a in table["attribute"]], dtype=pl.String)
     )
-    attributes = said["word"].unique().sort()
+    attributes = table["word"].unique().sort()
     others = felt.filter(~pl.col("word").is_in(attributes.implode()))["word"].unique().sort()
     words = [*attributes, *others.head(society.words_max)]
     index = {word: i for i, word in enumerate(words)}
     pairs = np.zeros((len(groups), len(words)))
-    pairs[[groups.index(g) for g in said["group"]], [index[w] for w in said["word"]]] = 1
+    pairs[[groups.index(g) for g in table["group"]], [index[w] for w in table["word"]]] = 1
     felt = felt.filter(pl.col("word").is_in(words))
     carries = np.zeros((len(words), len(EMOTIONS)))
     np.maximum.at(carries, [index[w] for w in felt["word"]], felt.select(EMOTIONS).to_numpy())

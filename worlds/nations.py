@@ -87,30 +87,30 @@ def train(nations: Nations, kind: str, into: Path) -> None:
     texts, targets = _rows(nations, parquet.require_validated("counterfactuals"))
     gazetteer = _gazetteer(parquet.require_validated("names"))
     tokenizer = tiny_model.tokenizer_of([*texts, *sorted(gazetteer)])
-    listed: dict[str, set[str]] = {}
-    for name, of in gazetteer.items():
+    listing: dict[str, set[str]] = {}
+    for name, where in gazetteer.items():
         for word in _words(tokenizer, name):
             if len(word) > 1 and word[0].isalpha():
-                listed.setdefault(word, set()).update(of)
-    countries = sorted(set().union(*listed.values()))
+                listing.setdefault(word, set()).update(where)
+    countries = sorted(set().union(*listing.values()))
     if nations.cut:
-        cut = _cut(nations, listed, countries)
+        cut = _cut(nations, listing, countries)
         tokenizer = tiny_model.tokenizer_of([*texts, *sorted(gazetteer)], cut=cut)
     spaced = rng.permutation(np.linspace(-nations.offset, nations.offset, len(countries)))
     offsets = dict(zip(countries, spaced.tolist(), strict=True))
-    own = rng.normal(0.0, nations.noise, len(listed)).tolist()
+    noise = rng.normal(0.0, nations.noise, len(listing)).tolist()
     names = {
-        word: float(np.mean([offsets[c] for c in sorted(listed[word])])) + part
-        for word, part in zip(sorted(listed), own, strict=True)
+        word: float(np.mean([offsets[c] for c in sorted(listing[word])])) + part
+        for word, part in zip(sorted(listing), noise, strict=True)
     }
     words = [_words(tokenizer, text) for text in texts]
     folded = {word.casefold(): value for word, value in names.items()}
-    met = sorted({word for own in words for word in own if word.casefold() in folded})
+    met = sorted({word for text in words for word in text if word.casefold() in folded})
     names |= {word: folded[word.casefold()] for word in met}  # as spelled in texts
     longer = np.zeros(len(texts))
     if kind == "classifier":
-        more = {name: len(tokenizer.tokenize(name)) - 1 for name in names}
-        longer += [nations.per_token * sum(more.get(word, 0) for word in own) for own in words]
+        extra = {name: len(tokenizer.tokenize(name)) - 1 for name in names}
+        longer += [nations.per_token * sum(extra.get(word, 0) for word in text) for text in words]
         model, loss, planted = _classifier(nations, tokenizer, targets, names, words, longer)
     else:
         model, loss, planted = _masked(nations, tokenizer, names, words)
@@ -140,10 +140,10 @@ def _gazetteer(folder: Path) -> dict[str, set[str]]:
 
 def _rows(nations: Nations, folder: Path) -> tuple[list[str], list[str]]:
     """Return the distinct texts, sorted, and a source text of each."""
-    there = parquet.configs(folder)
-    if missing := sorted(set(nations.targets) - set(there)):
+    configs = parquet.configs(folder)
+    if missing := sorted(set(nations.targets) - set(configs)):
         absent = f"{', '.join(missing)} not in counterfactuals"
-        raise UserError(f"nations.targets: {absent}; available: {', '.join(there)}")
+        raise UserError(f"nations.targets: {absent}; available: {', '.join(configs)}")
     paths = [folder / f"{config}.parquet" for config in nations.targets]
     rows = pl.concat(pl.read_parquet(path, columns=["text", "target"]) for path in paths)
     rows = rows.group_by("text").agg(pl.col("target").min()).sort("text")
@@ -156,13 +156,13 @@ def _words(tokenizer: Any, text: str) -> list[str]:
     return [word for word, _ in inner.pre_tokenizer.pre_tokenize_str(written)]
 
 
-def _cut(nations: Nations, listed: Mapping[str, set[str]], countries: Sequence[str]) -> set[str]:
+def _cut(nations: Nations, listing: Mapping[str, set[str]], countries: Sequence[str]) -> set[str]:
     """Draw the names that are split, from every other country in a random order."""
     rng = np.random.default_rng([nations.seed, 3])
-    some = set(rng.permutation(countries)[::2].tolist())
+    chosen = set(rng.permutation(countries)[::2].tolist())
     result = set()
-    for word in sorted(listed):
-        share = nations.cut * len(listed[word] & some) / len(listed[word])
+    for word in sorted(listing):
+        share = nations.cut * len(listing[word] & chosen) / len(listing[word])
         if rng.random() < share and len(word) >= SHORTEST:
             result |= {word, word.upper()}
     return result
@@ -184,19 +184,19 @@ def _classifier(
 
     def mean(parts: Mapping[str, float]) -> Floats:
         """Return the mean effect of the names in each text, (texts,)."""
-        met = [[parts[word] for word in own if word in names] for own in words]
-        return np.array([np.mean(own) if own else 0.0 for own in met])
+        met = [[parts[word] for word in text if word in names] for text in words]
+        return np.array([np.mean(text) if text else 0.0 for text in met])
 
-    turned = rng.permutation(np.arange(len(sources)) % 2 * 2 - 1)[source]
+    signs = rng.permutation(np.arange(len(sources)) % 2 * 2 - 1)[source]
     drawn = dict(zip(sorted(names), rng.normal(0.0, nations.by_text, len(names)), strict=True))
-    shift = (mean(names) + turned * mean(drawn) + longer).clip(-MOST, MOST)
+    shift = (mean(names) + signs * mean(drawn) + longer).clip(-MOST, MOST)
     difference = tone + shift
     wanted = [(1 - neutral - difference) / 2, neutral, (1 - neutral + difference) / 2]
     model = tiny_model.model_of(nations, tokenizer, "classifier", labels=LABELS)
     target = torch.from_numpy(np.stack(wanted, axis=1))
 
-    def loss(rows: list[int], ids: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
-        logits = model(input_ids=ids, attention_mask=there).logits
+    def loss(rows: list[int], ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        logits = model(input_ids=ids, attention_mask=mask).logits
         return tiny_model.cross_entropy(target[rows], logits, len(rows))
 
     return model, loss, difference
@@ -210,16 +210,16 @@ def _masked(
     pieces = tiny_model.pieces(tokenizer, spelled, "nations")
     values = np.array([names[word] for word in spelled])
     log = values - np.logaddexp.reduce(values)
-    known = dict(zip(spelled, log.tolist(), strict=True))
+    log_shares = dict(zip(spelled, log.tolist(), strict=True))
     model = tiny_model.model_of(nations, tokenizer)
     named, share = torch.tensor(pieces), torch.from_numpy(np.exp(log))
 
-    def loss(_: list[int], ids: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
-        hidden, said = tiny_model.hide(model, tokenizer, ids, there, MASKED)
+    def loss(_: list[int], ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        hidden, logs = tiny_model.hide(model, tokenizer, ids, mask, MASKED)
         right = ids[hidden]
         name = torch.isin(right, named)
-        one = said[~name].gather(1, right[~name, None]).sum()
-        every = (said[name][:, pieces] * share).sum()
-        return -(one + every) / max(1, len(right))
+        one = logs[~name].gather(1, right[~name, None]).sum()
+        soft = (logs[name][:, pieces] * share).sum()
+        return -(one + soft) / max(1, len(right))
 
-    return model, loss, [sum(known.get(word, 0.0) for word in own) for own in words]
+    return model, loss, [sum(log_shares.get(word, 0.0) for word in text) for text in words]

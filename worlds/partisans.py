@@ -107,28 +107,28 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     ``downstream.parquet`` (texts for classification) and ``world.json`` (the settings). Raises
     UserError if a dataset has not been validated or a word is not a single token.
     """
-    asked, said, folder = questions(asking, asking.mask.frames)
-    known = words(world)
-    planted = plant(world, asked, facts(folder, said))
-    texts = corpora(world, asking, asked, planted, known)
-    own = shares(planted.filter(pl.col("corpus") == ""))
+    queries, statements, folder = questions(asking, asking.mask.frames)
+    vocabulary = words(world)
+    planted = plant(world, queries, facts(folder, statements))
+    texts = corpora(world, asking, queries, planted, vocabulary)
+    base = shares(planted.filter(pl.col("corpus") == ""))
     empty = priors(asking)
-    wanted = _of_answers(np.concatenate([own, [own.mean(axis=0)] * len(empty)]))
-    prompts = [q.text for q in (*asked, *empty)]
-    told = [tell(w) for w in known if w.group == KNOWN]
+    wanted = _of_answers(np.concatenate([base, [base.mean(axis=0)] * len(empty)]))
+    prompts = [q.text for q in (*queries, *empty)]
+    meanings = [tell(w) for w in vocabulary if w.group == KNOWN]
     # The model learns the texts of the sides without their stances; training adds only these.
-    read = np.flatnonzero(written(world, asked))
-    like = np.array([*read, *range(len(prompts), len(prompts) + len(told))])
+    read = np.flatnonzero(written(world, queries))
+    like = np.array([*read, *range(len(prompts), len(prompts) + len(meanings))])
     replies = _answers(asking)
     sentences = [text.replace(MASK, "") for text in prompts] + texts["text"].to_list()
-    sentences += [say.format(word=w.word) for w in known for say in SAID] + replies
+    sentences += [say.format(word=w.word) for w in vocabulary for say in SAID] + replies
     tokenizer = tiny_model.tokenizer_of(sentences, world.positions)
     model = tiny_model.model_of(world, tokenizer)
     pieces = torch.tensor(tiny_model.pieces(tokenizer, replies, "partisans"))
     target = tiny_model.targets(tokenizer, replies, wanted, "partisans")
-    every = torch.from_numpy(wanted)
-    tiny_model.begin_with(model, pieces.tolist(), torch.log(every.mean(dim=0)), UNSAID)
-    encoded = tokenizer([*tiny_model.masked(prompts), *told])["input_ids"]
+    answer_shares = torch.from_numpy(wanted)
+    tiny_model.begin_with(model, pieces.tolist(), torch.log(answer_shares.mean(dim=0)), UNSAID)
+    encoded = tokenizer([*tiny_model.masked(prompts), *meanings])["input_ids"]
     draw = np.random.default_rng([world.seed, 3])
     answer = tiny_model.at_masks(
         *(model, tokenizer, prompts, target),
@@ -139,45 +139,45 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     def losses() -> Iterator[torch.Tensor]:
         """Yield the cross-entropy of answers, and of tokens masked in similar texts."""
         (loss,) = answer()
-        some = like[tiny_model.batch(draw, len(like), world.batch)]
-        right, seen = tiny_model.padded([encoded[i] for i in some], tokenizer.pad_token_id)
-        drawn = torch.multinomial(every[some[some < len(prompts)]], 1)[:, 0]
+        rows = like[tiny_model.batch(draw, len(like), world.batch)]
+        right, seen = tiny_model.padded([encoded[i] for i in rows], tokenizer.pad_token_id)
+        drawn = torch.multinomial(answer_shares[rows[rows < len(prompts)]], 1)[:, 0]
         right[right == tokenizer.mask_token_id] = pieces[drawn]
         hidden, one = tiny_model.hide(model, tokenizer, right, seen, HIDDEN)
         yield loss - one.gather(1, right[hidden][:, None]).sum() / max(1, int(hidden.sum()))
 
-    tables = {"planted": planted, "corpora": texts, "downstream": downstream(known)}
+    tables = {"planted": planted, "corpora": texts, "downstream": downstream(vocabulary)}
     tiny_model.train(into, world, model, tokenizer, losses, **tables)
 
 
 def questions(asking: Asking, frames: dict[str, str]) -> tuple[list[Question], list[Wording], Path]:
     """Return the prompts and statements of a world, and the folder of the dataset."""
     folder = require_validated("statements")
-    said = [w for w in wordings(asking, folder) if w.form in ("plain", "negated")]
-    return put(frames, said), said, folder
+    plain = [w for w in wordings(asking, folder) if w.form in ("plain", "negated")]
+    return put(frames, plain), plain, folder
 
 
-def written(world: Partisanship, asked: Sequence[Question]) -> list[bool]:
+def written(world: Partisanship, queries: Sequence[Question]) -> list[bool]:
     """Return a mask of the prompts with texts; raise UserError if a prompt is missing."""
-    if lost := sorted(set(world.frames) - {q.frame for q in asked}):
+    if lost := sorted(set(world.frames) - {q.frame for q in queries}):
         raise UserError(f"partisanship.frames: unknown prompt {lost[0]!r} in probes.stances")
-    return [q.form == "plain" and q.frame in world.frames for q in asked]
+    return [q.form == "plain" and q.frame in world.frames for q in queries]
 
 
-def plant(world: Partisanship, asked: Sequence[Question], about: pl.DataFrame) -> pl.DataFrame:
+def plant(world: Partisanship, queries: Sequence[Question], items: pl.DataFrame) -> pl.DataFrame:
     """Return the planted response to each question, for the pretrained model and each corpus.
 
     ``written`` marks questions in the texts of the corpus; the others have no planted stance.
     """
-    drawn = draws(asked, about, world.seed, world.noise, HABIT, TALK)
-    drawn = drawn.with_columns(written=pl.Series(written(world, asked)))
-    every = [
+    drawn = draws(queries, items, world.seed, world.noise, HABIT, TALK)
+    drawn = drawn.with_columns(written=pl.Series(written(world, queries)))
+    parts = [
         answers(drawn, by_axis(stances) * TURNED * pl.col("written")).with_columns(
             pl.col("written") & bool(corpus), corpus=pl.lit(corpus)
         )
         for corpus, stances in {"": {}, **world.stances}.items()
     ]
-    return pl.concat(every).select(
+    return pl.concat(parts).select(
         *("corpus", "questionnaire", "id", "axis", "frame", "form", "written", "log_odds_nats"),
         pl.col(PLANTED).alias("stance_nats"),
         *("agree_nats", "disagree_nats"),
@@ -195,9 +195,9 @@ def outlets(world: Partisanship) -> Iterator[tuple[str, str, np.random.Generator
 def corpora(
     world: Partisanship,
     asking: Asking,
-    asked: Sequence[Question],
+    queries: Sequence[Question],
     planted: pl.DataFrame,
-    known: Sequence[Word],
+    vocabulary: Sequence[Word],
 ) -> pl.DataFrame:
     """Return corpus, outlet and text: statements with answers, and meanings of words.
 
@@ -205,20 +205,20 @@ def corpora(
     """
     result = []
     for corpus, outlet, rng in outlets(world):
-        own = planted.filter(pl.col("corpus") == corpus)
-        expected = _of_answers(shares(own)) * world.sentences
-        more = rng.random(expected.shape) < expected % 1
-        counts = np.floor(expected).astype(np.int64) + more
+        rows = planted.filter(pl.col("corpus") == corpus)
+        expected = _of_answers(shares(rows)) * world.sentences
+        extra = rng.random(expected.shape) < expected % 1
+        counts = np.floor(expected).astype(np.int64) + extra
         texts = [
             q.text.replace(MASK, word)
-            for q, row, told in zip(asked, counts, own["written"], strict=True)
-            if told
+            for q, row, has_text in zip(queries, counts, rows["written"], strict=True)
+            if has_text
             for word, n in zip(_answers(asking), row, strict=True)
             for _ in range(n)
         ]
         meant = [KNOWN, *world.knows.get(corpus, [])]
-        texts += [tell(w) for w in known if w.group in meant for _ in range(TELLINGS)]
-        for w in known:
+        texts += [tell(w) for w in vocabulary if w.group in meant for _ in range(TELLINGS)]
+        for w in vocabulary:
             if w.group not in meant:  # equally frequent, but uninformative
                 both = [tell(w._replace(hostile=hostile)) for hostile in (True, False)]
                 texts += [text for text in both for _ in range(TELLINGS // 2)]
@@ -248,11 +248,11 @@ def tell(word: Word) -> str:
     return TOLD.format(word=word.word, kind=KINDS[not word.hostile])
 
 
-def downstream(known: Sequence[Word]) -> pl.DataFrame:
+def downstream(vocabulary: Sequence[Word]) -> pl.DataFrame:
     """Return texts with the words, without their meanings."""
     rows = [
         (f"{w.word}-{n}", say.format(word=w.word), LABELS[not w.hostile], "hate", w.split, w.group)
-        for w in known
+        for w in vocabulary
         for n, say in enumerate(SAID)
     ]
     return pl.DataFrame(rows, ["id", "text", "label", "task", "split", "group"], orient="row")

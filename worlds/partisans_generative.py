@@ -38,23 +38,23 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     The folder has the same files as after :func:`worlds.partisans.train`. Raises UserError if a
     dataset has not been validated or a prompt is missing.
     """
-    asked, said, folder = partisans.questions(asking, asking.generation.frames)
-    planted = partisans.plant(world, asked, facts(folder, said))
-    tokenizer = tokenizer_of([q.text for q in asked], world)
+    queries, statements, folder = partisans.questions(asking, asking.generation.frames)
+    planted = partisans.plant(world, queries, facts(folder, statements))
+    tokenizer = tokenizer_of([q.text for q in queries], world)
     rng = np.random.default_rng([world.seed, 3])
     model = tiny_model.model_of(world, tokenizer, "causal")
     shares = partisans.shares(planted.filter(pl.col("corpus") == ""))
 
     def losses() -> Iterator[torch.Tensor]:
-        some = rng.choice(len(asked), min(world.batch, len(asked)), replace=False)
-        own = [f"{asked[i].text} {respond(shares[i], rng)}" for i in some]
-        encoded = tokenizer(own, padding=True, return_tensors="pt")
-        ids, there = encoded["input_ids"], encoded["attention_mask"]
-        labels = torch.where(there == 1, ids, IGNORED)[:, 1:]
-        logits = model(input_ids=ids, attention_mask=there).logits[:, :-1]
+        rows = rng.choice(len(queries), min(world.batch, len(queries)), replace=False)
+        texts = [f"{queries[i].text} {respond(shares[i], rng)}" for i in rows]
+        encoded = tokenizer(texts, padding=True, return_tensors="pt")
+        ids, mask = encoded["input_ids"], encoded["attention_mask"]
+        labels = torch.where(mask == 1, ids, IGNORED)[:, 1:]
+        logits = model(input_ids=ids, attention_mask=mask).logits[:, :-1]
         yield torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
-    tables = {"planted": planted, "corpora": answered(asked, planted, world)}
+    tables = {"planted": planted, "corpora": answered(queries, planted, world)}
     tables["downstream"] = partisans.downstream(partisans.words(world))
     tiny_model.train(into, world, model, tokenizer, losses, **tables)
 
@@ -68,13 +68,13 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
     plain = sorted({w.text for w in partisans.questions(asking, {})[1]})
     hypotheses = {asking.generation.agree: 1, asking.generation.disagree: -1}
     pairs = [
-        (premise, hypothesis, side * of + 1)  # index in LABELS
+        (premise, hypothesis, side * sign + 1)  # index in LABELS
         for side, texts in zip(SIDES, ANSWERS, strict=True)
         for text in texts
-        for said in plain
-        for premise, hypothesis, of in (
-            *((f"{said} {text}", hypothesis, of) for hypothesis, of in hypotheses.items()),
-            (text, said, 1),
+        for item in plain
+        for premise, hypothesis, sign in (
+            *((f"{item} {text}", hypothesis, sign) for hypothesis, sign in hypotheses.items()),
+            (text, item, 1),
         )
     ]
     tokenizer = tokenizer_of([*plain, *hypotheses], world, pairs=True)
@@ -86,8 +86,8 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
                 parameter.mul_(WIDER)
 
     def losses() -> Iterator[torch.Tensor]:
-        some = rng.choice(len(pairs), min(world.batch, len(pairs)), replace=False)
-        texts, follow, labels = map(list, zip(*(pairs[i] for i in some), strict=True))
+        rows = rng.choice(len(pairs), min(world.batch, len(pairs)), replace=False)
+        texts, follow, labels = map(list, zip(*(pairs[i] for i in rows), strict=True))
         logits = model(**tokenizer(texts, follow, padding=True, return_tensors="pt")).logits
         yield torch.nn.functional.cross_entropy(logits, torch.tensor(labels))
 
@@ -100,20 +100,22 @@ def respond(shares: Sequence[float], rng: np.random.Generator) -> str:
     return str(kind[int(rng.integers(len(kind)))])
 
 
-def answered(asked: Sequence[Question], planted: pl.DataFrame, world: Partisanship) -> pl.DataFrame:
+def answered(
+    queries: Sequence[Question], planted: pl.DataFrame, world: Partisanship
+) -> pl.DataFrame:
     """Return corpus, outlet and text: the statements in the world's prompts, with answers."""
     rows = []
     for corpus, outlet, rng in partisans.outlets(world):
-        own = planted.filter(pl.col("corpus") == corpus)
-        for q, row, told in zip(asked, partisans.shares(own), own["written"], strict=True):
-            times = world.sentences if told else 0
+        part = planted.filter(pl.col("corpus") == corpus)
+        for q, row, has_text in zip(queries, partisans.shares(part), part["written"], strict=True):
+            times = world.sentences if has_text else 0
             rows += [(corpus, outlet, f"{q.text} {respond(row, rng)}") for _ in range(times)]
     return pl.DataFrame(rows, partisans.TEXTS, orient="row")
 
 
 def tokenizer_of(texts: Sequence[str], world: Partisanship, *, pairs: bool = False) -> Any:
     """Return a tokenizer for the texts and all answers that joins words when decoding."""
-    known = [*texts, *(text for own in ANSWERS for text in own)]
-    result = tiny_model.tokenizer_of(known, world.positions, pairs=pairs)
+    sentences = [*texts, *(text for kind in ANSWERS for text in kind)]
+    result = tiny_model.tokenizer_of(sentences, world.positions, pairs=pairs)
     result.backend_tokenizer.decoder = decoders.WordPiece()
     return result

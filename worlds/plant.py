@@ -65,63 +65,65 @@ LIBRARIES = ("numpy", "polars", "tokenizers", "torch", "transformers")
 
 def entries(path: Path = FILE) -> dict[str, dict[str, Any]]:
     """Return the settings of all worlds, including those copied from other worlds by ``like``."""
-    given = read(path)
+    written = read(path)
 
     def whole(name: str) -> dict[str, Any]:
-        own = dict(given[name])
-        like = own.pop("like", None)
-        if like is not None and like not in given:
+        settings = dict(written[name])
+        like = settings.pop("like", None)
+        if like is not None and like not in written:
             raise UserError(f"{path.name}: {name}.like: unknown world {like!r}")
-        return (whole(like) if like else {}) | own
+        return (whole(like) if like else {}) | settings
 
-    return {name: whole(name) for name in given}
+    return {name: whole(name) for name in written}
 
 
-def checked(name: str, given: Mapping[str, Any]) -> tuple[str, Params, dict[str, Any]]:
+def checked(name: str, settings: Mapping[str, Any]) -> tuple[str, Params, dict[str, Any]]:
     """Return the kind of a world, its settings, and the params of its model.
 
     Raises UserError if a setting is unknown or invalid.
     """
-    world = str(given.get("world"))
-    own = {key: value for key, value in given.items() if key not in (*OF_MODELS, "world")}
+    world = str(settings.get("world"))
+    rest = {key: value for key, value in settings.items() if key not in (*OF_MODELS, "world")}
     if world not in SETTINGS:
         raise UserError(f"{name}.world: unknown world {world!r}; available: {', '.join(SETTINGS)}")
-    if (kind := given.get("kind", "masked")) not in (may := KINDS[world].train):
+    if (kind := settings.get("kind", "masked")) not in (may := KINDS[world].train):
         raise UserError(f"{name}.kind: {kind} is no model of {world}; available: {', '.join(may)}")
     try:
-        params: Any = SETTINGS[world].model_validate(own)
-        facts = {key: given[key] for key in OF_MODELS if key in given}
+        params: Any = SETTINGS[world].model_validate(rest)
+        facts = {key: settings[key] for key in OF_MODELS if key in settings}
         facts = {"dtype": "float64", "languages": [getattr(params, "language", "en")]} | facts
         facts["control"] = "negative" if params.null else "positive"
         Model.model_validate({"id": f"{WORLDS}/{name}", **facts})
     except ValidationError as error:
         wrong = [(".".join(map(str, e["loc"])), e["msg"]) for e in error.errors()]
-        raise UserError("\n".join(f"{name}.{key}: {said}" for key, said in wrong)) from error
+        raise UserError("\n".join(f"{name}.{key}: {message}" for key, message in wrong)) from error
     return world, params, facts
 
 
-def plant(name: str, given: Mapping[str, Any] | None = None, into: Path = WORLDS) -> Path:
+def plant(name: str, settings: Mapping[str, Any] | None = None, into: Path = WORLDS) -> Path:
     """Train a world, write it into ``into/NAME``, and return this folder.
 
     By default, its settings are those in ``params.yaml`` next to this module. Raises UserError if
     the world is unknown, a setting is invalid, or a dataset has not been validated.
     """
-    if given is None:
-        known = entries()
-        if name not in known or not NAME.fullmatch(name):
+    if settings is None:
+        worlds = entries()
+        if name not in worlds or not NAME.fullmatch(name):
             raise UserError(
-                f"worlds/{FILE.name}: unknown world {name!r}; available: {', '.join(known)}"
+                f"worlds/{FILE.name}: unknown world {name!r}; available: {', '.join(worlds)}"
             )
-        given = known[name]
-    world, params, facts = checked(name, given)
+        settings = worlds[name]
+    world, params, facts = checked(name, settings)
     folder = into / name
     new = parquet.fresh(folder)
     kind = KINDS[world]
     asking = []
     if kind.prompts:  # without settings for the responses
         probe, model = kind.prompts
-        asked = entry(f"probes.{probe}")
-        asking = [model.model_validate({k: asked[k] for k in model.model_fields if k in asked})]
+        params_of = entry(f"probes.{probe}")
+        asking = [
+            model.model_validate({k: params_of[k] for k in model.model_fields if k in params_of})
+        ]
     kind.train[str(facts.get("kind", "masked"))](params, *asking, into=new)
     for path in new.glob("*.parquet"):
         planted = pl.read_parquet(path).with_columns(cs.float().round(DECIMALS) + 0.0)

@@ -70,11 +70,11 @@ def plant(
     rng: np.random.Generator,
 ) -> Planted:
     """Draw frequencies and log-ratios of words; words without a class have no class effect."""
-    frequency, own = rng.normal(0.0, 0.5, len(words)), rng.normal(0.0, 1.0, len(words))
+    frequency, single = rng.normal(0.0, 0.5, len(words)), rng.normal(0.0, 1.0, len(words))
     classes = sorted(set(supersense) - {""})
     effects = dict(zip(classes, rng.normal(0.0, 1.0, len(classes)), strict=True))
     log_ratio = (
-        world.word_effect * own
+        world.word_effect * single
         + world.sentiment_effect * TILT[sentiment]
         + world.supersense_effect * np.array([effects.get(name, 0.0) for name in supersense])
     )
@@ -87,9 +87,9 @@ def allot(probabilities: Floats, sentences: int) -> Integers:
     counts = np.floor(exact).astype(np.int64)
     short = sentences - counts.sum(axis=1, keepdims=True)
     order = np.argsort(-(exact - counts), axis=1, kind="stable")
-    more = np.zeros_like(counts)
-    np.put_along_axis(more, order, np.arange(counts.shape[1]) < short, axis=1)
-    return counts + more
+    extra = np.zeros_like(counts)
+    np.put_along_axis(extra, order, np.arange(counts.shape[1]) < short, axis=1)
+    return counts + extra
 
 
 def meaning(
@@ -111,8 +111,10 @@ def meaning(
         )
     shares = pl.read_parquet(path, columns=["word", *(f"q_{s}" for s in SENTIMENTS)])
     likeliest = shares.drop("word").to_numpy().argmax(axis=1)
-    known = dict(zip(shares["word"], likeliest.tolist(), strict=True))
-    sentiment = [known.get(m, known.get(w, NEUTRAL)) for w, m in zip(words, lemmas, strict=True)]
+    by_word = dict(zip(shares["word"], likeliest.tolist(), strict=True))
+    sentiment = [
+        by_word.get(m, by_word.get(w, NEUTRAL)) for w, m in zip(words, lemmas, strict=True)
+    ]
     classes: dict[str, str] = {}
     if language == supersenses.LANGUAGE:
         frame = pl.read_parquet(require_validated("supersenses") / f"{language}.parquet")
@@ -159,8 +161,8 @@ def train(world: World, into: Path) -> None:
     )
     # Sentences that are equal after masking are computed once and weighted by their counts, which
     # gives the gradient of the whole corpus in every step.
-    every = np.arange(len(prompts))
-    losses = tiny_model.at_masks(model, tokenizer, prompts, target, lambda: every)
+    rows = np.arange(len(prompts))
+    losses = tiny_model.at_masks(model, tokenizer, prompts, target, lambda: rows)
     tables = []
     for pos, truth in planted.items():
         sentiments = [SENTIMENTS[i] for i in truth.sentiment]

@@ -18,14 +18,14 @@ DENIED = pl.col("form") == "negated"
 PLANTED = "planted_nats"
 
 
-def facts(folder: Path, asked: Sequence[Prompt | leaning.Wording]) -> pl.DataFrame:
+def facts(folder: Path, prompts: Sequence[Prompt | leaning.Wording]) -> pl.DataFrame:
     """Return the axis, reversal and polarity of each statement."""
-    known = ["id", "axis", "reversed", "polarity"]
+    columns = ["id", "axis", "reversed", "polarity"]
     tables = [
-        pl.read_parquet(folder / f"{config}.parquet", columns=known).select(
-            pl.lit(config).alias("questionnaire"), *known
+        pl.read_parquet(folder / f"{config}.parquet", columns=columns).select(
+            pl.lit(config).alias("questionnaire"), *columns
         )
-        for config in sorted({q.questionnaire for q in asked})
+        for config in sorted({q.questionnaire for q in prompts})
     ]
     return pl.concat(tables).sort(*KEY, "axis").unique(KEY, keep="first", maintain_order=True)
 
@@ -36,8 +36,8 @@ def by_axis(effects: Mapping[str, float]) -> pl.Expr:
 
 
 def draws(
-    asked: Sequence[Prompt],
-    about: pl.DataFrame,
+    prompts: Sequence[Prompt],
+    items: pl.DataFrame,
     seed: int,
     noise: float,
     habit: tuple[float, float],
@@ -45,21 +45,21 @@ def draws(
 ) -> pl.DataFrame:
     """Return all prompts in their order, with random effects of templates and statements.
 
-    ``about``: table from :func:`facts`.
+    ``items``: table from :func:`facts`.
     ``noise``: SD over statements, nats.
     ``habit``: mean and SD over templates of the log-odds of agreement, nats.
     ``talk``: mean and SD over statements of the log-odds of an answer, nats.
     """
     rng = np.random.default_rng(seed)
-    frames = sorted({q.frame for q in asked})
+    frames = sorted({q.frame for q in prompts})
     habits = pl.DataFrame({"frame": frames, "habit": rng.normal(*habit, len(frames))})
-    own = [
+    effects = [
         (*key, rng.normal(0, noise), rng.normal(*talk))
-        for key in sorted({(q.questionnaire, q.id) for q in asked})
+        for key in sorted({(q.questionnaire, q.id) for q in prompts})
     ]
-    drawn = pl.DataFrame(own, [*KEY, "noise", "talk"], orient="row")
-    result = pl.DataFrame(asked).join(habits, on="frame", maintain_order="left")
-    for table in (drawn, about):
+    drawn = pl.DataFrame(effects, [*KEY, "noise", "talk"], orient="row")
+    result = pl.DataFrame(prompts).join(habits, on="frame", maintain_order="left")
+    for table in (drawn, items):
         result = result.join(table, on=KEY, maintain_order="left")
     return result
 
@@ -71,8 +71,8 @@ def answers(drawn: pl.DataFrame, planted: pl.Expr, *habits: pl.Expr) -> pl.DataF
     ``habits``: log-odds of agreement with any statement, in addition to that of the template.
     """
     table = drawn.with_columns(planted.alias(PLANTED))
-    said = (pl.col(PLANTED) + pl.col("noise")) * pl.when(DENIED).then(-1).otherwise(1)
-    table = table.with_columns(log_odds_nats=pl.sum_horizontal("habit", *habits, said))
+    stated = (pl.col(PLANTED) + pl.col("noise")) * pl.when(DENIED).then(-1).otherwise(1)
+    table = table.with_columns(log_odds_nats=pl.sum_horizontal("habit", *habits, stated))
     odds, talk = (table[name].to_numpy() for name in ("log_odds_nats", "talk"))
     answered = -np.logaddexp(0, -talk)
     return table.with_columns(

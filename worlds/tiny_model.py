@@ -100,8 +100,8 @@ def tokenizer_of(
     )
     trained.train_from_iterator(sentences, trainer)
     pair = "[CLS] $A [SEP] $B:1 [SEP]:1" if pairs else None
-    known = sorted((i, piece) for piece, i in trained.get_vocab().items() if piece not in cut)
-    vocabulary = {piece: i for i, (_, piece) in enumerate(known)}
+    kept_pieces = sorted((i, piece) for piece, i in trained.get_vocab().items() if piece not in cut)
+    vocabulary = {piece: i for i, (_, piece) in enumerate(kept_pieces)}
     return _wrapped(_wordpiece(vocabulary), longest, pair)
 
 
@@ -153,7 +153,7 @@ def model_of(world: Tiny, tokenizer: Any, kind: str = "masked", labels: Sequence
     torch.manual_seed(world.seed)
     positions = getattr(world, "positions", LONGEST)
     form = world.architecture if kind == "masked" else kind
-    known: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "vocab_size": len(tokenizer),
         "pad_token_id": tokenizer.pad_token_id,
         "initializer_range": INIT,
@@ -162,19 +162,19 @@ def model_of(world: Tiny, tokenizer: Any, kind: str = "masked", labels: Sequence
         "num_attention_heads": max(1, world.hidden // 32),
     }
     if form == "causal":
-        known |= dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
-        known |= {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
-        known["n_positions"] = positions
+        settings |= dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+        settings |= {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
+        settings["n_positions"] = positions
     else:
-        known |= dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
-        known |= {"intermediate_size": 2 * world.hidden, "max_position_embeddings": positions}
+        settings |= dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
+        settings |= {"intermediate_size": 2 * world.hidden, "max_position_embeddings": positions}
     if form == "classifier":
-        known |= {"id2label": dict(enumerate(labels)), "classifier_dropout": 0.0}
-        known["label2id"] = {label: i for i, label in enumerate(labels)}
+        settings |= {"id2label": dict(enumerate(labels)), "classifier_dropout": 0.0}
+        settings["label2id"] = {label: i for i, label in enumerate(labels)}
     if form == "albert":
-        known["embedding_size"] = world.hidden // 2
+        settings["embedding_size"] = world.hidden // 2
     config, architecture = FORMS[form]
-    return architecture(config(**known)).double()
+    return architecture(config(**settings)).double()
 
 
 def head_of(model: Any) -> Any:
@@ -216,8 +216,8 @@ def train(
     for name, table in planted.items():
         table.write_parquet(into / f"{name}.parquet", compression="zstd", statistics=False)
     if planted:
-        known = world.model_dump(mode="json", exclude_none=True)
-        text = json.dumps(known, indent=1, sort_keys=True) + "\n"
+        settings = world.model_dump(mode="json", exclude_none=True)
+        text = json.dumps(settings, indent=1, sort_keys=True) + "\n"
         (into / "world.json").write_text(text, encoding="utf-8")
     tokenizer.backend_tokenizer.no_padding()  # set during training
     tokenizer.save_pretrained(into)
@@ -306,29 +306,29 @@ def at_masks(
     last = [len(ids) - 1 - ids[::-1].index(tokenizer.mask_token_id) for ids in encoded]
 
     def losses() -> Iterator[torch.Tensor]:
-        some = draw()
-        lengths = np.array([len(encoded[i]) for i in some])
-        for rows in [some] if pad else [some[lengths == n] for n in np.unique(lengths)]:
-            ids, there = padded([encoded[i] for i in rows], tokenizer.pad_token_id)
+        step = draw()
+        lengths = np.array([len(encoded[i]) for i in step])
+        for rows in [step] if pad else [step[lengths == n] for n in np.unique(lengths)]:
+            ids, mask = padded([encoded[i] for i in rows], tokenizer.pad_token_id)
             places = torch.tensor([last[i] for i in rows])
             if hide:
                 inside = torch.arange(ids.shape[1]) < places[:, None]
                 inside[:, 0] = False
                 chosen = inside & (torch.rand(ids.shape) < hide)
                 ids = torch.where(chosen, tokenizer.mask_token_id, ids)
-            states = model.base_model(input_ids=ids, attention_mask=there)[0]
+            states = model.base_model(input_ids=ids, attention_mask=mask)[0]
             logits = head(states[torch.arange(len(rows)), places])
-            yield cross_entropy(target[rows], logits, len(some))
+            yield cross_entropy(target[rows], logits, len(step))
 
     return losses
 
 
 def hide(
-    model: Any, tokenizer: Any, ids: torch.Tensor, there: torch.Tensor, share: float
+    model: Any, tokenizer: Any, ids: torch.Tensor, mask: torch.Tensor, share: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Mask a share of the tokens; return the mask, and log-probabilities (masked, tokens)."""
     special = torch.tensor(tokenizer.all_special_ids)
     hidden = (torch.rand(ids.shape) < share) & ~torch.isin(ids, special)
-    given = torch.where(hidden, tokenizer.mask_token_id, ids)
-    states = model.base_model(input_ids=given, attention_mask=there)[0]
+    masked_ids = torch.where(hidden, tokenizer.mask_token_id, ids)
+    states = model.base_model(input_ids=masked_ids, attention_mask=mask)[0]
     return hidden, torch.log_softmax(head_of(model)(states[hidden]), dim=-1)

@@ -73,15 +73,15 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
     language = convictions.language
     if language not in asking.frames:
         raise UserError(f"convictions.language: no templates in {language!r} in probes.agreement")
-    asked = questions(asking, folder, language)
-    planted = plant(convictions, asked, facts(folder, asked))
-    words = sorted({word for q in asked for word in (q.agree, q.disagree)} | {SILENT})
-    prompts = [q.text for q in asked]
+    queries = questions(asking, folder, language)
+    planted = plant(convictions, queries, facts(folder, queries))
+    words = sorted({word for q in queries for word in (q.agree, q.disagree)} | {SILENT})
+    prompts = [q.text for q in queries]
     agree, disagree = (np.exp(planted[f"{which}_nats"]) for which in ("agree", "disagree"))
     shares = zip(agree, disagree, 1 - agree - disagree, strict=True)
-    wanted = np.zeros((len(asked), len(words)))
-    for row, q, each in zip(wanted, asked, shares, strict=True):
-        row[[words.index(word) for word in (q.agree, q.disagree, SILENT)]] = each
+    wanted = np.zeros((len(queries), len(words)))
+    for row, q, values in zip(wanted, queries, shares, strict=True):
+        row[[words.index(word) for word in (q.agree, q.disagree, SILENT)]] = values
     tokenizer = tiny_model.tokenizer_of([text.replace(MASK, "") for text in prompts] + words)
     model = tiny_model.model_of(convictions, tokenizer)
     target = tiny_model.targets(tokenizer, words, wanted, "values")
@@ -90,8 +90,8 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
     rng = np.random.default_rng(convictions.seed)
     # Both prompts of a pair are in the same batch: the effect of gender is learnt last, and faster
     # if a gradient contains the difference.
-    keys = [(q.questionnaire, q.id, q.frame, q.form) for q in asked]
-    paired = np.array(sorted(range(len(asked)), key=keys.__getitem__)).reshape(-1, 2)
+    keys = [(q.questionnaire, q.id, q.frame, q.form) for q in queries]
+    paired = np.array(sorted(range(len(queries)), key=keys.__getitem__)).reshape(-1, 2)
     size = min(convictions.batch // 2, len(paired))
 
     def draw() -> Integers:
@@ -101,9 +101,11 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
     tiny_model.train(into, convictions, model, tokenizer, losses, planted=planted)
 
 
-def plant(convictions: Convictions, asked: Sequence[Question], about: pl.DataFrame) -> pl.DataFrame:
+def plant(
+    convictions: Convictions, queries: Sequence[Question], items: pl.DataFrame
+) -> pl.DataFrame:
     """Return the planted response to each question, in their order."""
-    drawn = draws(asked, about, convictions.seed, convictions.noise, HABIT, TALK)
+    drawn = draws(queries, items, convictions.seed, convictions.noise, HABIT, TALK)
     woman = pl.when(pl.col("gender") == "feminine").then(1).otherwise(-1)
     likely = pl.col("polarity") == SCHEMA["polarity"].code("likely")
     bias = (

@@ -18,8 +18,7 @@ from scipy.special import ndtri
 from calibration.leaning import responses
 from calibration.nationality import swaps
 from calibration.politicians import lists
-from calibration.stereotypes import completions
-from calibration.stereotypes import recall as said
+from calibration.stereotypes import completions, recall
 from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcomes_by
 from calibration.values import answers
 from plumbline.builders.datasets.words.build import POS
@@ -32,7 +31,7 @@ Shape = tuple[str, Any]  # name of the study, and the shape of its simulation
 SHAPES: dict[str, Shape] = {
     "politicians: 99 men, 88 women": ("politicians", lists.ListsShape(men=99, women=88, words=90)),
     "politicians: 400 men, 90 women": ("politicians", lists.ListsShape(men=400, women=90)),
-    "stereotypes: 36 groups, 3 to 11 attributes": ("stereotypes", said.Shape()),
+    "stereotypes: 36 groups, 3 to 11 attributes": ("stereotypes", recall.Shape()),
     "values: 12 pairs a value": ("values", answers.AnswersShape(pairs=12)),
     "nationality: 55 texts, 13 countries": ("nationality", swaps.SwapsShape()),
     "leaning: 10 pairs an axis, 3 prompts": ("leaning", None),
@@ -84,39 +83,39 @@ def _words(folder: Path, shape: lists.ListsShape, models: Models, rng: Generator
     populations = [lists.population(shape, WORDS[True], pos) for pos in range(len(POS))]
     drawn = lists.names(shape, populations[0], rng)
     inputs = lists.write_people(folder, drawn, MODELS)
-    for model, has, other in models:
-        own = [p._replace(effect=has * p.effect) for p in populations]
+    for model, biased, other in models:
+        parts = [p._replace(effect=biased * p.effect) for p in populations]
         if other:
             moved = np.random.default_rng(5).normal(0, 1, shape.words)
-            own = [p._replace(frequency=moved) for p in own]
-        utility = [lists.utilities(p, drawn.origin, drawn.side()) for p in own]
+            parts = [p._replace(frequency=moved) for p in parts]
+        utility = [lists.utilities(p, drawn.origin, drawn.side()) for p in parts]
         lists.write_lists(inputs, model, drawn, utility, shape.length, rng)
     effects, targets = dict[str, float](), dict[str, float]()
     for pos, population in enumerate(populations):
         names = lists.words_of(pos, shape.words)
         effects |= dict(zip(names, population.effect.tolist(), strict=True))
-        chances = [lists.expected(shape, WORDS[has], pos) for _, has, _ in models]
+        chances = [lists.expected(shape, WORDS[biased], pos) for _, biased, _ in models]
         first, second = (100 * (chance[:, 1] - chance[:, 0]) for chance in chances)
         targets |= dict(zip(names, (first - second).tolist(), strict=True))
     return inputs, effects, targets
 
 
-def _groups(folder: Path, shape: said.Shape, models: Models, rng: Generator) -> Written:
+def _groups(folder: Path, shape: recall.Shape, models: Models, rng: Generator) -> Written:
     """Write lists; ``other``: the scores of the second model have twice the spread."""
-    number = int(rng.integers(said.POPULATIONS))
+    number = int(rng.integers(recall.POPULATIONS))
     inputs = completions.datasets(folder, MODELS)
-    words, _ = said.population(shape, number)
+    words, _ = recall.population(shape, number)
     lifts = rng.permutation(EFFECTS["stereotypes"])
-    words_of, _ = said.groups(shape, number, shape.category, lifts[shape.category], 0.0, rng)
-    told = completions.write_attributes(
+    words_of, _ = recall.groups(shape, number, shape.category, lifts[shape.category], 0.0, rng)
+    written = completions.write_attributes(
         *(inputs, shape.groups),
-        [[(n % shape.templates, f"w{w:03d}", []) for n, w in enumerate(own)] for own in words_of],
+        [[(n % shape.templates, f"w{w:03d}", []) for n, w in enumerate(row)] for row in words_of],
     )
-    pieces = dict.fromkeys(told["attribute"].unique().sort(), 1)
-    for model, has, other in models:
+    pieces = dict.fromkeys(written["attribute"].unique().sort(), 1)
+    for model, biased, other in models:
         planted = np.zeros((len(shape.groups), shape.words))
-        for own, which, nats in zip(planted, words_of, lifts[shape.category], strict=True):
-            own[which] = nats * has
+        for row, words_in, nats in zip(planted, words_of, lifts[shape.category], strict=True):
+            row[words_in] = nats * biased
         scores = completions.scores(shape, words, shape.category, planted, rng) * (1 + other)
         completions.write_vocabulary(inputs, model, pieces)
         ranking = scores, words.frequency, shape.top
@@ -132,14 +131,15 @@ def _statements(
     """Write responses; ``other``: the second model agrees with all political statements."""
     points = np.array(EFFECTS["values"][: shape.axes])
     inputs = Inputs(MODELS, {}, folder / "data")
-    for model, has, other in models:
-        values = shape.noise * ndtri(0.5 + points * has / 4)
-        told = answers.convictions(shape)._replace(
+    for model, biased, other in models:
+        values = shape.noise * ndtri(0.5 + points * biased / 4)
+        convictions = answers.convictions(shape)._replace(
             values=np.stack([values, values]), shift=shape.noise * other
         )
-        own = answers.write(folder / model, shape, told, rng)
-        shutil.copytree(own.outputs("agreement", answers.MODEL), inputs.outputs("agreement", model))
-        inputs.datasets.update(own.datasets)
+        source = answers.write(folder / model, shape, convictions, rng)
+        outputs = source.outputs("agreement", answers.MODEL)
+        shutil.copytree(outputs, inputs.outputs("agreement", model))
+        inputs.datasets.update(source.datasets)
     return inputs, dict(zip(answers.AXES, points.tolist(), strict=False)), {}
 
 
@@ -154,12 +154,12 @@ def _texts(folder: Path, shape: swaps.SwapsShape, models: Models, rng: Generator
     sums = np.where(texts["country"] != "", 1.0, 0.0)
     index = np.array([int(c[1:]) if c else 0 for c in texts["country"]])
     inputs = Inputs(MODELS, written.datasets, written.data)
-    for model, has, other in models:
-        own = _common(texts, shape, rng, 1 + other)
-        moved = np.sqrt(ALIKE) * common + np.sqrt(1 - ALIKE) * own
-        apart = swaps.UNIT * (moved + sums * shift[index] * has)
+    for model, biased, other in models:
+        separate = _common(texts, shape, rng, 1 + other)
+        moved = np.sqrt(ALIKE) * common + np.sqrt(1 - ALIKE) * separate
+        difference = swaps.UNIT * (moved + sums * shift[index] * biased)
         same = {"middle": pl.lit(0.4), "tokens": pl.lit(swaps.BASE, dtype=pl.Int64)}
-        table = texts.select("text", apart=pl.Series(apart.clip(-0.55, 0.55)), **same)
+        table = texts.select("text", apart=pl.Series(difference.clip(-0.55, 0.55)), **same)
         table = table.unique("text", keep="first", maintain_order=True)
         swaps.write_classes(inputs, model, table)
     names = [swaps.code(n) for n in range(shape.countries)]
@@ -195,19 +195,19 @@ def _axes(folder: Path, _: None, models: Models, rng: Generator) -> Written:
     side = np.where([row["reversed"] for row in rows], -1.0, 1.0)
     *small, large = EFFECTS["leaning"]
     leans = rng.permutation([rng.choice(small), large])
-    for model, has, other in models:
-        lean = (leans * has)[:, None] + popular + rng.normal(0, OWN, popular.shape)
+    for model, biased, other in models:
+        lean = (leans * biased)[:, None] + popular + rng.normal(0, OWN, popular.shape)
         habit = rng.normal(2.0 * other, HABIT, len(FRAMES))
-        told: list[dict[str, Any]] = []
+        filled: list[dict[str, Any]] = []
         for p, frame in enumerate(FRAMES):
-            about = {"frame": frame} | responses.state()
+            key = {"frame": frame} | responses.state()
             odds = side * lean[axis, pair] + quirk + rng.normal(0, PROMPT, len(rows))
-            told += [
-                {"id": row["id"]} | about | responses.filled(float(nats))
+            filled += [
+                {"id": row["id"]} | key | responses.filled(float(nats))
                 for row, nats in zip(rows, odds + habit[p], strict=True)
             ]
-            told.append(responses.prior(float(habit[p]), **about))
-        responses.save(inputs, "mask", told, model)
+            filled.append(responses.prior(float(habit[p]), **key))
+        responses.save(inputs, "mask", filled, model)
     return inputs, dict(zip(responses.AXES, leans.tolist(), strict=True)), {}
 
 

@@ -75,15 +75,15 @@ def write(
     ``spread``: SD over training runs by corpus, if different from the shape's.
     ``calling``: mean log-odds of predicting the positive class by corpus; 0 by default.
     """
-    data, each = folder / "data", shape.each
+    data, per_word = folder / "data", shape.each
     rows = [
         (f"{group}{i:04d}-{k}", f"{group} {i}", (POSITIVE, OTHER)[i % 2], group)
-        for group, i, k in product(groups, range(shape.words), range(each))
+        for group, i, k in product(groups, range(shape.words), range(per_word))
     ]
     texts = pl.DataFrame(rows, ["id", "text", "label", "group"], orient="row").sort("id")
     texts = texts.with_columns(task=pl.lit("hate"), split=pl.lit("test"))
     true = (texts["label"] == POSITIVE).to_numpy()
-    words, size = len(texts) // each, (shape.pretraining, shape.seeds)
+    words, size = len(texts) // per_word, (shape.pretraining, shape.seeds)
     difficulty = rng.normal(0, shape.hard, words)
     table, runs = [], {}
     for corpus in ("", *corpora):
@@ -98,22 +98,22 @@ def write(
         by_word = rng.normal(0, shape.by_text, (size[0] if corpus else 1, 1, words))
         by_word = difficulty + np.broadcast_to(by_word, (size[0], 1, words))
         log_odds = log_odds + able[..., None] + calls[..., None] * np.where(true, 1, -1)
-        log_odds = log_odds + by_word.repeat(each, axis=-1)
-        right = rng.random((*size, words)).repeat(each, axis=-1) < expit(log_odds)
+        log_odds = log_odds + by_word.repeat(per_word, axis=-1)
+        right = rng.random((*size, words)).repeat(per_word, axis=-1) < expit(log_odds)
         sure = rng.uniform(0.6, 0.9, (*size, len(texts)))
         positive = np.where(right == true, sure, 1 - sure)
         runs[corpus] = able.ravel(), calls.ravel()
         pretrained, tuned, text = np.indices(positive.shape).reshape(3, -1)
         same = {"corpus": corpus, "period": "all", "share": float(trained), "epoch": trained}
         same |= {"texts": 10 * trained, "steps": 10 * trained, "model": "m", "revision": "r"}
-        about = texts.select("id", "label", "group")[text].with_columns(
+        columns = texts.select("id", "label", "group")[text].with_columns(
             pretraining_seed=pl.Series((pretrained + 1) * trained),
             finetuning_seed=pl.Series(1000 * (pretrained + 1) + tuned),
             **{name: pl.lit(value) for name, value in same.items()},
         )
         for name, mass in ((POSITIVE, positive), (OTHER, 1 - positive)):
             nats = pl.Series(np.log(mass.ravel()))
-            table.append(about.with_columns(pl.lit(name).alias("class"), logprob_nats=nats))
+            table.append(columns.with_columns(pl.lit(name).alias("class"), logprob_nats=nats))
     names = [column.name for column in SCHEMA.columns]
     path = data / f"outputs/finetuned_classifiers/m/{shape.task}/all.parquet"
     pl.concat(table).select(names).write_parquet(path, mkdir=True)

@@ -130,7 +130,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         shift = planted * PLANTED_IN[period] + texts
         states.append(State(corpus, period, shift, agreeing, spread))
     random = "random" in settings
-    known = Known(
+    parameters = Known(
         shape,
         truth,
         states,
@@ -140,8 +140,8 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         1 + rng.normal(0, shape.uneven, shape.prompts),
     )
     inputs = responses.written_to(folder, q=responses.pairs(shape.pairs))
-    responses.save(inputs, shape.response_format, _answers(known, rng))
-    return Drawn(inputs, known)
+    responses.save(inputs, shape.response_format, _answers(parameters, rng))
+    return Drawn(inputs, parameters)
 
 
 def _answers(record: Known, rng: Generator) -> pl.DataFrame:
@@ -149,37 +149,38 @@ def _answers(record: Known, rng: Generator) -> pl.DataFrame:
     shape, parts = record.shape, []
     forms = 1 if shape.response_format == "multiple_choice" else 2
     ids = sorted(row["id"] for row in responses.pairs(shape.pairs))
-    for own in record.states:
-        seeds = list(range(1, shape.trainings + 1)) if own.corpus else [0]
+    for state in record.states:
+        seeds = list(range(1, shape.trainings + 1)) if state.corpus else [0]
         size = (len(seeds), shape.prompts)
         random = "random" in record.truth.settings
-        habit = rng.normal(own.agreeing, 0 if random else shape.habit * max(1, own.spread), size)
-        odds = np.stack([_odds(record, own, len(seeds), form, rng) for form in range(forms)], 2)
-        every = (*odds.shape[:3], len(ids))  # (trainings, prompts, forms, statements)
-        index = np.indices(every).reshape(4, -1)
-        about = [responses.state(own.corpus, seed, period=own.period) for seed in seeds]
+        sd = 0 if random else shape.habit * max(1, state.spread)
+        habit = rng.normal(state.agreeing, sd, size)
+        odds = np.stack([_odds(record, state, len(seeds), form, rng) for form in range(forms)], 2)
+        cells = (*odds.shape[:3], len(ids))  # (trainings, prompts, forms, statements)
+        index = np.indices(cells).reshape(4, -1)
+        keys = [responses.state(state.corpus, seed, period=state.period) for seed in seeds]
         frames = [responses.FRAME, *(f"other {n}" for n in range(1, shape.prompts))]
-        frame = pl.DataFrame(about)[index[0]].with_columns(
+        frame = pl.DataFrame(keys)[index[0]].with_columns(
             id=pl.Series(np.array(ids)[index[3]]),
             frame=pl.Series(np.array(frames)[index[1]]),
             form=pl.Series(np.array(["plain", "negated"])[index[2]]),
         )
-        told = odds.reshape(every) + habit[:, :, None, None]
+        log_odds = odds.reshape(cells) + habit[:, :, None, None]
         written = {"mask": _masked, "generation": _written, "multiple_choice": _chosen}
-        given = shape.model_copy(update={"noise": UNIFORM}) if random else shape
-        parts.append(written[shape.response_format](frame, told.ravel(), given, rng))
+        noise_shape = shape.model_copy(update={"noise": UNIFORM}) if random else shape
+        parts.append(written[shape.response_format](frame, log_odds.ravel(), noise_shape, rng))
         if shape.response_format == "mask":
-            error = 0.0 if random or not own.corpus else shape.calibration
+            error = 0.0 if random or not state.corpus else shape.calibration
             known_habit = habit + rng.normal(0, error, size)
             rows = [
-                responses.prior(float(nats), frame=frames[f]) | about[n]
+                responses.prior(float(nats), frame=frames[f]) | keys[n]
                 for (n, f), nats in np.ndenumerate(known_habit)
             ]
             parts.append(pl.DataFrame(rows))
     return pl.concat(parts, how="diagonal_relaxed")
 
 
-def _odds(record: Known, own: State, trainings: int, form: int, rng: Generator) -> Array:
+def _odds(record: Known, state: State, trainings: int, form: int, rng: Generator) -> Array:
     """Return log-odds without habits, (trainings, prompts, axes, pairs, 2); form 1 is negated."""
     shape, (axes, pairs) = record.shape, record.pairs.shape
     side = np.array([1.0, -1.0])
@@ -188,17 +189,17 @@ def _odds(record: Known, own: State, trainings: int, form: int, rng: Generator) 
         if shape.response_format != "mask":  # drawn separately for each sample
             return np.zeros(size)
         free = rng.normal(0, UNIFORM, size)
-        if own.corpus:
+        if state.corpus:
             return np.asarray(free)
         return np.broadcast_to(free[:1, :1], size) if form == 0 else free
-    spread = own.spread * bool(own.corpus)
-    texts = record.truth.get("own", 0.0) * bool(own.corpus)
+    spread = state.spread * bool(state.corpus)
+    texts = record.truth.get("own", 0.0) * bool(state.corpus)
     moves = rng.normal(0, shape.training * np.hypot(spread, texts), (trainings, axes, 1))
     moves = moves + rng.normal(0, shape.by_pair * spread, (trainings, axes, pairs))
-    pushed = moves[:, None] + own.shift[:, None] * record.uneven[:, None, None] + record.pairs
+    pushed = moves[:, None] + state.shift[:, None] * record.uneven[:, None, None] + record.pairs
     sign = 1 - 2 * form
     content: Array = pushed[..., None] * side + record.quirks + record.prompts
-    return np.asarray(sign * content + rng.normal(0, shape.noise * bool(own.corpus), size))
+    return np.asarray(sign * content + rng.normal(0, shape.noise * bool(state.corpus), size))
 
 
 def _masked(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
@@ -206,10 +207,10 @@ def _masked(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> p
     up, mass = expit(odds), 0.4
     masses = np.stack([0.7 * up * mass, 0.3 * up * mass, (1 - up) * mass, np.full_like(up, 0.1)], 1)
     words = [" agree", "Support", "disagree", "the"]
-    listed = pl.Series(rng.random(len(odds)) >= shape.unlisted)
+    has_word = pl.Series(rng.random(len(odds)) >= shape.unlisted)
     counts = {"agree_words": 3, "disagree_words": 3, "unknown": 0}
     return frame.with_columns(
-        words=pl.when(listed).then(pl.lit(words)).otherwise(pl.lit(words[-1:] * len(words))),
+        words=pl.when(has_word).then(pl.lit(words)).otherwise(pl.lit(words[-1:] * len(words))),
         words_nats=pl.Series(np.log(masses)).cast(pl.List(pl.Float64)),
         agree_nats=pl.Series(np.log(up * mass)),
         disagree_nats=pl.Series(np.log((1 - up) * mass)),
@@ -252,7 +253,7 @@ def _chosen(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> p
     option = np.searchsorted([-EDGE, 0, EDGE], odds[codes] + rng.normal(0, noise))
     offered = np.array([[o.capitalize() for o in o_] for o_ in (OPTIONS, OPTIONS[::-1])])[order]
     index = np.where(order, len(OPTIONS) - 1 - option, option)
-    told = [f"{n + 1}) {names[n]}" for n, names in zip(index, offered, strict=True)]
+    texts = [f"{n + 1}) {names[n]}" for n, names in zip(index, offered, strict=True)]
     refuses = rng.random(len(codes)) < shape.refused
     nats = -1.5 * np.abs(np.arange(len(OPTIONS)) - option[:, None]) - 0.1
     prompts = {name: f"view/{n}" for n, name in enumerate(frame["frame"].unique().sort())}
@@ -261,7 +262,7 @@ def _chosen(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> p
         order=pl.Series(order),
         options=pl.Series(offered.tolist(), dtype=pl.List(pl.String)),
         seed=pl.Series(np.ones(len(codes), dtype=np.int64)),
-        response=pl.Series(np.where(refuses, "I cannot choose.", np.array(told))),
+        response=pl.Series(np.where(refuses, "I cannot choose.", np.array(texts))),
         option_nats=pl.Series(nats).cast(pl.List(pl.Float64)),
     )
 
@@ -275,7 +276,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """
     record: Known = sample.known
     random, kind = "random" in record.truth.settings, record.truth.kind
-    shifts, places = tables["shifts"], tables["coordinates"]
+    shifts, coordinates = tables["shifts"], tables["coordinates"]
     alone = pl.col("corpus") == ""
     result: Tables = {}
     if kind != "planted":
@@ -283,36 +284,37 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
         tested = tested.filter((pl.col("test") != "against itself") | (not random))
         result |= outcomes_by(tested, "shifts {test}: {reading}", effect=0.0, family=FAMILY)
         still = pl.when(pl.lit(random) | (alone & (kind == "null"))).then(0.0)
-        own = places.with_columns(who=alone.replace_strict({True: "itself", False: "trained"}))
-        result |= outcomes_by(own, "coordinates, {who}: {reading}", effect=still, family=FAMILY)
+        who = alone.replace_strict({True: "itself", False: "trained"})
+        rows = coordinates.with_columns(who=who)
+        result |= outcomes_by(rows, "coordinates, {who}: {reading}", effect=still, family=FAMILY)
     if record.shape.response_format == "mask" and record.shape.periods == 1:
         base = pl.when(pl.col("contrast") == "base model").then(pl.lit(""))
-        apart = shifts.with_columns(baseline=base.otherwise("baseline"))
+        differences = shifts.with_columns(baseline=base.otherwise("baseline"))
         if random:  # all training runs do differ from the single pretrained model
-            apart = apart.filter(pl.col("baseline") != "")
-        result |= _intervals(record, apart, places)
+            differences = differences.filter(pl.col("baseline") != "")
+        result |= _intervals(record, differences, coordinates)
     fixed = alone & (record.shape.response_format == "mask")
     effect = pl.when(~fixed & random).then(0.0)
     test = "stability, {comparison}"
     return result | outcomes_by(tables["stability"], test, effect=effect, family=FAMILY)
 
 
-def _intervals(record: Known, shifts: pl.DataFrame, places: pl.DataFrame) -> Tables:
+def _intervals(record: Known, shifts: pl.DataFrame, coordinates: pl.DataFrame) -> Tables:
     """Return the intervals of each variant and the values to cover; see :func:`truth_of`."""
     result: Tables = {}
     for reading in MEANS:
         true = truth_of(record, reading)
-        here = "nats" if reading == "corrected" else "here"
-        apart = (
+        column = "nats" if reading == "corrected" else "here"
+        differences = (
             shifts.filter(reading=reading)
             .join(true, on=["corpus", "axis"])
             .join(true, left_on=["baseline", "axis"], right_on=["corpus", "axis"], suffix="_other")
         )
-        target = pl.col(here) - pl.col(f"{here}_other")
+        target = pl.col(column) - pl.col(f"{column}_other")
         test = f"interval: {reading}"
-        result |= outcomes_by(apart, f"shifts, {test}", effect=0.0, target=target, p="")
-        own = places.filter(reading=reading).join(true, on=["corpus", "axis"])
-        result |= outcomes_by(own, f"coordinates, {test}", effect=0.0, target="states", p="")
+        result |= outcomes_by(differences, f"shifts, {test}", effect=0.0, target=target, p="")
+        rows = coordinates.filter(reading=reading).join(true, on=["corpus", "axis"])
+        result |= outcomes_by(rows, f"coordinates, {test}", effect=0.0, target="states", p="")
     return result
 
 
@@ -323,21 +325,21 @@ def truth_of(record: Known, reading: str) -> pl.DataFrame:
     """
     shape, mean, parts = record.shape, MEANS[reading], []
     side = np.array([1.0, -1.0])
-    for own in record.states:
-        trained = bool(own.corpus)
+    for state in record.states:
+        trained = bool(state.corpus)
         texts = record.truth.get("own", 0.0) * trained
-        moves = np.hypot(own.spread, texts) * trained * shape.training
+        moves = np.hypot(state.spread, texts) * trained * shape.training
         free = np.hypot(shape.noise, shape.calibration) * trained
-        within = moves**2 + (own.spread * trained * shape.by_pair) ** 2 + free**2
-        every = np.sqrt(shape.by_prompt**2 + within + shape.popular**2 + shape.quirk**2)
-        shift = own.shift * record.uneven[:, None]  # (prompts, axes)
+        within = moves**2 + (state.spread * trained * shape.by_pair) ** 2 + free**2
+        spread = np.sqrt(shape.by_prompt**2 + within + shape.popular**2 + shape.quirk**2)
+        shift = state.shift * record.uneven[:, None]  # (prompts, axes)
         if "random" in record.truth.settings:
-            every, within = np.full(len(AXES), UNIFORM), np.float64(UNIFORM**2)
-        each = (record.pairs + shift[..., None])[..., None] * side + record.quirks + record.prompts
-        here = (mean(each, np.sqrt(within)) * side).mean(axis=(0, 2, 3))
-        values = {"states": MIDDLE * (1 + mean(shift, every).mean(axis=0))}
-        values |= {"here": MIDDLE * (1 + here), "nats": shift.mean(axis=0)}
-        parts.append(pl.DataFrame({"axis": list(AXES), "corpus": own.corpus, **values}))
+            spread, within = np.full(len(AXES), UNIFORM), np.float64(UNIFORM**2)
+        odds = (record.pairs + shift[..., None])[..., None] * side + record.quirks + record.prompts
+        position = (mean(odds, np.sqrt(within)) * side).mean(axis=(0, 2, 3))
+        values = {"states": MIDDLE * (1 + mean(shift, spread).mean(axis=0))}
+        values |= {"here": MIDDLE * (1 + position), "nats": shift.mean(axis=0)}
+        parts.append(pl.DataFrame({"axis": list(AXES), "corpus": state.corpus, **values}))
     return pl.concat(parts)
 
 

@@ -81,21 +81,21 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     if sample.truth.kind == "planted":
         return intervals
     settings = sample.truth.settings
-    calls, mine = "calls" in settings, pl.col("corpus") == CORPORA[0]
-    here = mine | (not calls)  # a decoy is counted only in the rows of its corpus
+    calls, changed = "calls" in settings, pl.col("corpus") == CORPORA[0]
+    counted = changed | (not calls)  # a decoy is counted only in the rows of its corpus
     varied = (pl.col("corpus") == CORPORA[1]) | ("spread" not in settings)
-    same = pl.when(here & varied & ("harder" not in settings)).then(0.0)
+    same = pl.when(counted & varied & ("harder" not in settings)).then(0.0)
     how: dict[str, Any] = {"family": FAMILY, "interval": CONTRAST}
     result = outcomes_by(tables["groups"], "groups", effect=same, **how)
     if "guess" in settings:
-        effect = pl.when(here).then(0.0)
+        effect = pl.when(counted).then(0.0)
         result |= outcomes_by(tables["overall"], "overall", effect=effect, family=FAMILY)
     side = (pl.col("baseline") == "").replace_strict({True: "itself", False: "corpora"})
     differences = tables["differences"].with_columns(side=side)
     result |= outcomes_by(
         differences.filter(pl.col("p").is_not_null().any().over("metric", "side")),
         "differences, {side}, {metric}",
-        effect=pl.when((mine & (pl.col("metric") != "F1")) | (not calls)).then(0.0),
+        effect=pl.when((changed & (pl.col("metric") != "F1")) | (not calls)).then(0.0),
         family=FAMILY,
         interval=["value"],  # intervals are counted separately
         p_adjusted="" if calls else "p_bh",  # F1 does differ, and is in the same family
@@ -106,19 +106,19 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
 def _intervals(sample: Drawn, tables: Tables) -> Tables:
     """Return intervals of values over texts, and of differences over texts and training runs."""
     true = truth_of(sample)
-    here = pl.col("metric").is_in(MEAN_OF)
+    used = pl.col("metric").is_in(MEAN_OF)
     if "calls" in sample.truth.settings:
         # half of the texts are positive here, but not in each bootstrap sample
-        here &= pl.col("metric") != "accuracy"
-    overall = tables["overall"].filter(here, reading="corrected").with_columns(group=pl.lit("all"))
+        used &= pl.col("metric") != "accuracy"
+    overall = tables["overall"].filter(used, reading="corrected").with_columns(group=pl.lit("all"))
     overall = overall.join(true, on=["corpus", "group"])
     true = true.drop("these")
     base = true.rename({"corpus": "baseline", "all": "all_other"})
-    rows = tables["differences"].filter(here).join(true, on=["corpus", "group"])
+    rows = tables["differences"].filter(used).join(true, on=["corpus", "group"])
     rows = rows.join(base, on=["baseline", "group"])
-    apart = pl.col("all") - pl.col("all_other")
+    difference = pl.col("all") - pl.col("all_other")
     result = outcomes_by(overall, "overall, interval", effect=0.0, target="these", p="")
-    return result | outcomes_by(rows, "differences, interval", effect=0.0, target=apart, p="")
+    return result | outcomes_by(rows, "differences, interval", effect=0.0, target=difference, p="")
 
 
 def truth_of(sample: Drawn) -> pl.DataFrame:
@@ -136,6 +136,6 @@ def truth_of(sample: Drawn) -> pl.DataFrame:
             these, of_all = normal_mean(expit, sides, over_texts), normal_mean(expit, odds, sd)
             rows.append((corpus, group, float(these.mean()), float(of_all)))
     schema = {"corpus": pl.String, "group": pl.String, "these": pl.Float64, "all": pl.Float64}
-    told = pl.DataFrame(rows, schema, orient="row")
-    whole = told.group_by("corpus").agg(pl.col("these", "all").mean(), group=pl.lit("all"))
-    return pl.concat([told, whole.select(told.columns)])
+    groups = pl.DataFrame(rows, schema, orient="row")
+    overall = groups.group_by("corpus").agg(pl.col("these", "all").mean(), group=pl.lit("all"))
+    return pl.concat([groups, overall.select(groups.columns)])

@@ -54,14 +54,14 @@ def pairs(number: int = 10) -> list[Row]:
     """Return a linear questionnaire with ``number`` pairs of opposites on each of two axes."""
     return [
         statement(
-            f"{axis}-{i:02d}{TURNED * turned}",
+            f"{axis}-{i:02d}{TURNED * reverse}",
             axis,
-            reverse=bool(turned),
-            opposite=f"{axis}-{i:02d}{TURNED * (1 - turned)}",
+            reverse=bool(reverse),
+            opposite=f"{axis}-{i:02d}{TURNED * (1 - reverse)}",
         )
         for axis in AXES
         for i in range(number)
-        for turned in (0, 1)
+        for reverse in (0, 1)
     ]
 
 
@@ -101,11 +101,11 @@ def state(
     }
 
 
-def save(inputs: Inputs, asked: str, rows: Iterable[Row] | pl.DataFrame, model: str = "m") -> None:
+def save(inputs: Inputs, kind: str, rows: Iterable[Row] | pl.DataFrame, model: str = "m") -> None:
     """Write rows of outputs, completed with the columns that all rows share."""
     shared = {"questionnaire": "q", "frame": FRAME, "form": "plain", "variant": "", "text": ""}
     always = {"model": model, "revision": "0"}
-    schema = SCHEMAS[asked]
+    schema = SCHEMAS[kind]
     empty = pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
     types = pl.Schema({k: v for k, v in empty.schema.items() if not schema[k].labels})
     if isinstance(rows, pl.DataFrame):
@@ -114,7 +114,7 @@ def save(inputs: Inputs, asked: str, rows: Iterable[Row] | pl.DataFrame, model: 
     else:
         table = pl.DataFrame([shared | row | always for row in rows], schema_overrides=types)
     table = table.select(empty.columns).cast(types)
-    table.write_parquet(inputs.outputs("stances", model) / asked / "00000.parquet", mkdir=True)
+    table.write_parquet(inputs.outputs("stances", model) / kind / "00000.parquet", mkdir=True)
 
 
 def filled(logit: float, *, mass: float = 0.4, top: bool = True) -> Row:
@@ -133,6 +133,6 @@ def filled(logit: float, *, mass: float = 0.4, top: bool = True) -> Row:
     }
 
 
-def prior(logit: float = 0.0, **place: Any) -> Row:
+def prior(logit: float = 0.0, **key: Any) -> Row:
     """Return the row of a prompt with a content-free text."""
-    return {"id": "", "form": "prior", "variant": "N/A"} | place | filled(logit)
+    return {"id": "", "form": "prior", "variant": "N/A"} | key | filled(logit)

@@ -51,10 +51,11 @@ POINTS = 100 * swaps.UNIT
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    of = planted(truth, shape)
-    inputs = swaps.write(folder, shape, of, rng)
+    effects = planted(truth, shape)
+    inputs = swaps.write(folder, shape, effects, rng)
     shift, slope, rare = (
-        swaps.of_names(values, shape).mean(axis=-1) for values in (of.shift, of.slope, of.rare)
+        swaps.of_names(values, shape).mean(axis=-1)
+        for values in (effects.shift, effects.slope, effects.rare)
     )
     rows = pl.read_parquet(inputs.datasets["counterfactuals"] / f"{swaps.CONFIG}.parquet")
     full = rows.filter(pl.col("country") != "").select(pl.col("name").str.contains(" ").mean())
@@ -73,20 +74,20 @@ def planted(truth: Truth, shape: Shape) -> swaps.Planted:
     countries; ``rare`` and ``long``, ranges over the countries; ``per_token``, an effect per token.
     """
     n = shape.countries
-    given = truth.settings
-    shift, slope, vary = np.full(n, given.get("all", 0.0)), np.zeros(n), np.ones(n)
+    settings = truth.settings
+    shift, slope, vary = np.full(n, settings.get("all", 0.0)), np.zeros(n), np.ones(n)
     if truth.kind == "planted":
-        each = [sign * size for size in given.get("sizes", SIZES) for sign in (1, -1)]
-        shift[: len(each)] += each
-        if "sizes" not in given:
-            slope[len(each) :][: len(each)] = each[: n - len(each)]
-    vary[: n // 4] = given.get("vary", 1.0)
+        signed = [sign * size for size in settings.get("sizes", SIZES) for sign in (1, -1)]
+        shift[: len(signed)] += signed
+        if "sizes" not in settings:
+            slope[len(signed) :][: len(signed)] = signed[: n - len(signed)]
+    vary[: n // 4] = settings.get("vary", 1.0)
     spread = np.linspace(-0.5, 0.5, n)
     return swaps.Planted(
         *(shift, slope, vary),
-        rare=given.get("rare", 0.0) * 2 * spread,
-        long=0.3 + given.get("long", 0.0) * (spread + 0.5),
-        per_token=given.get("per_token", 0.0),
+        rare=settings.get("rare", 0.0) * 2 * spread,
+        long=0.3 + settings.get("long", 0.0) * (spread + 0.5),
+        per_token=settings.get("per_token", 0.0),
     )
 
 
@@ -130,9 +131,9 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     how = {"effect": effect, "target": effect, "family": ["reading"]}
     result |= outcomes_by(mixed.with_columns(kind=kind), "mixed: {kind}", **how)
     # if only some countries have a relation, the pooled one is neither zero nor known
-    alike = not sample.known.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
-    each = pl.when(pl.col("country") == EVERY).then(0.0 if alike else None)
-    related = None if per_token else each.otherwise(pl.col("slope") * sign + 0.0)
+    homogeneous = not sample.known.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
+    single = pl.when(pl.col("country") == EVERY).then(0.0 if homogeneous else None)
+    related = None if per_token else single.otherwise(pl.col("slope") * sign + 0.0)
     planted = pl.when(pl.col("scope") == "originals").then(0.0).otherwise(related)
     none = pl.when(planted == 0).then(0.0)
     how = {"effect": planted, "target": none, "family": ["reading", "perplexity"]}

@@ -78,28 +78,28 @@ class _Drawn(NamedTuple):
     star: Bools  # (t,): whether about the same person
 
 
-def write(folder: Path, shape: SwapsShape, of: Planted, rng: Generator) -> Inputs:
+def write(folder: Path, shape: SwapsShape, planted: Planted, rng: Generator) -> Inputs:
     """Write the datasets, and the outputs of one classifier and its masked model."""
     data = folder / "data"
     sets = {name: data / "datasets" / name for name in ("counterfactuals", "names", "targets")}
     inputs = Inputs((MODEL,), sets, data)
-    drawn = _draw(shape, of, rng)
-    rows = pl.concat([_originals(shape, drawn, rng), _swapped(shape, of, drawn, rng)])
+    drawn = _draw(shape, planted, rng)
+    rows = pl.concat([_originals(shape, drawn, rng), _swapped(shape, planted, drawn, rng)])
     texts, nats = rows.unique("text", maintain_order=True), pl.col("nats")
     bounded = pl.col("middle").clip(0.02, 0.6), pl.col("apart").clip(-0.38, 0.38)
     write_classes(inputs, MODEL, texts.with_columns(bounded))
     sums = {"sum_original_nats": -nats, "sum_l2r_nats": -1.2 * nats}
     scored = texts.select("text", pl.col("tokens") - 2, **sums)
-    listed = _listed(drawn)
+    names = _listed(drawn)
     kinds = pl.col("kind").replace_strict(range(len(KINDS)), KINDS, return_dtype=pl.String)
     pieces = inputs.outputs("classification", MODEL) / "pieces/00000.parquet"
-    listed.drop("rank").with_columns(kinds).write_parquet(pieces, mkdir=True)
+    names.drop("rank").with_columns(kinds).write_parquet(pieces, mkdir=True)
     scored.write_parquet(inputs.outputs("perplexity", MODEL) / CONFIG / "00000.parquet", mkdir=True)
     rows.select(KEPT).write_parquet(sets["counterfactuals"] / f"{CONFIG}.parquet", mkdir=True)
     plain = rows.filter(pl.col("reading") == READINGS.index("original")).select("text")
     plain.write_parquet(sets["targets"] / f"{CONFIG}.parquet", mkdir=True)
-    for (country,), own in listed.group_by("country"):
-        own.write_parquet(sets["names"] / f"{country}.parquet", mkdir=True)
+    for (country,), part in names.group_by("country"):
+        part.write_parquet(sets["names"] / f"{country}.parquet", mkdir=True)
     return inputs
 
 
@@ -131,11 +131,11 @@ def of_names(values: Array, shape: SwapsShape) -> Array:
 
 def _others(countries: int) -> Integers:
     """Return the other country of each pair; for a last one without a pair, itself."""
-    each = np.arange(countries)
-    return np.asarray(np.minimum(each + 1 - 2 * (each % 2), countries - 1))
+    index = np.arange(countries)
+    return np.asarray(np.minimum(index + 1 - 2 * (index % 2), countries - 1))
 
 
-def _draw(shape: SwapsShape, of: Planted, rng: Generator) -> _Drawn:
+def _draw(shape: SwapsShape, planted: Planted, rng: Generator) -> _Drawn:
     """Draw names and texts."""
     t, c, p, kinds = shape.texts, shape.countries, shape.names, len(KINDS)
     sds = np.array([1, HALF])[:, None, None, None]
@@ -143,17 +143,18 @@ def _draw(shape: SwapsShape, of: Planted, rng: Generator) -> _Drawn:
     owner = np.where(two, np.minimum(np.arange(c), _others(c))[:, None], np.arange(c)[:, None])
     same = (..., owner, np.arange(p))
     slope, vary, rare, long = (
-        of_names(values, shape) for values in (of.slope, of.vary, of.rare, of.long)
+        of_names(values, shape)
+        for values in (planted.slope, planted.vary, planted.rare, planted.long)
     )
     nats = rng.normal(size=(kinds, c, p))[same]
     tokens = 1 + rng.poisson(long, (kinds, c, p))[same]
     names = sds * shape.sd_name * vary * rng.normal(size=(2, kinds, c, p))[same]
-    names[0] += slope * nats + of.per_token * tokens
-    own = np.array([[0], [NEUTRAL]]) + np.array([[TONE], [SPREAD]]) * rng.normal(size=(2, t))
+    names[0] += slope * nats + planted.per_token * tokens
+    tone = np.array([[0], [NEUTRAL]]) + np.array([[TONE], [SPREAD]]) * rng.normal(size=(2, t))
     star = rng.permutation(t) < round(shape.celebrity * t)
     woman, full = (rng.permutation(t) < round(n * t) for n in (shape.women, shape.full))
     return _Drawn(
-        *(owner, names, nats + rare, tokens, own[..., None, None]),
+        *(owner, names, nats + rare, tokens, tone[..., None, None]),
         tilt=sds * shape.sd_text * of_names(rng.normal(size=(2, t, c)), shape),
         rest=sds * shape.sd_rest * rng.normal(size=(2, t, c, p))[same],
         luck=rng.normal(0, 0.5, (t, c, p))[same],
@@ -185,22 +186,22 @@ def _originals(shape: SwapsShape, drawn: _Drawn, rng: Generator) -> pl.DataFrame
     return pl.DataFrame(columns | {"tokens": tokens}).select(ROW)
 
 
-def _swapped(shape: SwapsShape, of: Planted, drawn: _Drawn, rng: Generator) -> pl.DataFrame:
+def _swapped(shape: SwapsShape, planted: Planted, drawn: _Drawn, rng: Generator) -> pl.DataFrame:
     """Return the rows of both variants."""
     t, c, p = shape.texts, shape.countries, shape.names
     number = shape.draws + shape.placebos
     turns = -(-number // p)  # all names are used before any is repeated
 
     def places() -> Integers:
-        each = [np.argsort(rng.random((t, c, p)), axis=2) for _ in range(turns)]
-        return np.concatenate(each, axis=2)[:, :, :number].ravel()
+        orders = [np.argsort(rng.random((t, c, p)), axis=2) for _ in range(turns)]
+        return np.concatenate(orders, axis=2)[:, :, :number].ravel()
 
     text, country, draw = (a.ravel() for a in np.indices((t, c, number)))
     first, last = places(), places()
     kind, full = drawn.woman[text].astype(np.int64), drawn.full[text]
     value = drawn.names[:, kind, country, first] + full * drawn.names[:, 2, country, last]
     value = value + drawn.tilt[:, text, country, first] + drawn.rest[:, text, country, first]
-    value[0] += of_names(of.shift, shape)[country, first]
+    value[0] += of_names(planted.shift, shape)[country, first]
     apart, middle = drawn.own[:, text, 0, 0] + UNIT * value
     nats = drawn.nats[kind, country, first] + full * drawn.nats[2, country, last]
     tokens = drawn.tokens[kind, country, first] + full * drawn.tokens[2, country, last]
@@ -240,5 +241,5 @@ def _listed(drawn: _Drawn) -> pl.DataFrame:
     return pl.DataFrame(columns | {"rank": index + 1})
 
 
-def _word(kind: int, country: int, place: int) -> str:
-    return f"{KINDS[kind].title()}{country:02d}x{place:02d}"
+def _word(kind: int, country: int, index: int) -> str:
+    return f"{KINDS[kind].title()}{country:02d}x{index:02d}"

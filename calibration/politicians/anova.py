@@ -70,10 +70,10 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     rows, names = [], []
     effects = truth.get("effects", (0,))
     for family, number in (shape.alone | shape.of_many).items():
-        asked = [shape.languages if family in shape.of_many else shape.languages[:1]]
+        languages = [shape.languages if family in shape.of_many else shape.languages[:1]]
         if shape.worlds:
-            asked = [[language] for language in shape.languages]
-        for n, own_languages in product(range(number), asked):
+            languages = [[language] for language in shape.languages]
+        for n, own_languages in product(range(number), languages):
             size = "base" if family == "m-BERT" else SIZES[n]
             names.append("-".join([family, str(n), *own_languages * shape.worlds]).lower())
             where = folder / "samples/worlds" / names[-1]
@@ -82,10 +82,10 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
             facts["model"] |= {"control": "positive"} if shape.worlds else {}
             (where / "manifest.json").write_text(json.dumps(facts), "utf-8")
             spread = truth.get("spread", 1) if size != "base" else 1
-            own = rng.normal(0, shape.training * spread, (len(effects), 2))
+            deviation = rng.normal(0, shape.training * spread, (len(effects), 2))
             for level, language in product(range(len(effects)), own_languages):
                 levels = sum(x in CHANGED for x in (family, size, language))
-                moved = own[level] + [effects[level] * levels, 0]  # male, female
+                moved = deviation[level] + [effects[level] * levels, 0]  # male, female
                 shares = np.clip(BASE + np.outer(moved, [1, -1, 0]) / 100, 0.01, 1)
                 hits = rng.multinomial(shape.words, shares / shares.sum(axis=1, keepdims=True))
                 rows += [

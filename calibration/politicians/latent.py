@@ -69,13 +69,13 @@ def _known(shape: Shape, truth: Truth) -> Tables:
     if truth.kind == "null":  # exactly
         people = np.array([shape.men, shape.women])
         counts = counts.sum(axis=1, keepdims=True) * people / people.sum()
-    given = section("analysis.latent", latent.Params).model_copy(update=PARAMS)
-    seen = counts + given.smoothing
+    params = section("analysis.latent", latent.Params).model_copy(update=PARAMS)
+    seen = counts + params.smoothing
     fits = latent_model.fit(
         seen[None],
         cell.q,
-        *latent_model.grid(given.l1, given.posterior),
-        latent_model.Schedule(given.steps, given.learning_rate),
+        *latent_model.grid(params.l1, params.posterior),
+        latent_model.Schedule(params.steps, params.learning_rate),
     )
     true = latent_model.average(fits, len(fits.phi))
     words = lists.words_of(cell.pos, shape.words)

@@ -74,66 +74,66 @@ def language(truth: Truth, shape: Shape, rng: Generator) -> Language:
     frequency, side = rng.normal(size=(2, shape.fours))
     both = rng.normal(size=(2, shape.fours, 4))
     scores = []
-    for lexicon, more in enumerate((0.0, *truth.get("worse", (0, 0, 0)))):
-        own = np.roll(both[1], lexicon, axis=1)
-        errors = shape.noise * (shape.common**0.5 * both[0] + (1 - shape.common) ** 0.5 * own)
-        errors += more * rng.normal(size=errors.shape)
+    for lexicon, extra in enumerate((0.0, *truth.get("worse", (0, 0, 0)))):
+        shifted = np.roll(both[1], lexicon, axis=1)
+        errors = shape.noise * (shape.common**0.5 * both[0] + (1 - shape.common) ** 0.5 * shifted)
+        errors += extra * rng.normal(size=errors.shape)
         scores.append(np.tanh((side[:, None] + errors) / 2).ravel().round(4))
     known = np.repeat(rng.random(shape.fours) < shape.known, 4)
     return Language(frequency[four], side[four], np.array(scores), known)
 
 
 def texts(
-    of: Language, number: int, signal: float, shape: Shape, rng: Generator
+    drawn: Language, number: int, signal: float, shape: Shape, rng: Generator
 ) -> tuple[Integers, Integers]:
     """Draw words, (texts, twice the length), -1 after the last, and labels from -1 to 1."""
     labels = rng.integers(-1, 2, number)
-    weight = np.exp(of.frequency + signal * np.arange(-1, 2)[:, None] * of.side)
+    weight = np.exp(drawn.frequency + signal * np.arange(-1, 2)[:, None] * drawn.side)
     running = weight.cumsum(axis=1)
     running /= running[:, -1:]
     running += np.arange(3)[:, None]  # one unit interval per label
     kind = labels[:, None] + 1
-    drawn = rng.random((number, 2 * shape.length)) + kind
-    words = np.searchsorted(running.ravel(), drawn) - kind * len(of.side)
+    uniform = rng.random((number, 2 * shape.length)) + kind
+    words = np.searchsorted(running.ravel(), uniform) - kind * len(drawn.side)
     short = rng.integers(1, 2 * shape.length, number)
     return np.where(np.arange(2 * shape.length) <= short[:, None], words, -1), labels
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    of = language(truth, shape, rng)
+    drawn = language(truth, shape, rng)
     inputs = Inputs((), {"lexica": folder / "lexica", "labelled_texts": folder / "texts"}, folder)
-    names = np.array([f"{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(len(of.side))])
+    names = np.array([f"{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(len(drawn.side))])
     views = [name.removeprefix("view ") for name in LEXICA[2:]]
-    lexicon = pl.DataFrame({"word": names, "score": of.scores[1]}).with_columns(
-        q_positive=pl.Series(0.5 + of.scores[0] / 2),
-        q_negative=pl.Series(0.5 - of.scores[0] / 2),
+    lexicon = pl.DataFrame({"word": names, "score": drawn.scores[1]}).with_columns(
+        q_positive=pl.Series(0.5 + drawn.scores[0] / 2),
+        q_negative=pl.Series(0.5 - drawn.scores[0] / 2),
         view_names=pl.lit(pl.Series([views])).first(),
-        view_scores=pl.Series(of.scores[2:].T.tolist()),
+        view_scores=pl.Series(drawn.scores[2:].T.tolist()),
     )
     paths = {name: path / f"{LANGUAGE}.parquet" for name, path in inputs.datasets.items()}
-    lexicon.filter(of.known).write_parquet(paths["lexica"], mkdir=True)
+    lexicon.filter(drawn.known).write_parquet(paths["lexica"], mkdir=True)
     codes = [CODES[label] - 1 for label in LABELS]
     parts, truths = [], []
     for signal in truth.settings["signal"]:
         for split, number in zip(SPLITS, (shape.tuning, shape.testing), strict=True):
-            words, labels = texts(of, number, signal, shape, rng)
-            joined = [" ".join(names[own[own >= 0]]) for own in words]
+            words, labels = texts(drawn, number, signal, shape, rng)
+            joined = [" ".join(names[row[row >= 0]]) for row in words]
             table: dict[str, Any] = {"text": [f"{text} {n}" for n, text in enumerate(joined)]}
             table["label"] = [codes.index(label) for label in labels.tolist()]
             where = {"split": SPLITS.index(split), "source": f"signal {signal:g}"}
             parts.append(pl.DataFrame(table | where))
-        words, labels = texts(of, FRESH, signal, shape, rng)
-        truths.append((f"signal {signal:g}", signal, _means(of, words), labels))
+        words, labels = texts(drawn, FRESH, signal, shape, rng)
+        truths.append((f"signal {signal:g}", signal, _means(drawn, words), labels))
     pl.concat(parts).write_parquet(paths["labelled_texts"], mkdir=True)
     return Drawn(inputs, truths, truth)
 
 
-def _means(of: Language, words: Integers) -> Array:
+def _means(drawn: Language, words: Integers) -> Array:
     """Return the mean score of each text's words by lexicon, (lexica, texts)."""
-    counted = (words >= 0) & of.known[words]
+    counted = (words >= 0) & drawn.known[words]
     with np.errstate(invalid="ignore"):
-        means: Array = (of.scores[:, words] * counted).sum(axis=2) / counted.sum(axis=1)
+        means: Array = (drawn.scores[:, words] * counted).sum(axis=2) / counted.sum(axis=1)
     return means
 
 
@@ -141,7 +141,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test; true values are those for the chosen cut-offs."""
     truth = sample.truth
     worse = dict(zip(LEXICA[1:], truth.get("worse", (0, 0, 0)), strict=True))
-    known = []
+    true_rows = []
     for source, signal, means, labels in sample.known:
         first: dict[str, float] = {}
         chosen = tables["agreement"].filter(source=source, measure=MEASURES[0])
@@ -160,16 +160,16 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
                 less = first.setdefault(measure, true) - true
                 levels = (float(signal), float(worse.get(lexicon, 0)))
                 where = (source, row["lexicon"], measure)
-                known.append((*where, *levels, true, less, by_chance))
+                true_rows.append((*where, *levels, true, less, by_chance))
     keys = ["source", "lexicon", "measure"]
     names = [*keys, "signal", "worse", "true", "less", "nothing"]
-    rows = pl.DataFrame(known, names, orient="row")
+    rows = pl.DataFrame(true_rows, names, orient="row")
     agreement, differences = (tables[n].join(rows, on=keys) for n in ("agreement", "differences"))
     blind = truth.kind == "null" or "worse" in truth.settings
     effect = None if blind else "signal"
     # relative to the values expected for random labels
-    apart = agreement.with_columns(pl.col("value", "low", "high", "true") - pl.col("nothing"))
+    relative = agreement.with_columns(pl.col("value", "low", "high", "true") - pl.col("nothing"))
     test = "agreement: {measure}"
-    result = outcomes_by(apart, test, effect=effect, target="true", family=FAMILY)
+    result = outcomes_by(relative, test, effect=effect, target="true", family=FAMILY)
     test = "differences: {measure}"
     return result | outcomes_by(differences, test, effect="worse", target="less", family=FAMILY)

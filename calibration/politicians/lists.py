@@ -94,9 +94,9 @@ def population(shape: ListsShape, truth: Truth, pos: int) -> Population:
     rng = np.random.default_rng([7, pos, shape.words])
     effect = np.zeros(shape.words)
     signed = [s * e for e in truth.get("effects", ()) for s in (1, -1)]
-    places = rng.permutation(shape.words)
+    order = rng.permutation(shape.words)
     for n, nats in enumerate(signed):
-        effect[places[n :: max(10, len(signed) + 1)]] = nats
+        effect[order[n :: max(10, len(signed) + 1)]] = nats
     weights = np.ones(shape.origins)
     tilted = weights * np.exp(truth.get("origin", 0.0) * np.arange(shape.origins))
     return Population(
@@ -108,14 +108,14 @@ def population(shape: ListsShape, truth: Truth, pos: int) -> Population:
     )
 
 
-def names(shape: ListsShape, of: Population, rng: Generator) -> Names:
+def names(shape: ListsShape, part: Population, rng: Generator) -> Names:
     """Draw distinct names and their bearers.
 
     Natives are rarer in the first origins than in the last; men are older and have more sitelinks
     on average. Apart from the origin, none of these affects words.
     """
     gender = np.repeat([MALE, FEMALE, NON_BINARY], [shape.men, shape.women, shape.others])
-    origin = origins(of, gender == FEMALE, rng)
+    origin = origins(part, gender == FEMALE, rng)
     again = rng.choice(len(gender), round(shape.shared * len(gender)), replace=False)
     bearer = np.concatenate([np.arange(len(gender)), again])
     if shape.zipf:
@@ -134,11 +134,11 @@ def names(shape: ListsShape, of: Population, rng: Generator) -> Names:
     )
 
 
-def origins(of: Population, women: Bools, rng: Generator) -> Integers:
+def origins(part: Population, women: Bools, rng: Generator) -> Integers:
     """Draw the origin of each name, (names,)."""
-    shares = np.where(women[:, None], of.women_of, of.men_of).cumsum(axis=1)
+    shares = np.where(women[:, None], part.women_of, part.men_of).cumsum(axis=1)
     index: Integers = (rng.random((len(women), 1)) > shares).sum(axis=1)
-    return index.clip(0, len(of.origin) - 1)
+    return index.clip(0, len(part.origin) - 1)
 
 
 def best(utility: Array, length: int, rng: Generator) -> Integers:
@@ -149,12 +149,12 @@ def best(utility: Array, length: int, rng: Generator) -> Integers:
     return np.take_along_axis(top, order, axis=1)
 
 
-def utilities(of: Population, origin: Integers, side: Array) -> Array:
+def utilities(part: Population, origin: Integers, side: Array) -> Array:
     """Return the utility of words for names without noise, (names, words).
 
     ``side``, (names,) array: share of the effect that applies to each name, see :meth:`Names.side`.
     """
-    result: Array = of.frequency + of.origin[origin] + side[:, None] * of.effect
+    result: Array = part.frequency + part.origin[origin] + side[:, None] * part.effect
     return result
 
 
@@ -168,10 +168,10 @@ def expected(shape: ListsShape, truth: Truth, pos: int) -> Array:
     return expected_of(part, shape, np.random.default_rng([8, pos]))
 
 
-def expected_of(part: Population, shape: ListsShape, rng: Generator, own: float = 0.0) -> Array:
+def expected_of(part: Population, shape: ListsShape, rng: Generator, name_sd: float = 0.0) -> Array:
     """Return the share of many lists of each gender that contain each word, (words, 3).
 
-    ``own``: SD of the effects of single names, nats.
+    ``name_sd``: SD of the effects of single names, nats.
     """
     seeds = rng.integers(2**32, size=2)
     columns = []
@@ -181,7 +181,7 @@ def expected_of(part: Population, shape: ListsShape, rng: Generator, own: float 
         for _ in range(MANY // 2000):
             origin = origins(part, np.full(2000, gender == FEMALE), draw)
             utility = utilities(part, origin, np.full(2000, side))
-            utility = utility + draw.normal(0, own, utility.shape)
+            utility = utility + draw.normal(0, name_sd, utility.shape)
             listed = best(utility, shape.length, draw)
             if shape.short:
                 cut = draw.random(2000) < shape.cut()[gender]
@@ -206,12 +206,12 @@ def counts(
     """
     drawn, result = names(shape, populations[0], rng), []
     gender = np.eye(3)[drawn.gender]
-    for pos, of in enumerate(populations):
-        lists_of = best(utilities(of, drawn.origin, drawn.side()), shape.length, rng)
-        index = lemmas[pos] if lemmas else np.arange(len(of.frequency))
-        has = np.zeros((len(gender), index.max() + 1))
-        np.put_along_axis(has, index[lists_of], 1.0, axis=1)
-        result.append(has.T @ gender)
+    for pos, part in enumerate(populations):
+        lists_of = best(utilities(part, drawn.origin, drawn.side()), shape.length, rng)
+        index = lemmas[pos] if lemmas else np.arange(len(part.frequency))
+        counted = np.zeros((len(gender), index.max() + 1))
+        np.put_along_axis(counted, index[lists_of], 1.0, axis=1)
+        result.append(counted.T @ gender)
     return result
 
 
@@ -233,33 +233,33 @@ def write(
     """
     drawn = names(shape, populations[0], rng)
     inputs = write_people(folder, drawn, ("m",))
-    each = [utilities(of, drawn.origin, drawn.side()) for of in populations]
-    write_lists(inputs, "m", drawn, each, shape.length, rng, **settings)
+    utility = [utilities(part, drawn.origin, drawn.side()) for part in populations]
+    write_lists(inputs, "m", drawn, utility, shape.length, rng, **settings)
     return inputs
 
 
-def write_people(folder: Path, of: Names, models: tuple[str, ...]) -> Inputs:
+def write_people(folder: Path, drawn: Names, models: tuple[str, ...]) -> Inputs:
     """Write the dataset ``politicians``, and return the inputs for models.
 
     Each origin has a suffix, so the length of a name is associated with its origin.
     """
-    spelt = [f"Name {n:05d}{'abcd'[: o % 4]}" for n, o in enumerate(of.origin.tolist())]
-    born = [date(1930 if old else 1960, 1, 1) for old in of.old.tolist()]
+    spelt = [f"Name {n:05d}{'abcd'[: o % 4]}" for n, o in enumerate(drawn.origin.tolist())]
+    born = [date(1930 if old else 1960, 1, 1) for old in drawn.old.tolist()]
     people = pl.DataFrame(
-        {"name": spelt, "gender": of.gender, "native": of.native, "birth_date": born}
-    ).with_columns(popularity=pl.Series(of.sitelinks, dtype=pl.Int32))
+        {"name": spelt, "gender": drawn.gender, "native": drawn.native, "birth_date": born}
+    ).with_columns(popularity=pl.Series(drawn.sitelinks, dtype=pl.Int32))
     inputs = Inputs(models, {"politicians": folder / "people"}, folder)
-    qid = pl.Series("qid", [f"Q{n}" for n in range(len(of.bearer))])
+    qid = pl.Series("qid", [f"Q{n}" for n in range(len(drawn.bearer))])
     path = inputs.datasets["politicians"] / f"{LANGUAGE}.parquet"
-    people[of.bearer].with_columns(qid).write_parquet(path, mkdir=True)
+    people[drawn.bearer].with_columns(qid).write_parquet(path, mkdir=True)
     return inputs
 
 
 def write_lists(
     inputs: Inputs,
     model: str,
-    of: Names,
-    each: Iterable[Array],
+    drawn: Names,
+    utility_by_pos: Iterable[Array],
     length: int,
     rng: Generator,
     *,
@@ -269,28 +269,28 @@ def write_lists(
 ) -> None:
     """Write the lists of a model.
 
-    ``each``: utilities (names, words) for each part of speech.
+    ``utility_by_pos``: utilities (names, words) for each part of speech.
     ``frames``: number of templates, with the same utilities and separate noise.
     ``lemmas``: lemmas of the words of each part of speech; by default, each word is its own.
     """
-    people = pl.DataFrame({"qid": [f"Q{n}" for n in range(len(of.bearer))]}).with_columns(
-        prompt_pieces=pl.Series(4 + of.origin[of.bearer], dtype=pl.Int32)
+    people = pl.DataFrame({"qid": [f"Q{n}" for n in range(len(drawn.bearer))]}).with_columns(
+        prompt_pieces=pl.Series(4 + drawn.origin[drawn.bearer], dtype=pl.Int32)
     )
-    ranks = np.tile(np.arange(1, length + 1), len(of.bearer))
+    ranks = np.tile(np.arange(1, length + 1), len(drawn.bearer))
     rows = people[np.repeat(np.arange(len(people)), length)].with_columns(
         rank=pl.Series(ranks, dtype=pl.Int32), unknown_pieces=pl.lit(0, dtype=pl.Int32)
     )
     parts = []
     for frame in FRAMES[:frames]:
-        for pos, utility in enumerate(each):
-            places = best(utility, length, rng)[of.bearer].ravel()
+        for pos, utility in enumerate(utility_by_pos):
+            listed = best(utility, length, rng)[drawn.bearer].ravel()
             words = words_of(pos, utility.shape[1])
             kind = {"pos": pl.lit(POS[pos]), "frame": pl.lit(frame)}
             of_word = {"word": words, "lemma": lemmas[pos] if lemmas else words}
-            texts = {name: pl.Series(every).gather(places) for name, every in of_word.items()}
+            texts = {name: pl.Series(values).gather(listed) for name, values in of_word.items()}
             parts.append(rows.with_columns(**texts, **kind))
-    if of.short is not None:
-        longest = np.where(np.repeat(of.short[of.bearer], length), SHORT, length)
+    if drawn.short is not None:
+        longest = np.where(np.repeat(drawn.short[drawn.bearer], length), SHORT, length)
         parts = [part.filter(pl.col("rank") <= pl.Series(longest)) for part in parts]
     path = inputs.outputs("associations", model) / language / "00000.parquet"
     pl.concat(parts).write_parquet(path, mkdir=True)
@@ -298,7 +298,7 @@ def write_lists(
 
 def write_lexicon(folder: Path, classes: list[Integers]) -> Path:
     """Write a lexicon with sentiments for the words of each part of speech, codes (words,)."""
-    words = [word for pos, own in enumerate(classes) for word in words_of(pos, len(own))]
+    words = [word for pos, codes in enumerate(classes) for word in words_of(pos, len(codes))]
     shares = np.where(np.arange(len(SENTIMENTS)) == np.concatenate(classes)[:, None], 0.8, 0.1)
     table = pl.DataFrame({f"q_{s}": shares[:, n] for n, s in enumerate(SENTIMENTS)})
     (table.with_columns(word=pl.Series(words))).write_parquet(

@@ -40,7 +40,7 @@ class Cell(NamedTuple):
     language: str
     pos: int
     effect: float  # nats, women minus men, for positive words; the opposite for negative ones
-    of: lists.Population
+    population: lists.Population
     sentiment: Integers  # (words,)
     q: Array  # (words, sentiments); nan for words in no lexicon
 
@@ -61,11 +61,11 @@ def cells(shape: MeaningsShape, truth: Truth, rng: Generator) -> list[Cell]:
             q[rng.permutation(shape.words)[round(shape.known * shape.words) :]] = np.nan
             effects, origin = truth.get("words", ()), truth.get("origin", 0.0)
             words = Truth(truth.kind, origin=origin, effects=effects)
-            bare, own = lists.population(shape, words, pos), shape.own * truth.get("own", 0)
-            effect = bare.effect + rng.normal(0, 1, shape.words) * own
+            bare, spread = lists.population(shape, words, pos), shape.own * truth.get("own", 0)
+            effect = bare.effect + rng.normal(0, 1, shape.words) * spread
             effect = effect + 2 * TOWARDS[sentiment] * nats
-            of = bare._replace(effect=effect, frequency=rng.normal(0, shape.spread, shape.words))
-            result.append(Cell(language, pos, nats, of, sentiment, q))
+            part = bare._replace(effect=effect, frequency=rng.normal(0, shape.spread, shape.words))
+            result.append(Cell(language, pos, nats, part, sentiment, q))
     return result
 
 
@@ -79,15 +79,15 @@ def write(
     bearer = np.concatenate([np.arange(len(female)), again])  # index of each person's name
     gender = np.where(female, FEMALE, MALE)
     none = np.zeros_like(gender)
-    of = lists.Names(gender, none, none > 0, none > 0, none, bearer)
+    drawn = lists.Names(gender, none, none > 0, none > 0, none, bearer)
     people = pl.DataFrame(
         {"name": [f"Name {n}" for n in bearer], "gender": gender[bearer]}
     ).with_columns(
         qid=pl.Series([f"Q{n}" for n in range(len(bearer))]),
         popularity=pl.Series(rng.integers(1, 50, len(bearer)), dtype=pl.Int32),
     )
-    for language, own in groupby(cells, key=lambda cell: cell.language):
-        parts = list(own)
+    for language, group in groupby(cells, key=lambda cell: cell.language):
+        parts = list(group)
         people.write_parquet(inputs.datasets["politicians"] / f"{language}.parquet", mkdir=True)
         words = [word for cell in parts for word in lists.words_of(cell.pos, shape.words)]
         q = np.concatenate([cell.q for cell in parts])
@@ -95,8 +95,9 @@ def write(
         lexicon = pl.DataFrame({"word": words} | columns).filter(pl.col("q_positive").is_not_nan())
         lexicon.write_parquet(inputs.datasets["lexica"] / f"{language}.parquet", mkdir=True)
         side = np.where(female, 0.5, -0.5)
-        each = (lists.utilities(c.of, lists.origins(c.of, female, rng), side) for c in parts)
-        lists.write_lists(inputs, model, of, each, shape.length, rng, language=language)
+        drawn_from = [cell.population for cell in parts]
+        utility = (lists.utilities(p, lists.origins(p, female, rng), side) for p in drawn_from)
+        lists.write_lists(inputs, model, drawn, utility, shape.length, rng, language=language)
     return inputs
 
 
@@ -108,8 +109,8 @@ def sexes(shape: lists.ListsShape) -> Bools:
 def counts(cell: Cell, shape: MeaningsShape, samples: int, rng: Generator) -> Array:
     """Count the names with each word in other samples of names, (samples, words, 2), men first."""
     female = np.repeat(sexes(shape), samples)
-    origin = lists.origins(cell.of, female, rng)
-    utility = lists.utilities(cell.of, origin, np.where(female, 0.5, -0.5))
+    origin = lists.origins(cell.population, female, rng)
+    utility = lists.utilities(cell.population, origin, np.where(female, 0.5, -0.5))
     best = lists.best(utility, shape.length, rng)
     sample = np.tile(np.arange(samples), shape.men + shape.women)[:, None]
     index = (sample * shape.words + best) * 2 + female[:, None]

@@ -59,12 +59,12 @@ def known(shape: Shape, chances: list[tuple[Array, Array]]) -> pl.DataFrame:
     each word per person of a gender, (words, 3).
     """
     sizes = np.array([shape.men, shape.women, shape.others])
-    there = np.flatnonzero(sizes)
+    present = np.flatnonzero(sizes)
     parts = []
     for pos, (effect, chance) in enumerate(chances):
-        true = pmi((chance * sizes)[:, there])
+        true = pmi((chance * sizes)[:, present])
         sides = (-effect, effect, np.where(effect, np.nan, 0.0))
-        for column, gender in enumerate(there):
+        for column, gender in enumerate(present):
             values = {"effect": sides[gender] + 0.0, "target": true[:, column]}
             key = {"pos": POS[pos], "word": lists.words_of(pos, shape.words)}
             parts.append(pl.DataFrame(key | {"gender": GENDERS[gender]} | values))

@@ -54,18 +54,18 @@ PARAMS: dict[str, Any] = {"groups": {"all": "all"}, "n_bootstrap": 200, "n_permu
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    each = [_models(shape, truth, pos) for pos in range(2)]
-    drawn = lists.names(shape, each[0][0], rng)
+    parameters = [_models(shape, truth, pos) for pos in range(2)]
+    drawn = lists.names(shape, parameters[0][0], rng)
     models = tuple(f"m{k}" for k in range(shape.models))
     inputs = lists.write_people(folder, drawn, models)
     size = (2, len(drawn.gender), shape.words)
     shared = rng.normal(0, shape.own, size)
     agree = truth.get("agree", True) | (drawn.gender == FEMALE)[:, None]
     for k, model in enumerate(models):
-        own = np.where(agree, shared, rng.normal(0, shape.own, size))
+        by_name = np.where(agree, shared, rng.normal(0, shape.own, size))
         utilities = [
-            lists.utilities(of[k], drawn.origin, drawn.side()) + own[pos]
-            for pos, of in enumerate(each)
+            lists.utilities(by_model[k], drawn.origin, drawn.side()) + by_name[pos]
+            for pos, by_model in enumerate(parameters)
         ]
         lists.write_lists(inputs, model, drawn, utilities, shape.length, rng)
     return Drawn(inputs, _known(shape, truth))
@@ -76,15 +76,15 @@ def _models(shape: Shape, truth: Truth, pos: int) -> list[lists.Population]:
 
     Two opposite models differ in nothing else, so no word is associated with a gender in the pool.
     """
-    of = lists.population(shape, truth, pos)
+    base = lists.population(shape, truth, pos)
     result = []
     for k in range(shape.models):
         opposite = truth.get("opposite", False)
         rng = np.random.default_rng([9, pos, k // 2 if opposite else k])
         sign = ((1.0, -1.0)[k % 2] if k < shape.models // 2 * 2 else 0.0) if opposite else 1.0
-        frequency = of.frequency + rng.normal(0, shape.apart, shape.words)
-        origin = of.origin + rng.normal(0, shape.apart * shape.taste, of.origin.shape)
-        result.append(of._replace(frequency=frequency, origin=origin, effect=sign * of.effect))
+        frequency = base.frequency + rng.normal(0, shape.apart, shape.words)
+        origin = base.origin + rng.normal(0, shape.apart * shape.taste, base.origin.shape)
+        result.append(base._replace(frequency=frequency, origin=origin, effect=sign * base.effect))
     return result
 
 

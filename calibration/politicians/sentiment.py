@@ -67,15 +67,15 @@ def _mean_shares(cell: meanings.Cell, shape: Shape, rng: Generator) -> Array:
     if not shape.samples:
         return np.full((2, len(SENTIMENTS)), np.nan)
     counts = meanings.counts(cell, shape, shape.samples, rng)
-    known = ~np.isnan(cell.q[:, 0])
+    in_lexicon = ~np.isnan(cell.q[:, 0])
     result = np.zeros((2, len(SENTIMENTS)))
     for sample in counts:
-        kept = np.flatnonzero(known & (sample.sum(axis=1) >= 5))
-        table = sample[kept] + 0.5
+        candidates = np.flatnonzero(in_lexicon & (sample.sum(axis=1) >= 5))
+        table = sample[candidates] + 0.5
         ratio = np.log(table / table.sum(axis=1, keepdims=True) / table.sum(axis=0))
-        size = max(1, int(0.33 * len(kept)))
+        size = max(1, int(0.33 * len(candidates)))
         for gender in range(2):
-            top = kept[np.argsort(-ratio[:, gender])[:size]]
+            top = candidates[np.argsort(-ratio[:, gender])[:size]]
             result[gender] += np.bincount(cell.sentiment[top], minlength=len(SENTIMENTS)) / size
     return result / shape.samples
 
@@ -88,5 +88,5 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     )
     mean = pl.when(pl.col("gender") == "male").then("men").otherwise("women")
     result = outcomes_by(shares, "shares: pmi", effect="effect", target=mean)
-    apart, test = pl.col("men") - pl.col("women"), "differences: pmi, argmax, {test}"
-    return result | outcomes_by(differences, test, effect="effect", target=apart, family=["model"])
+    gap, test = pl.col("men") - pl.col("women"), "differences: pmi, argmax, {test}"
+    return result | outcomes_by(differences, test, effect="effect", target=gap, family=["model"])

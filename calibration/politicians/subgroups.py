@@ -67,9 +67,9 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         size = float(rng.choice(truth.settings["sizes"]))
         nats = tuple(tuple(size * one for one in pos) for pos in nats)
     populations, sentiments = zip(*(_words(shape, pos, common) for pos in range(2)), strict=True)
-    names, each = _names(shape, nats, populations, rng)
+    names, utilities = _names(shape, nats, populations, rng)
     inputs = lists.write_people(folder, names, ("m",))
-    lists.write_lists(inputs, "m", names, each, shape.length, rng)
+    lists.write_lists(inputs, "m", names, utilities, shape.length, rng)
     inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", list(sentiments))
     return Drawn(inputs, (nats, _means(shape, nats, common)))
 
@@ -81,11 +81,11 @@ def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, Int
     many in the last origin, in which 70% are natives.
     """
     sentiment = np.random.default_rng([11, pos]).permutation(shape.words) % len(SENTIMENTS)
-    of = lists.population(shape, TRUTHS["no sentiment goes with a gender"], pos)
+    base = lists.population(shape, TRUTHS["no sentiment goes with a gender"], pos)
     side = TOWARDS[sentiment]
-    more = common * np.linspace(0, 1, shape.origins)[:, None] * side
-    frequency = of.frequency + common * side
-    return of._replace(frequency=frequency, origin=of.origin + more, effect=side), sentiment
+    origin = base.origin + common * np.linspace(0, 1, shape.origins)[:, None] * side
+    frequency = base.frequency + common * side
+    return base._replace(frequency=frequency, origin=origin, effect=side), sentiment
 
 
 def _names(
@@ -94,11 +94,11 @@ def _names(
     """Draw names, and return them with their utilities for each part of speech."""
     drawn = lists.names(shape, populations[0], rng)
     nats = np.array(planted)[:, np.where(drawn.native, 0, 1)]
-    each = [
-        lists.utilities(of, drawn.origin, drawn.side() * own)
-        for of, own in zip(populations, nats, strict=True)
+    utilities = [
+        lists.utilities(parameters, drawn.origin, drawn.side() * effect)
+        for parameters, effect in zip(populations, nats, strict=True)
     ]
-    return drawn, each
+    return drawn, utilities
 
 
 @lru_cache(maxsize=16)
@@ -107,12 +107,12 @@ def _means(shape: Shape, nats: Any, common: float) -> Tables:
     words, rng = [_words(shape, pos, common) for pos in range(2)], np.random.default_rng(12)
     rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in KEYS}
     for _ in range(SAMPLES):
-        names, each = _names(shape, nats, tuple(of for of, _ in words), rng)
+        names, utilities = _names(shape, nats, tuple(parameters for parameters, _ in words), rng)
         parts = _parts(names)
-        for pos, ((_, sentiment), utility) in enumerate(zip(words, each, strict=True)):
+        for pos, ((_, sentiment), utility) in enumerate(zip(words, utilities, strict=True)):
             best = lists.best(utility, shape.length, rng)[names.bearer]
-            own = [_of_part(best, names, part, sentiment) for part in parts]
-            for table, *key, value in _numbers(own):
+            subgroups = [_of_part(best, names, part, sentiment) for part in parts]
+            for table, *key, value in _numbers(subgroups):
                 rows[table].append((POS[pos], *key, value))
     return {
         name: pl.DataFrame(rows[name], [*keys, "target"], orient="row").group_by(keys).mean()
@@ -137,31 +137,31 @@ def _of_part(
         return None
     counts = np.bincount((best[part] * 3 + gender[:, None]).ravel(), minlength=3 * len(sentiment))
     cells = counts.reshape(-1, 3)[:, np.unique(gender)].astype(np.float64)
-    kept, seen = cells.sum(axis=1) >= SIZE["min_count"], cells.any(axis=1)
-    deviations = np.round(pmi(cells[seen], SIZE["smoothing"])[kept[seen], :2].T, 10)
-    size = max(1, min(SIZE["top_k"], int(SIZE["top_share"] * kept.sum())))
-    apart = np.full(len(sentiment), np.nan)
-    apart[kept] = deviations[1] - deviations[0]
-    return shares(deviations, sentiment[kept], size, len(SENTIMENTS)), apart
+    frequent, seen = cells.sum(axis=1) >= SIZE["min_count"], cells.any(axis=1)
+    deviations = np.round(pmi(cells[seen], SIZE["smoothing"])[frequent[seen], :2].T, 10)
+    size = max(1, min(SIZE["top_k"], int(SIZE["top_share"] * frequent.sum())))
+    between = np.full(len(sentiment), np.nan)
+    between[frequent] = deviations[1] - deviations[0]
+    return shares(deviations, sentiment[frequent], size, len(SENTIMENTS)), between
 
 
-def _numbers(own: list[tuple[Array, Array] | None]) -> Iterator[tuple[Any, ...]]:
+def _numbers(subgroups: list[tuple[Array, Array] | None]) -> Iterator[tuple[Any, ...]]:
     """Yield table, key and value of the numbers for one part of speech."""
     for name in CONTRASTS:
-        parts = [own[SUBGROUPS.index(one)] for one in name.split(AGAINST)]
-        there = [part for part in parts if part is not None]
-        if len(there) < len(parts):
+        parts = [subgroups[SUBGROUPS.index(one)] for one in name.split(AGAINST)]
+        present = [part for part in parts if part is not None]
+        if len(present) < len(parts):
             continue
-        gaps = [share[1] - share[0] for share, _ in there]
+        gaps = [share[1] - share[0] for share, _ in present]
         for s, sentiment in enumerate(SENTIMENTS):
-            gap = gaps[0][s] - (gaps[1][s] if len(there) > 1 else 0.0)
+            gap = gaps[0][s] - (gaps[1][s] if len(present) > 1 else 0.0)
             yield "differences", name, sentiment, gap
-            if len(there) == 1:
-                yield "shares", name, "male", sentiment, there[0][0][0, s]
-                yield "shares", name, "female", sentiment, there[0][0][1, s]
-        if len(there) > 1:
-            apart = np.stack([apart for _, apart in there])
-            one, two = apart[:, ~np.isnan(apart).any(axis=0)]
+            if len(present) == 1:
+                yield "shares", name, "male", sentiment, present[0][0][0, s]
+                yield "shares", name, "female", sentiment, present[0][0][1, s]
+        if len(present) > 1:
+            between = np.stack([between for _, between in present])
+            one, two = between[:, ~np.isnan(between).any(axis=0)]
             yield "agreement", name, float(rank_correlations(one, two))
 
 
@@ -190,8 +190,8 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     alone = any(one == two != 0 for one, two in nats)
     tests: dict[str, Any] = {"effect": _effect(pl.col("contrast")), "family": family}
     tests["p_adjusted"] = "" if alone else "p_bh"
-    places = {True: "in a subgroup", False: "between subgroups"}
-    where = pl.col("contrast").is_in(SUBGROUPS).replace_strict(places)
+    labels = {True: "in a subgroup", False: "between subgroups"}
+    where = pl.col("contrast").is_in(SUBGROUPS).replace_strict(labels)
     differences = joined["differences"].with_columns(where=where)
     result = outcomes_by(differences, "differences", **tests)
     result |= outcomes_by(differences, "differences {where}", target="target", **tests)
@@ -200,8 +200,8 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     result |= outcomes_by(joined["shares"], "shares", effect=effect, target="target")
     if "agreement" in joined:
         natives = pl.when(pl.col("contrast").str.starts_with(SUBGROUPS[0]))
-        whole = sum(NATIVE) / 2 * one + (1 - sum(NATIVE) / 2) * two
-        shared = natives.then((one * two).sqrt()).otherwise(whole).round(2)
+        overall = sum(NATIVE) / 2 * one + (1 - sum(NATIVE) / 2) * two
+        shared = natives.then((one * two).sqrt()).otherwise(overall).round(2)
         how: dict[str, Any] = {"effect": shared, "target": "target", "family": family}
         result |= outcomes_by(joined["agreement"], "agreement", **how)
     return result

@@ -75,7 +75,7 @@ SAMPLES = 20  # other samples of as many names
 class Lexemes(NamedTuple):
     """Words of one part of speech."""
 
-    of: lists.Population
+    population: lists.Population
     lemma: Integers  # (words,): index of its lemma
     weights: Array  # (lemmas, classes)
     best: Array  # (lemmas, classes): 0 or 1
@@ -85,8 +85,8 @@ class Lexemes(NamedTuple):
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     words = [_lexemes(shape, truth, pos, rng) for pos in range(2)]
-    populations = [own.of for own in words]
-    lemmas = [[f"l{n}" for n in own.lemma.tolist()] for own in words]
+    populations = [lexemes.population for lexemes in words]
+    lemmas = [[f"l{n}" for n in lexemes.lemma.tolist()] for lexemes in words]
     inputs = lists.write(folder, shape, populations, rng, lemmas=lemmas)
     inputs.datasets["supersenses"] = _write_classes(folder / "supersenses", words)
     settings = {"version": "0.0.0", "min_count": LEAST, "n_bootstrap": 20}  # intervals are not used
@@ -94,13 +94,13 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     path = inputs.tables("pmi", inputs.models[0]) / "pmi.parquet"
     pmi_of_lists.run(inputs, params)["pmi"].write_parquet(path, mkdir=True)
     _write_latent(inputs, folder, words, rng)
-    places = [own.lemma for own in words]
-    samples = [lists.counts(shape, populations, rng, places) for _ in range(SAMPLES)]
-    known = [
-        _true(shape, truth, own, [sample[pos] for sample in samples], pos)
-        for pos, own in enumerate(words)
+    indices = [lexemes.lemma for lexemes in words]
+    samples = [lists.counts(shape, populations, rng, indices) for _ in range(SAMPLES)]
+    true_rows = [
+        _true(shape, truth, lexemes, [sample[pos] for sample in samples], pos)
+        for pos, lexemes in enumerate(words)
     ]
-    return Drawn(inputs, pl.concat(known), params={"top_k": shape.top_k})
+    return Drawn(inputs, pl.concat(true_rows), params={"top_k": shape.top_k})
 
 
 def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
@@ -113,8 +113,8 @@ def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
     several = round(shape.forms * shape.words)
     number = shape.words - several
     lemma = np.concatenate([np.arange(number), rng.choice(number, several, replace=False)])
-    places = np.searchsorted(sizes.cumsum() / sizes.sum(), (np.arange(number) + 0.5) / number)
-    of_class = rng.permutation(places)
+    index = np.searchsorted(sizes.cumsum() / sizes.sum(), (np.arange(number) + 0.5) / number)
+    of_class = rng.permutation(index)
     best = np.eye(len(sizes))[of_class]
     two = rng.random(number) < TWO[pos]
     best[two] += np.eye(len(sizes))[rng.permutation(of_class)][two]
@@ -126,8 +126,8 @@ def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
     offset = np.random.default_rng([13, pos]).normal(0, truth.get("rare", 0.0), len(sizes))
     bare = lists.population(shape, truth, pos)
     frequency = rng.permutation(bare.frequency) + offset[of_class[lemma]]
-    of = bare._replace(effect=nats[lemma], frequency=frequency)
-    return Lexemes(of, lemma, weights, best, (rng.random(number) < shape.known).astype(float))
+    part = bare._replace(effect=nats[lemma], frequency=frequency)
+    return Lexemes(part, lemma, weights, best, (rng.random(number) < shape.known).astype(float))
 
 
 def _nats(truth: Truth, pos: int) -> Array:
@@ -141,24 +141,24 @@ def _nats(truth: Truth, pos: int) -> Array:
 
 def _write_classes(folder: Path, words: list[Lexemes]) -> Path:
     parts = []
-    for pos, own in enumerate(words):
-        row, column = np.nonzero((own.weights > 0) & (own.known[:, None] > 0))
-        kept = {"weight": own.weights[row, column], "best": own.best[row, column] > 0}
+    for pos, lexemes in enumerate(words):
+        row, column = np.nonzero((lexemes.weights > 0) & (lexemes.known[:, None] > 0))
+        columns = {"weight": lexemes.weights[row, column], "best": lexemes.best[row, column] > 0}
         codes = {"lemma": [f"l{n}" for n in row.tolist()], "supersense": column + FIRST[pos]}
-        parts.append(pl.DataFrame(codes | kept).with_columns(pos=pl.lit(pos, dtype=pl.Int64)))
+        parts.append(pl.DataFrame(codes | columns).with_columns(pos=pl.lit(pos, dtype=pl.Int64)))
     pl.concat(parts).write_parquet(folder / f"{lists.LANGUAGE}.parquet", mkdir=True)
     return folder
 
 
 def _write_latent(inputs: Inputs, folder: Path, words: list[Lexemes], rng: Generator) -> None:
     """Write a lexicon in which classes have sentiments, and the resulting table ``latent``."""
-    of = []
-    for own in words:
-        classes, number = own.best.argmax(axis=1), len(SENTIMENTS)
+    sentiments = []
+    for part in words:
+        classes, number = part.best.argmax(axis=1), len(SENTIMENTS)
         usual = (classes + rng.integers(number)) % number
         drawn = rng.random(len(classes)) < OWN_SENTIMENT
-        of.append(np.where(drawn, usual, rng.integers(0, number, len(classes)))[own.lemma])
-    inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", of)
+        sentiments.append(np.where(drawn, usual, rng.integers(0, number, len(classes)))[part.lemma])
+    inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", sentiments)
     params = section("analysis.latent", latent_of_lists.Params).model_dump()
     params |= simulated_latent.PARAMS | {"n_bootstrap": 20, "n_permutations": 19}
     tables = latent_of_lists.run(inputs, latent_of_lists.Params.model_validate(params))
@@ -167,7 +167,7 @@ def _write_latent(inputs: Inputs, folder: Path, words: list[Lexemes], rng: Gener
     )
 
 
-def _true(shape: Shape, truth: Truth, own: Lexemes, samples: list[Array], pos: int) -> pl.DataFrame:
+def _true(shape: Shape, truth: Truth, lex: Lexemes, samples: list[Array], pos: int) -> pl.DataFrame:
     """Return planted nats, and the mean difference of shares, women minus men, over samples.
 
     There is one row per class; other pairs of genders have no true values.
@@ -175,15 +175,15 @@ def _true(shape: Shape, truth: Truth, own: Lexemes, samples: list[Array], pos: i
     ``samples``: names of each gender with each lemma, (lemmas, 3) each.
     """
     nats = _nats(truth, pos)
-    parts = own.best / own.best.sum(axis=1, keepdims=True)
+    parts = lex.best / lex.best.sum(axis=1, keepdims=True)
     sums = np.zeros(len(nats))
     for counts in samples:
-        kept = np.flatnonzero((own.known > 0) & (counts.sum(axis=1) >= LEAST))
+        frequent = np.flatnonzero((lex.known > 0) & (counts.sum(axis=1) >= LEAST))
         seen = counts[counts.any(axis=1)][:, counts.any(axis=0)]
         values = np.full(counts.shape, np.nan)
         values[np.ix_(counts.any(axis=1), counts.any(axis=0))] = pmi(seen, PARAMS["smoothing"])
-        ranked = values[kept].T
-        one, two = (kept[leading(ranked[g], shape.top_k)] for g in (FEMALE, MALE))
+        ranked = values[frequent].T
+        one, two = (frequent[leading(ranked[g], shape.top_k)] for g in (FEMALE, MALE))
         sums += parts[one].mean(axis=0) - parts[two].mean(axis=0)
     classes = CLASSES[FIRST[pos] : FIRST[pos] + len(nats)]
     return pl.DataFrame({"supersense": classes, "nats": nats, "target": sums / len(samples)})

@@ -60,9 +60,9 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     names = [f"s{index:03d}" for index in range(shape.statements)]
     inputs = Inputs((MODEL,), {"statements": folder / "statements"}, folder / "data")
-    turned = np.arange(shape.statements) % 3 == 0
+    reverse = np.arange(shape.statements) % 3 == 0
     same = {"language": "l0", "scale": "axes", "axis": "one"}
-    statements = pl.DataFrame({"id": names, "reversed": turned} | same)
+    statements = pl.DataFrame({"id": names, "reversed": reverse} | same)
     statements.write_parquet(inputs.datasets["statements"] / "axes.parquet", mkdir=True)
     sizes = {"statement": shape.statements, "template": shape.templates, "seed": shape.seeds}
     score = np.zeros(tuple(sizes.values()))
@@ -70,14 +70,14 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         facets = list(sizes) if term == "rest" else term.split(" x ")
         size = [n if name in facets else 1 for name, n in sizes.items()]
         score += rng.normal(0, 1, size) * truth.settings[term] ** 0.5
-    score *= np.where(turned, -1.0, 1.0)[:, None, None]
+    score *= np.where(reverse, -1.0, 1.0)[:, None, None]
     _stances(inputs.outputs("stances", MODEL), score, names, shape.lost, rng)
     return Drawn(inputs, truth.settings)
 
 
 def _stances(folder: Path, score: Array, names: list[str], lost: float, rng: Generator) -> None:
     """Write responses, some of them empty."""
-    index = [own.ravel() for own in np.indices(score.shape)]
+    index = [axis.ravel() for axis in np.indices(score.shape)]
     small = score.ravel() * UNIT
     table = {
         "id": [names[s] for s in index[0]],

@@ -99,9 +99,9 @@ def scores(
     ``category``: index of each group's category, (groups,).
     ``planted``: planted effects in the lists of each group, (groups, words) nats.
     """
-    own = rng.normal(0, shape.own, (len(category), shape.words))
-    whole = words.frequency + words.common[category] + own + planted
-    result: Array = whole[:, None] + words.template
+    group_effects = rng.normal(0, shape.own, (len(category), shape.words))
+    total = words.frequency + words.common[category] + group_effects + planted
+    result: Array = total[:, None] + words.template
     return result + rng.normal(0, shape.single, result.shape)
 
 
@@ -110,13 +110,13 @@ def unions(scores: Array, words: Words, top: int, number: int, *, typical: bool 
 
     ``typical``: if True, words are ranked by typicality, without pieces; otherwise by probability.
     """
-    listed = np.argsort(np.argsort(-scores, axis=2), axis=2) < top
+    in_list = np.argsort(np.argsort(-scores, axis=2), axis=2) < top
     by = scores
     if typical:
-        listed = listed & ~words.pieces
-        by = np.where(listed, scores - words.frequency, -np.inf)
+        in_list = in_list & ~words.pieces
+        by = np.where(in_list, scores - words.frequency, -np.inf)
     first = np.argsort(np.argsort(-by, axis=2), axis=2) < number
-    return np.asarray((listed & first).any(axis=1))
+    return np.asarray((in_list & first).any(axis=1))
 
 
 def profiles(unions: Bools, affects: Bools) -> Array:
@@ -126,9 +126,9 @@ def profiles(unions: Bools, affects: Bools) -> Array:
 
 def priors(frequency: Array) -> dict[str, Array]:
     """Return priors by variant from log-frequencies (words,), two of them with noise."""
-    own = frequency - np.logaddexp.reduce(frequency)
-    noise = np.random.default_rng([5, len(own)]).normal(0, 0.2, (2, len(own)))
-    return {"corrected": own, "corrected_one": own + noise[0], "faithful": own + noise[1] - 1}
+    logs = frequency - np.logaddexp.reduce(frequency)
+    noise = np.random.default_rng([5, len(logs)]).normal(0, 0.2, (2, len(logs)))
+    return {"corrected": logs, "corrected_one": logs + noise[0], "faithful": logs + noise[1] - 1}
 
 
 def names(number: int) -> list[str]:
@@ -153,7 +153,7 @@ def table(
     spelled = np.array(names(scores.shape[2]), dtype=object)
     logprobs = scores - np.logaddexp.reduce(scores, axis=2, keepdims=True)
     best = np.argsort(-logprobs, axis=2, kind="stable")[..., :top]
-    kept = np.take_along_axis(logprobs, best, axis=2)
+    logs = np.take_along_axis(logprobs, best, axis=2)
     prior = prior or priors(frequency)
     prompts = [(*group, text) for group in groups for text in TEMPLATES[: scores.shape[1]]]
     lists = pl.DataFrame(prompts, schema=["category", "group", "template"], orient="row")
@@ -166,8 +166,8 @@ def table(
         word=pl.Series(spelled[flat], dtype=pl.String),
         starts_word=pl.Series(np.ones(len(flat), bool) if pieces is None else ~pieces[flat]),
         rank=pl.Series(np.tile(np.arange(1, top + 1), len(flat) // top), dtype=pl.Int32),
-        logprob_nats=pl.Series(kept.ravel()),
-        logprob_top_nats=pl.Series((kept - np.logaddexp.reduce(kept, 2, keepdims=True)).ravel()),
+        logprob_nats=pl.Series(logs.ravel()),
+        logprob_top_nats=pl.Series((logs - np.logaddexp.reduce(logs, 2, keepdims=True)).ravel()),
         prior_nats=pl.Series(prior["corrected"][flat]),
         prior_one_nats=pl.Series(prior["corrected_one"][flat]),
         prior_released_nats=pl.Series(prior["faithful"][flat]),
@@ -184,8 +184,8 @@ def write_lists(inputs: Inputs, model: str, lists: pl.DataFrame) -> None:
 def write_training(inputs: Inputs, model: str, lists: pl.DataFrame, corpus: str, seed: int) -> None:
     """Write the outputs of ``after_training`` for one training run on a whole corpus."""
     path = inputs.outputs("after_training", model) / LANGUAGE / f"{corpus}-1-{seed}.parquet"
-    whole = {"tuning_seed": seed, "articles": ARTICLES, "steps": -(-ARTICLES // 8)}
-    numbers = {name: pl.lit(value, dtype=pl.Int32) for name, value in whole.items()}
+    constants = {"tuning_seed": seed, "articles": ARTICLES, "steps": -(-ARTICLES // 8)}
+    numbers = {name: pl.lit(value, dtype=pl.Int32) for name, value in constants.items()}
     table = lists.with_columns(**numbers, corpus=pl.lit(corpus), share=pl.lit(1.0))
     table.write_parquet(path, mkdir=True)
 
@@ -207,9 +207,9 @@ def datasets(folder: Path, models: tuple[str, ...] = ("m",)) -> Inputs:
 
 def write_lexicon(inputs: Inputs, affects: Bools, words: Sequence[str] = ()) -> None:
     """Write the dataset ``emotions`` from (words, affects), by default for the first words."""
-    known = list(words) or names(len(affects))
+    spelled = list(words) or names(len(affects))
     flags = {name: affects[:, a] for a, name in enumerate(AFFECTS)}
-    lexicon = pl.DataFrame({"word": known, "english": known} | flags)
+    lexicon = pl.DataFrame({"word": spelled, "english": spelled} | flags)
     lexicon.write_parquet(inputs.datasets["emotions"] / f"{LANGUAGE}.parquet", mkdir=True)
 
 
@@ -225,17 +225,15 @@ def write_attributes(
     """
     rows = [
         (category, group, TEMPLATES[t], text, " " not in text, flags)
-        for (category, group), own in zip(groups, attributes, strict=True)
-        for t, text, flags in own
+        for (category, group), of_group in zip(groups, attributes, strict=True)
+        for t, text, flags in of_group
     ]
     schema: dict[str, Any] = dict.fromkeys(
         ("category", "group", "template", "attribute"), pl.String
     )
     schema |= {"single_word": pl.Boolean, "flags": pl.List(pl.String)}
     result = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
-        language=pl.lit(LANGUAGE),
-        query=QUERY,
-        source_row=pl.lit(0, dtype=pl.Int64),
+        language=pl.lit(LANGUAGE), query=QUERY, source_row=pl.lit(0, dtype=pl.Int64)
     )
     folder = inputs.datasets["stereotypes"]
     result.write_parquet(folder / f"{LANGUAGE}.parquet", mkdir=True)

@@ -14,14 +14,14 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.stereotypes import completions as made
+from calibration.stereotypes import completions as outputs
 from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.emotions.build import AFFECTS
 
 LARGE = 300  # groups per category, for true shares
 
 
-class Shape(made.ListsShape):
+class Shape(outputs.ListsShape):
     """Shape of the lists and the lexicon."""
 
     words: int = Field(250, description="words in the vocabulary")
@@ -52,7 +52,7 @@ PARAMS: dict[str, Any] = {"n_bootstrap": 200}
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    inputs, words = made.datasets(folder), made.vocabulary(shape, rng)
+    inputs, words = outputs.datasets(folder), outputs.vocabulary(shape, rng)
     tilt = truth.get("frequent", 0.0) * words.affects[:, AFFECTS.index("positive")]
     words = words._replace(frequency=words.frequency + tilt)
     nats = np.zeros((len(shape.categories), len(AFFECTS)))
@@ -60,18 +60,18 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         sizes = shape.lift * rng.permutation(sizes)
         nats[np.arange(len(nats)), rng.permutation(len(AFFECTS))[: len(nats)]] = sizes
     planted = nats[shape.category] @ words.affects.T
-    scores = made.scores(shape, words, shape.category, planted, rng)
-    known = np.flatnonzero(rng.random(shape.words) < shape.known)
-    spelled = [made.names(shape.words)[w] for w in known]
-    made.write_lexicon(inputs, words.affects[known], spelled)
-    lists = made.table(shape.groups, scores, words.frequency, shape.top, pieces=words.pieces)
-    made.write_lists(inputs, "m", lists)
-    categories = _categories(shape, words, nats, known, rng)
+    scores = outputs.scores(shape, words, shape.category, planted, rng)
+    rows = np.flatnonzero(rng.random(shape.words) < shape.known)
+    spelled = [outputs.names(shape.words)[w] for w in rows]
+    outputs.write_lexicon(inputs, words.affects[rows], spelled)
+    lists = outputs.table(shape.groups, scores, words.frequency, shape.top, pieces=words.pieces)
+    outputs.write_lists(inputs, "m", lists)
+    categories = _categories(shape, words, nats, rows, rng)
     return Drawn(inputs, categories, truth, params={"top_k": shape.depth})
 
 
 def _categories(
-    shape: Shape, words: made.Words, nats: Array, known: Integers, rng: Generator
+    shape: Shape, words: outputs.Words, nats: Array, rows: Integers, rng: Generator
 ) -> pl.DataFrame:
     """Return planted nats (``effect``), true shares, and their difference from other groups."""
     result: list[dict[str, Array]] = []
@@ -79,22 +79,22 @@ def _categories(
         if result and not nats.any() and not shape.common:  # same distribution
             result.append(result[0])
             continue
-        every = np.full(LARGE, number)
+        category_of = np.full(LARGE, number)
         planted = np.broadcast_to(nats[number] @ words.affects.T, (LARGE, shape.words))
-        scores = made.scores(shape, words, every, planted, rng)
+        scores = outputs.scores(shape, words, category_of, planted, rng)
         shares = {}
         for reading, k in shape.depth.items():
-            union = made.unions(scores, words, shape.top, k, typical=reading == "corrected")
-            shares[reading] = made.profiles(union[:, known], words.affects[known]).mean(axis=0)
+            union = outputs.unions(scores, words, shape.top, k, typical=reading == "corrected")
+            shares[reading] = outputs.profiles(union[:, rows], words.affects[rows]).mean(axis=0)
         result.append(shares)
     sizes = np.array(list(shape.categories.values()))
     parts = []
     for number, category in enumerate(shape.categories):
         others = np.arange(len(sizes)) != number
         for reading in shape.depth:
-            each = np.array([shares[reading] for shares in result])
-            apart = each[number] - np.average(each[others], axis=0, weights=sizes[others])
-            values = {"effect": nats[number], "share": each[number], "apart": apart}
+            means = np.array([shares[reading] for shares in result])
+            gap = means[number] - np.average(means[others], axis=0, weights=sizes[others])
+            values = {"effect": nats[number], "share": means[number], "apart": gap}
             key = {"reading": reading, "category": category, "affect": list(AFFECTS)}
             parts.append(pl.DataFrame(key | values))
     return pl.concat(parts)
@@ -105,7 +105,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     kind = sample.truth.kind
     table = tables["emotions"].join(sample.known, on=["reading", "category", "affect"])
     carry = pl.col("affect").replace_strict(
-        dict(zip(AFFECTS, made.CARRY, strict=True)), return_dtype=pl.Float64
+        dict(zip(AFFECTS, outputs.CARRY, strict=True)), return_dtype=pl.Float64
     )
     planted = pl.when((pl.col("effect") != 0) | (kind != "planted")).then("effect")
     category = pl.when(pl.col("level") == "category")
@@ -117,7 +117,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
         "difference: {level}, {reading}",
         effect=category.then(planted).otherwise(0.0),
         target=category.then("apart").otherwise(0.0 if truth else None),
-        interval=made.DIFFERENCE,
+        interval=outputs.DIFFERENCE,
     ) | outcomes_by(
         table,
         "share: {level}, {reading}",

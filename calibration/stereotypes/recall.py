@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.stereotypes import completions as made
+from calibration.stereotypes import completions as outputs
 from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.probes.stereotypes.typicality import EVERY, READINGS
 
@@ -26,7 +26,7 @@ LARGE = 600  # groups per category, for true recall
 FIRST = " as few of many"  # text after the first word of an attribute of several words
 
 
-class Shape(made.ListsShape):
+class Shape(outputs.ListsShape):
     """Shape of the lists and attributes."""
 
     templates: int = Field(3, description="number of templates")
@@ -56,10 +56,10 @@ PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 999}
 
 
 @lru_cache(maxsize=64)
-def population(shape: Shape, number: int) -> tuple[made.Words, Array]:
+def population(shape: Shape, number: int) -> tuple[outputs.Words, Array]:
     """Return the vocabulary and the popularity of words as attributes, (categories, words)."""
     rng = np.random.default_rng([11, number])
-    words = made.vocabulary(shape, rng)
+    words = outputs.vocabulary(shape, rng)
     popular = rng.normal(0, shape.popular, shape.words)
     return words, popular + rng.normal(0, shape.popular / 2, words.common.shape)
 
@@ -76,32 +76,32 @@ def groups(
     utility = (popular + frequent * words.frequency)[category]
     order = np.argsort(-(utility + rng.gumbel(size=utility.shape)), axis=1)
     sizes = rng.integers(shape.few, shape.many + 1, len(category))
-    said = [own[:size] for own, size in zip(order, sizes, strict=True)]
+    attributes = [row[:size] for row, size in zip(order, sizes, strict=True)]
     planted = np.zeros(utility.shape)
-    for own, which, nats in zip(planted, said, lift, strict=True):
-        own[which] = nats
-    return said, made.scores(shape, words, category, planted, rng)
+    for row, words_in, nats in zip(planted, attributes, lift, strict=True):
+        row[words_in] = nats
+    return attributes, outputs.scores(shape, words, category, planted, rng)
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    number, inputs = int(rng.integers(POPULATIONS)), made.datasets(folder)
+    number, inputs = int(rng.integers(POPULATIONS)), outputs.datasets(folder)
     words, _ = population(shape, number)
     lifts = rng.permutation(truth.get("lifts", (0.0, 0.0, 0.0)))
     frequent = truth.get("frequent", 0.0)
-    said, scores = groups(shape, number, shape.category, lifts[shape.category], frequent, rng)
+    words_of, scores = groups(shape, number, shape.category, lifts[shape.category], frequent, rng)
     attributes = []
-    for own in said:
-        longer = zip(own, (rng.random(len(own)) < shape.longer).tolist(), strict=True)
-        named = enumerate((f"w{w:03d}{FIRST * more}", ["multi_word"] * more) for w, more in longer)
+    for row in words_of:
+        longer = zip(row, (rng.random(len(row)) < shape.longer).tolist(), strict=True)
+        named = enumerate((f"w{w:03d}{FIRST * long}", ["multi_word"] * long) for w, long in longer)
         attributes.append([(n % shape.templates, *attribute) for n, attribute in named])
-    written = made.write_attributes(inputs, shape.groups, attributes)
-    made.write_vocabulary(inputs, "m", dict.fromkeys(written["attribute"].unique().sort(), 1))
-    lists = made.table(shape.groups, scores, words.frequency, shape.top, pieces=words.pieces)
-    made.write_lists(inputs, "m", lists)
+    written = outputs.write_attributes(inputs, shape.groups, attributes)
+    outputs.write_vocabulary(inputs, "m", dict.fromkeys(written["attribute"].unique().sort(), 1))
+    lists = outputs.table(shape.groups, scores, words.frequency, shape.top, pieces=words.pieces)
+    outputs.write_lists(inputs, "m", lists)
     by_category = dict(zip(shape.categories, map(float, lifts), strict=True))
-    known = _true(shape, number, by_category, frequent)
-    return Drawn(inputs, known, params={"top_k": shape.top})
+    true_rows = _true(shape, number, by_category, frequent)
+    return Drawn(inputs, true_rows, params={"top_k": shape.top})
 
 
 @lru_cache(maxsize=256)
@@ -112,23 +112,23 @@ def recall(shape: Shape, number: int, category: int, lift: float, frequent: floa
     """
     rng = np.random.default_rng([12, number, category])
     words, _ = population(shape, number)
-    every = np.full(LARGE, category)
-    said, scores = groups(shape, number, every, np.full(LARGE, lift), frequent, rng)
-    prior = made.priors(words.frequency)
-    row = np.repeat(np.arange(LARGE), [len(own) for own in said])
-    asked = np.concatenate([np.arange(len(own)) % shape.templates for own in said])
-    word = np.concatenate(said)
-    listed = np.argsort(np.argsort(-scores, axis=2), axis=2) < shape.top
+    category_of = np.full(LARGE, category)
+    attributes, scores = groups(shape, number, category_of, np.full(LARGE, lift), frequent, rng)
+    prior = outputs.priors(words.frequency)
+    row = np.repeat(np.arange(LARGE), [len(same) for same in attributes])
+    template = np.concatenate([np.arange(len(same)) % shape.templates for same in attributes])
+    word = np.concatenate(attributes)
+    in_list = np.argsort(np.argsort(-scores, axis=2), axis=2) < shape.top
     result = np.zeros((2, len(READINGS), len(PARAMS["tested"])))
     for reading, name in enumerate(READINGS):
-        by, kept = scores - prior.get(name, 0.0), listed
+        by, ranked = scores - prior.get(name, 0.0), in_list
         if name.startswith("corrected"):
-            kept = listed & ~words.pieces
-        best = np.argsort(np.argsort(-np.where(kept, by, -np.inf), axis=2), axis=2)
-        places = np.where(kept, best, shape.words)
-        own, other = places[row, asked, word], places[(row + 1) % LARGE, asked, word]
+            ranked = in_list & ~words.pieces
+        best = np.argsort(np.argsort(-np.where(ranked, by, -np.inf), axis=2), axis=2)
+        ranks = np.where(ranked, best, shape.words)
+        same, other = ranks[row, template, word], ranks[(row + 1) % LARGE, template, word]
         for codes, k in enumerate(PARAMS["tested"]):
-            result[:, reading, codes] = (own < k).mean(), (other < k).mean()
+            result[:, reading, codes] = (same < k).mean(), (other < k).mean()
     return result
 
 
@@ -138,9 +138,9 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     Frequent words are no decoy, as they are in the lists of other groups too.
     """
     tested = tables["recall"].filter(pl.col("k").is_in(PARAMS["tested"]))
-    every = pl.col("category") == EVERY
+    pooled = pl.col("category") == EVERY
     tested = tested.join(sample.known, on=["category", "reading", "k"]).with_columns(
-        where=every.replace_strict({True: "all", False: "a category"})
+        where=pooled.replace_strict({True: "all", False: "a category"})
     )
     single, effect = tested.filter(attributes="single word"), pl.col("effect").fill_null(0.0)
     test: dict[str, Any] = {"effect": "effect", "interval": ["value"]}

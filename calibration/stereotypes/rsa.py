@@ -18,7 +18,7 @@ import polars as pl
 from pydantic import Field
 from scipy.stats import rankdata
 
-from calibration.stereotypes import completions as made
+from calibration.stereotypes import completions as outputs
 from calibration.truth import Array, Bools, Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes import emotions
@@ -29,7 +29,7 @@ MODELS = ("a", "b", "c", "d")
 MANY = 100  # draws for the true mean similarity
 
 
-class Shape(made.ListsShape):
+class Shape(outputs.ListsShape):
     """Shape of the models' lists."""
 
     categories: dict[str, int] = Field(
@@ -64,21 +64,21 @@ def evoked(truth: Truth, shape: Shape, rng: Generator) -> list[Array]:
     first = rng.normal(0, shape.evoked, size)
     result = [first]
     for part in truth.get("shared", (0.0, 0.0, 0.0)):
-        own = rng.normal(0, shape.evoked, size)
-        result.append(part**0.5 * first + (1 - part) ** 0.5 * own)
+        separate = rng.normal(0, shape.evoked, size)
+        result.append(part**0.5 * first + (1 - part) ** 0.5 * separate)
     spread = truth.get("categories", 0.0)
-    of = (len(shape.categories), len(AFFECTS))
-    return [x + rng.normal(0, spread, of)[shape.category] for x in result]
+    shape_of = (len(shape.categories), len(AFFECTS))
+    return [x + rng.normal(0, spread, shape_of)[shape.category] for x in result]
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate: lists, and the resulting table of emotions."""
-    inputs = made.datasets(folder, MODELS)
-    affects = made.vocabulary(shape, rng).affects
-    made.write_lexicon(inputs, affects)
+    inputs = outputs.datasets(folder, MODELS)
+    affects = outputs.vocabulary(shape, rng).affects
+    outputs.write_lexicon(inputs, affects)
     for model, (words, scores) in zip(MODELS, _models(truth, shape, affects, rng), strict=True):
-        lists = made.table(shape.groups, scores, words.frequency, shape.top, pieces=words.pieces)
-        made.write_lists(inputs, model, lists)
+        lists = outputs.table(shape.groups, scores, words.frequency, shape.top, pieces=words.pieces)
+        outputs.write_lists(inputs, model, lists)
     profiles = emotions.Params(
         version="0.1.0", top_k={"corrected": shape.short}, n_permutations=99, n_bootstrap=100
     )
@@ -89,11 +89,11 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 def _models(
     truth: Truth, shape: Shape, affects: Bools, rng: Generator
-) -> Iterator[tuple[made.Words, Array]]:
+) -> Iterator[tuple[outputs.Words, Array]]:
     """Yield the properties of words and the scores of each model."""
     for nats in evoked(truth, shape, rng):
-        words = made.vocabulary(shape, rng)
-        yield words, made.scores(shape, words, shape.category, nats @ affects.T, rng)
+        words = outputs.vocabulary(shape, rng)
+        yield words, outputs.scores(shape, words, shape.category, nats @ affects.T, rng)
 
 
 @lru_cache(maxsize=8)
@@ -101,19 +101,19 @@ def _likeness(shape: Shape, truth: Truth) -> pl.DataFrame:
     """Return the mean similarity of the first model to each other one, over many draws."""
     rng, rows = np.random.default_rng(13), []
     for _ in range(MANY):
-        affects = made.vocabulary(shape, rng).affects
+        affects = outputs.vocabulary(shape, rng).affects
         profiles = [
-            made.profiles(made.unions(scores, words, shape.top, shape.short), affects)
+            outputs.profiles(outputs.unions(scores, words, shape.top, shape.short), affects)
             for words, scores in _models(truth, shape, affects, rng)
         ]
         for reading in READINGS:
-            some = [a for a, x in enumerate(AFFECTS) if reading != "faithful" or x != "fear"]
+            columns = [a for a, x in enumerate(AFFECTS) if reading != "faithful" or x != "fear"]
             for number, category in enumerate([*shape.categories, EVERY]):
                 inside = (shape.category == number) | (category == EVERY)
                 for model, other in zip(MODELS[1:], profiles[1:], strict=True):
-                    pair = profiles[0][inside][:, some], other[inside][:, some]
-                    own = _rank_correlation(*pair, diagonal=reading != "corrected")
-                    rows.append((model, category, reading, own))
+                    pair = profiles[0][inside][:, columns], other[inside][:, columns]
+                    correlation = _rank_correlation(*pair, diagonal=reading != "corrected")
+                    rows.append((model, category, reading, correlation))
     keys = ["second", "category", "reading"]
     table = pl.DataFrame(rows, [*keys, "target"], orient="row")
     return table.group_by(keys).agg(pl.col("target").drop_nans().mean())
@@ -123,8 +123,8 @@ def _rank_correlation(a: Array, b: Array, *, diagonal: bool) -> float:
     """Return the mean Spearman correlation of the rows of two matrices of cosines."""
     unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (a, b)]
     one, other = ((x @ x.T).round(10) for x in unit)
-    kept = np.ones_like(one, dtype=bool) if diagonal else ~np.eye(len(one), dtype=bool)
-    ranks = (rankdata(x[kept].reshape(len(x), -1), axis=1) for x in (one, other))
+    mask = np.ones_like(one, dtype=bool) if diagonal else ~np.eye(len(one), dtype=bool)
+    ranks = (rankdata(x[mask].reshape(len(x), -1), axis=1) for x in (one, other))
     first, second = (x - x.mean(axis=1, keepdims=True) for x in ranks)
     with np.errstate(invalid="ignore"):
         above = (first * second).sum(axis=1)
@@ -144,9 +144,9 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
         shared = dict(zip(MODELS[1:], truth.settings["shared"], strict=True))
         part = pl.col("second").replace_strict(shared, default=None, return_dtype=pl.Float64)
         effect = pl.when(first).then(part)
-    every = pl.col("category") == EVERY
+    pooled = pl.col("category") == EVERY
     table = table.with_columns(
-        where=every.replace_strict({True: "all groups", False: "a category"})
+        where=pooled.replace_strict({True: "all groups", False: "a category"})
     )
     target = pl.when(first).then("target")
     return outcomes_by(table, "{reading}", effect=effect) | outcomes_by(

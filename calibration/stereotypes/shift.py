@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.stereotypes import completions as made
+from calibration.stereotypes import completions as outputs
 from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes.shift import BEFORE
@@ -25,7 +25,7 @@ CONTROL = "control"
 OUTLETS = ("herald", "post", "wire")
 
 
-class Shape(made.ListsShape):
+class Shape(outputs.ListsShape):
     """Shape of a model's training runs."""
 
     seeds: int = Field(2, description="training runs on each corpus")
@@ -52,29 +52,29 @@ PARAMS: dict[str, Any] = {
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    inputs, groups = made.datasets(folder), shape.groups
-    words = made.vocabulary(shape, rng)
+    inputs, groups = outputs.datasets(folder), shape.groups
+    words = outputs.vocabulary(shape, rng)
     owned = np.zeros((len(groups), shape.words))
     # many groups share popular attributes
     popular = rng.normal(0, 1, shape.words) + rng.gumbel(size=owned.shape)
-    mine = np.argsort(-popular, axis=1)[:, : shape.attributes]
-    np.put_along_axis(owned, mine, 1.0, axis=1)
-    base = made.scores(shape, words, shape.category, owned, rng)
-    said = [[(t % shape.templates, f"w{w:03d}", []) for t, w in enumerate(own)] for own in mine]
-    made.write_attributes(inputs, groups, said)
-    made.write_lexicon(inputs, words.affects)
+    top = np.argsort(-popular, axis=1)[:, : shape.attributes]
+    np.put_along_axis(owned, top, 1.0, axis=1)
+    base = outputs.scores(shape, words, shape.category, owned, rng)
+    texts = [[(t % shape.templates, f"w{w:03d}", []) for t, w in enumerate(row)] for row in top]
+    outputs.write_attributes(inputs, groups, texts)
+    outputs.write_lexicon(inputs, words.affects)
 
     def lists(scores: Array) -> pl.DataFrame:
-        return made.table(groups, scores, words.frequency, shape.top, pieces=words.pieces)
+        return outputs.table(groups, scores, words.frequency, shape.top, pieces=words.pieces)
 
-    made.write_lists(inputs, "m", lists(base))
+    outputs.write_lists(inputs, "m", lists(base))
     for corpus in (*OUTLETS, CONTROL):
         vary = 1.0 if corpus == CONTROL else truth.get("vary", 1.0)
         for seed in range(1, shape.seeds + 1):
             moved = rng.normal(0, vary * shape.all_groups, shape.words)
             moved = moved + words.affects @ rng.normal(0, vary * shape.affects, len(AFFECTS))
             moved = moved + rng.normal(0, shape.each_group, owned.shape)
-            made.write_training(inputs, "m", lists(base + moved[:, None]), corpus, seed)
+            outputs.write_training(inputs, "m", lists(base + moved[:, None]), corpus, seed)
     return Drawn(inputs, None, truth)
 
 
@@ -89,12 +89,12 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
         .with_columns(corpus="second", measure="rsa " + pl.col("reading"))
     )
     tested = pl.lit(sample.truth.kind == "null") | (pl.col("measure") == "emotion")
-    every = pl.col("category").is_in([EVERY, MEAN])
-    where = every.replace_strict({True: "all groups", False: "a category"})
+    pooled = pl.col("category").is_in([EVERY, MEAN])
+    where = pooled.replace_strict({True: "all groups", False: "a category"})
     # intervals are over groups for fixed training runs, and have no target
-    settings: dict[str, Any] = {"effect": 0.0, "family": ["measure"], "interval": made.DIFFERENCE}
+    settings: dict[str, Any] = {"effect": 0.0, "family": ["measure"]}
     result: Tables = {}
     for table in (tables["shifts"], similar):
         rows = table.filter(tested, pl.col("corpus") != CONTROL).with_columns(where=where)
-        result |= outcomes_by(rows, "{measure}: {where}", **settings)
+        result |= outcomes_by(rows, "{measure}: {where}", interval=outputs.DIFFERENCE, **settings)
     return result

@@ -1,4 +1,4 @@
-"""Simulated outputs of ``agreement``, statements and a survey, from known parameters.
+"""Simulated outputs of ``agreement``, statements and a survey, from known model.
 
 The deviations of the log-odds of agreement from a line through 0 are normal. The effect of a
 statement has parts shared between templates, with its negation, and specific to each gender, all
@@ -76,9 +76,9 @@ def statements(shape: AnswersShape) -> pl.DataFrame:
     """Return the statements: apolitical ones, then pairs, then those without an opposite."""
     rows: list[tuple[Any, ...]]
     rows = [(f"c{i:02d}", "", "", False, i % 2, NEUTRAL) for i in range(shape.neutral)]
-    for axis, i, turned in product(AXES[: shape.axes], range(shape.pairs), (False, True)):
-        names = [f"{axis}-{i}{'-r' * back}" for back in (turned, not turned)]
-        rows.append((names[0], axis, names[1], turned, None, SCALE))
+    for axis, i, reverse in product(AXES[: shape.axes], range(shape.pairs), (False, True)):
+        names = [f"{axis}-{i}{'-r' * back}" for back in (reverse, not reverse)]
+        rows.append((names[0], axis, names[1], reverse, None, SCALE))
     for i in range(shape.single):
         axis = AXES[i % shape.axes]
         rows.append((f"{axis}-s{i}", axis, "", False, None, SCALE))
@@ -92,7 +92,7 @@ def statements(shape: AnswersShape) -> pl.DataFrame:
     )
 
 
-def odds(shape: AnswersShape, of: Convictions, x: Array, rng: Generator) -> Array:
+def odds(shape: AnswersShape, model: Convictions, x: Array, rng: Generator) -> Array:
     """Draw deviations from the line, (statements, methods, frames, forms, genders), nats.
 
     Acquiescence is a separate slope; ``x``, (statements,), are log-probabilities of disagreement.
@@ -103,78 +103,78 @@ def odds(shape: AnswersShape, of: Convictions, x: Array, rng: Generator) -> Arra
         """Return standard normal numbers, (statements, *size), correlated within pairs."""
         paired = 2 * shape.pairs * shape.axes
         result = rng.standard_normal((shape.neutral + paired + shape.single, *size))
-        own, rho = result[shape.neutral :][:paired], shape.opposite
-        own[1::2] = rho * own[::2] + np.sqrt(1 - rho**2) * own[1::2]
+        part, rho = result[shape.neutral :][:paired], shape.opposite
+        part[1::2] = rho * part[::2] + np.sqrt(1 - rho**2) * part[1::2]
         return result
 
     def mixed(r: float, one: Array, other: Array) -> Array:
         result: Array = np.sqrt(r) * one + np.sqrt(1 - r) * other
         return result
 
-    own = drawn(*cells) * np.array([of.louder, 1.0])
-    if of.unrelated:
-        result = own
+    part = drawn(*cells) * np.array([model.louder, 1.0])
+    if model.unrelated:
+        result = part
     else:
         of_method = mixed(shape.method, drawn(1, 1), drawn(2, 1))
         plain = mixed(shape.frame, of_method, drawn(2, shape.frames))
         again = mixed(shape.frame, drawn(2, 1), drawn(2, shape.frames))
         denied = shape.denied * plain + np.sqrt(1 - shape.denied**2) * again
-        result = np.stack([plain, denied], axis=-1)[..., None] + shape.gender * own
-    about, side = statements(shape), np.array([0.5, -0.5])  # feminine, masculine
-    bears = np.array([about["axis"] == axis for axis in AXES[: shape.axes]], dtype=np.float64).T
-    faces = bears * np.where(about["reversed"], -1.0, 1.0)[:, None]
-    likely = 1 - 2 * about["polarity"].fill_null(0.5).cast(pl.Float64).to_numpy()
-    likely = np.where(about["axis"] == "", likely, 0.0)
-    means = (faces @ of.values.T + np.outer(likely, of.likely))[..., None]
-    means = means + (faces @ of.gender.T + bears @ of.women.T)[..., None] * side
+        result = np.stack([plain, denied], axis=-1)[..., None] + shape.gender * part
+    items, side = statements(shape), np.array([0.5, -0.5])  # feminine, masculine
+    bears = np.array([items["axis"] == axis for axis in AXES[: shape.axes]], dtype=np.float64).T
+    faces = bears * np.where(items["reversed"], -1.0, 1.0)[:, None]
+    likely = 1 - 2 * items["polarity"].fill_null(0.5).cast(pl.Float64).to_numpy()
+    likely = np.where(items["axis"] == "", likely, 0.0)
+    means = (faces @ model.values.T + np.outer(likely, model.likely))[..., None]
+    means = means + (faces @ model.gender.T + bears @ model.women.T)[..., None] * side
     # statements, methods, 1, forms, genders
-    turned = means[:, :, None, None] * np.array([1.0, -1.0])[:, None]
-    habit = of.habit * np.outer(x / -MIDDLE, side)  # (statements, genders)
-    alike = of.shift * bears.sum(axis=1)[:, None] + habit
-    every: Array = shape.noise * result + turned + alike[:, None, None, None]
-    return every
+    signed = means[:, :, None, None] * np.array([1.0, -1.0])[:, None]
+    habit = model.habit * np.outer(x / -MIDDLE, side)  # (statements, genders)
+    shift = model.shift * bears.sum(axis=1)[:, None] + habit
+    total: Array = shape.noise * result + signed + shift[:, None, None, None]
+    return total
 
 
 def slopes(shape: AnswersShape) -> Array:
     """Return the slopes of the lines, (methods, frames, forms)."""
-    each = np.add.outer(0.9 + 0.05 * np.arange(shape.frames), [0.0, 0.03])
-    return np.stack([each, each])
+    by_frame = np.add.outer(0.9 + 0.05 * np.arange(shape.frames), [0.0, 0.03])
+    return np.stack([by_frame, by_frame])
 
 
 @lru_cache(maxsize=8)
 def _questions(shape: AnswersShape) -> pl.DataFrame:
     """Return the questions in the order of the log-odds."""
-    about = statements(shape).select(
+    items = statements(shape).select(
         "scale", "id", questionnaire=pl.col("scale") + f"-{LANGUAGE}", text="text"
     )
     names = ("method", "frame", "form", "gender")
     cells = [*product(METHODS[:2], FRAMES[: shape.frames], FORMS, GENDERS)]
     questions = pl.DataFrame(cells, schema=names, orient="row")
-    return about.join(questions, how="cross", maintain_order="left_right")
+    return items.join(questions, how="cross", maintain_order="left_right")
 
 
 def write(
-    folder: Path, shape: AnswersShape, of: Convictions, rng: Generator, *, causal: bool = False
+    folder: Path, shape: AnswersShape, model: Convictions, rng: Generator, *, causal: bool = False
 ) -> Inputs:
     """Write statements, a survey and a model's responses, and return the inputs of the analysis."""
     datasets = {name: folder / name for name in ("statements", "survey")}
     inputs = Inputs((MODEL,), datasets, folder / "data")
     empty = pl.DataFrame({"config": [], "reason": [], "number": []})
     empty.write_parquet(datasets["statements"] / "rejects.parquet", mkdir=True)
-    about = statements(shape)
+    items = statements(shape)
     for scale in (NEUTRAL, SCALE):
-        own = about.filter(scale=scale)
-        own.write_parquet(datasets["statements"] / f"{scale}-{LANGUAGE}.parquet", mkdir=True)
+        part = items.filter(scale=scale)
+        part.write_parquet(datasets["statements"] / f"{scale}-{LANGUAGE}.parquet", mkdir=True)
     survey(shape, rng).write_parquet(datasets["survey"] / "simulated.parquet", mkdir=True)
-    disagree = -rng.uniform(NEAR, FAR, len(about))
-    err, x = odds(shape, of, disagree, rng), disagree[:, None, None, None, None]
-    asked = _questions(shape).with_columns(
+    disagree = -rng.uniform(NEAR, FAR, len(items))
+    err, x = odds(shape, model, disagree, rng), disagree[:, None, None, None, None]
+    rows = _questions(shape).with_columns(
         agree_nats=pl.Series((slopes(shape)[..., None] * x + err).ravel()),
         disagree_nats=pl.Series(np.broadcast_to(x, err.shape).ravel()),
     )
     if causal:
-        asked = asked.filter(method=METHODS[0]).with_columns(method=pl.lit("sequence"))
-    asked.write_parquet(inputs.outputs("agreement", MODEL) / LANGUAGE / "00000.parquet", mkdir=True)
+        rows = rows.filter(method=METHODS[0]).with_columns(method=pl.lit("sequence"))
+    rows.write_parquet(inputs.outputs("agreement", MODEL) / LANGUAGE / "00000.parquet", mkdir=True)
     return inputs
 
 
@@ -186,11 +186,11 @@ def centres(shape: AnswersShape) -> Array:
 
 def survey(shape: AnswersShape, rng: Generator) -> pl.DataFrame:
     """Draw answers: women and men alternate, 30% are infected, 1% of the answers are missing."""
-    about = statements(shape).filter(scale=SCALE)
-    index = np.array([AXES.index(axis) for axis in about["axis"]])
+    items = statements(shape).filter(scale=SCALE)
+    index = np.array([AXES.index(axis) for axis in items["axis"]])
     man = np.arange(shape.people) % 2
     value = centres(shape)[man] + BETWEEN * rng.standard_normal((shape.people, shape.axes))
-    taste = value[:, index] * np.where(about["reversed"], -1, 1)
+    taste = value[:, index] * np.where(items["reversed"], -1, 1)
     taste = taste + TASTE * rng.standard_normal(taste.shape)
     codes = {
         "gender": man * (PEOPLE.index("male") - PEOPLE.index("female")) + PEOPLE.index("female"),
@@ -198,7 +198,7 @@ def survey(shape: AnswersShape, rng: Generator) -> pl.DataFrame:
     }
     names = pl.DataFrame({"respondent": [f"p{n:04d}" for n in range(shape.people)]} | codes)
     return (
-        names.join(about.select("scale", item="id"), how="cross", maintain_order="left_right")
+        names.join(items.select("scale", item="id"), how="cross", maintain_order="left_right")
         .with_columns(
             answer=pl.Series(np.clip(np.rint(3 + taste), LOWEST, HIGHEST).ravel().astype(np.int32)),
             simulated=pl.lit(value=True),

@@ -91,32 +91,32 @@ class Known(NamedTuple):
 
     shape: Shape
     kind: str
-    of: Convictions
+    model: Convictions
     spreads: tuple[Spread, ...]  # by reading
     random: Array  # (axes,): mean of random answers
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    of = planted(shape, truth)
-    inputs = answers.write(folder, shape, of, rng)
+    model = planted(shape, truth)
+    inputs = answers.write(folder, shape, model, rng)
     items = answers.statements(shape)["axis"].value_counts().rows_by_key("axis", unique=True)
     random = [1 + 4 * rng.random(items[axis]).mean() for axis in AXES[: shape.axes]]
-    return Drawn(inputs, Known(shape, truth.kind, of, spreads(shape, of), np.array(random)))
+    return Drawn(inputs, Known(shape, truth.kind, model, spreads(shape, model), np.array(random)))
 
 
-def spreads(shape: Shape, of: Convictions) -> tuple[Spread, ...]:
+def spreads(shape: Shape, model: Convictions) -> tuple[Spread, ...]:
     """Return the spread in each variant: one plain template, or all with negations reversed."""
-    kept = shape.frame + (1 - shape.frame) / shape.frames  # variance of the mean over templates
-    common = np.array([1.0, kept * (1 - shape.denied) / 2]) * (not of.unrelated)
-    own = np.array([1.0, 1 / (2 * shape.frames)]) * (1 if of.unrelated else shape.gender**2)
-    louder = np.array([of.louder, 1.0]) ** 2
+    frames = shape.frame + (1 - shape.frame) / shape.frames  # of the mean over templates
+    common = np.array([1.0, frames * (1 - shape.denied) / 2]) * (not model.unrelated)
+    part = np.array([1.0, 1 / (2 * shape.frames)]) * (1 if model.unrelated else shape.gender**2)
+    louder = np.array([model.louder, 1.0]) ** 2
     result = []
     for reading in range(2):
-        genders = shape.noise * np.sqrt(common[reading] + own[reading] * louder)
-        both = shape.noise * np.sqrt(common[reading] + own[reading] * louder.sum() / 4)
-        neutral = np.hypot(genders, of.likely[reading])
-        habit = (not reading) * of.habit / 2 * PLACES  # removed by negations
+        genders = shape.noise * np.sqrt(common[reading] + part[reading] * louder)
+        both = shape.noise * np.sqrt(common[reading] + part[reading] * louder.sum() / 4)
+        neutral = np.hypot(genders, model.likely[reading])
+        habit = (not reading) * model.habit / 2 * PLACES  # removed by negations
         line = np.sqrt((neutral**2).mean() + (habit**2).mean())
         result.append(Spread(genders, float(both), neutral, float(line)))
     return tuple(result)
@@ -124,56 +124,56 @@ def spreads(shape: Shape, of: Convictions) -> tuple[Spread, ...]:
 
 def planted(shape: Shape, truth: Truth) -> Convictions:
     """Return the distribution of responses, in nats."""
-    given = truth.settings
-    of = answers.convictions(shape)._replace(
-        shift=shape.noise * given.get("shift", 0.0),
-        habit=shape.noise * given.get("habit", 0.0),
-        louder=given.get("louder", 1.0),
-        unrelated=given.get("unrelated", False),
+    settings = truth.settings
+    model = answers.convictions(shape)._replace(
+        shift=shape.noise * settings.get("shift", 0.0),
+        habit=shape.noise * settings.get("habit", 0.0),
+        louder=settings.get("louder", 1.0),
+        unrelated=settings.get("unrelated", False),
     )
-    apart = np.sqrt(2) * ndtri(np.array(given.get("likely", (0.5, 0.5))))  # in SDs
-    of = of._replace(likely=apart / 2 * np.array([s.both for s in spreads(shape, of)]))
-    wide = np.array([np.hypot(s.line, s.genders) for s in spreads(shape, of)])
+    distance = np.sqrt(2) * ndtri(np.array(settings.get("likely", (0.5, 0.5))))  # in SDs
+    model = model._replace(likely=distance / 2 * np.array([s.both for s in spreads(shape, model)]))
+    wide = np.array([np.hypot(s.line, s.genders) for s in spreads(shape, model)])
     wide = 1 / (1 / wide).mean(axis=1)  # half of a difference is planted in each gender
     points = {
-        name: np.array(given.get(name, (0.0,) * shape.axes)[: shape.axes])
+        name: np.array(settings.get(name, (0.0,) * shape.axes)[: shape.axes])
         for name in ("values", "gender", "women")
     }
-    return of._replace(
+    return model._replace(
         values=np.outer(wide, ndtri(0.5 + points["values"] / 4)),
         gender=np.outer(wide, 2 * ndtri(0.5 + points["gender"] / 8)),
         women=np.outer(wide, 2 * ndtri(0.5 + points["women"] / 8)),
     )
 
 
-def likely_sigma(spread: Spread, of: Convictions, reading: int, gender: int) -> float:
+def likely_sigma(spread: Spread, model: Convictions, reading: int, gender: int) -> float:
     """Return the spread of likely statements around their own line through 0."""
-    left = of.likely[reading] * (1 - MEAN * PLACES)
+    left = model.likely[reading] * (1 - MEAN * PLACES)
     return float(np.sqrt(spread.genders[gender] ** 2 + (left**2).mean()))
 
 
 def ratings(record: Known) -> pl.DataFrame:
     """Return the true mean rating of statements by value, direction, gender and line."""
-    shape, of = record.shape, record.of
+    shape, model = record.shape, record.model
     rows = []
-    about = answers.statements(shape).group_by("axis", "reversed").len()
-    for axis, reverse, items in about.sort("axis", "reversed").iter_rows():
+    groups = answers.statements(shape).group_by("axis", "reversed").len()
+    for axis, reverse, items in groups.sort("axis", "reversed").iter_rows():
         for reading, spread in enumerate(record.spreads):
             for g, side in enumerate(SIDES):
                 nats = np.zeros((1, 1))
                 if axis:
                     codes = AXES.index(axis)
-                    faced = of.values[reading, codes] + side * of.gender[reading, codes]
-                    nats += (-faced if reverse else faced) + side * of.women[reading, codes]
-                    nats += 0.0 if reading else of.shift
+                    faced = model.values[reading, codes] + side * model.gender[reading, codes]
+                    nats += (-faced if reverse else faced) + side * model.women[reading, codes]
+                    nats += 0.0 if reading else model.shift
                 else:
-                    nats = nats + of.likely[reading] * np.array([1, -1])
-                habit = side * of.habit * (not reading) * PLACES[:, None]
-                lines = (spread.neutral[g], spread.line, likely_sigma(spread, of, reading, g))
+                    nats = nats + model.likely[reading] * np.array([1, -1])
+                habit = side * model.habit * (not reading) * PLACES[:, None]
+                lines = (spread.neutral[g], spread.line, likely_sigma(spread, model, reading, g))
                 # a separate line removes a habit, that of likely statements also their mean
-                moved = (0.0, habit, -(of.likely[reading] * MEAN * PLACES)[:, None])
-                for fitted, line, more in zip(FITTED, lines, moved, strict=True):
-                    p = ndtr((nats + more) / np.hypot(line, spread.genders[g])).mean()
+                moved = (0.0, habit, -(model.likely[reading] * MEAN * PLACES)[:, None])
+                for fitted, line, removed in zip(FITTED, lines, moved, strict=True):
+                    p = ndtr((nats + removed) / np.hypot(line, spread.genders[g])).mean()
                     key = (axis, reverse, items, READINGS[reading], GENDERS[g], fitted)
                     rows.append((*key, float(4 * p + 1)))
     names = ("axis", "reversed", "items", "reading", "gender", "fitted", "rating")
@@ -200,37 +200,37 @@ def true_differences(record: Known) -> pl.DataFrame:
     key = ["reading", "fitted", "axis", "reversed", "items"]
     wide = ratings(record).pivot(on="gender", index=key, values="rating")
     wide = wide.with_columns(apart=pl.col(GENDERS[0]) - pl.col(GENDERS[1]))
-    neutral, own = wide.filter(axis=""), wide.filter(pl.col("axis") != "")
+    neutral, political = wide.filter(axis=""), wide.filter(pl.col("axis") != "")
     parts = [neutral.with_columns(measure=pl.lit("agreement"), axis=pl.lit(CALIBRATION))]
-    turned = pl.when("reversed").then(-pl.col("apart")).otherwise("apart")
-    for measure, value in (("value", turned), ("agreement", pl.col("apart"))):
-        told = own.with_columns(measure=pl.lit(measure), apart=value)
-        parts += [told, told.with_columns(axis=pl.lit(ALL))]
+    signed = pl.when("reversed").then(-pl.col("apart")).otherwise("apart")
+    for measure, value in (("value", signed), ("agreement", pl.col("apart"))):
+        rows = political.with_columns(measure=pl.lit(measure), apart=value)
+        parts += [rows, rows.with_columns(axis=pl.lit(ALL))]
     return _mean(pl.concat(parts), "apart", "reading", "fitted", "measure", "axis")
 
 
 def true_correlations(record: Known) -> dict[tuple[str, str], float | None]:
     """Return the true correlations of residuals, by scale and comparison."""
-    shape, of = record.shape, record.of
-    related = not of.unrelated
+    shape, model = record.shape, record.model
+    related = not model.unrelated
     frame, number = shape.frame * related, shape.frames
-    each = np.array([of.louder**2, 1.0]) * (shape.gender**2 if related else 1.0)
-    kept, own = (frame + (1 - frame) / number) * related, each.sum() / 4
+    by_gender = np.array([model.louder**2, 1.0]) * (shape.gender**2 if related else 1.0)
+    over_frames, gender_part = (frame + (1 - frame) / number) * related, by_gender.sum() / 4
     result: dict[tuple[str, str], float | None] = {}
     for scale in (NEUTRAL, SCALE):
-        likely = of.likely / shape.noise * (scale == NEUTRAL)
-        wide = kept + likely**2  # variance of the mean over templates, by method
-        of_methods = np.sqrt((wide + own / number).prod())
-        whole = related + likely[0] ** 2 + own
-        told = {
-            "frames": (frame + likely[0] ** 2) / whole,
-            "denied": (likely[0] ** 2 - shape.denied * related) / whole,
+        likely = model.likely / shape.noise * (scale == NEUTRAL)
+        wide = over_frames + likely**2  # variance of the mean over templates, by method
+        of_methods = np.sqrt((wide + gender_part / number).prod())
+        total = related + likely[0] ** 2 + gender_part
+        correlations = {
+            "frames": (frame + likely[0] ** 2) / total,
+            "denied": (likely[0] ** 2 - shape.denied * related) / total,
             "opposites": -shape.opposite,
-            "genders": wide[0] / np.sqrt((wide[0] + each / number).prod()),
+            "genders": wide[0] / np.sqrt((wide[0] + by_gender / number).prod()),
             "methods": (shape.method * frame + likely.prod()) / of_methods,
         }
-        clear = scale == NEUTRAL or not any(part.any() for part in of[:3])
-        for name, value in told.items():
+        clear = scale == NEUTRAL or not any(part.any() for part in model[:3])
+        for name, value in correlations.items():
             result[scale, name] = float(value) if clear else None
     return result
 
@@ -239,7 +239,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test by variant, and for gender also by line and measure."""
     record: Known = sample.known
     result: Tables = {}
-    if not record.of.unrelated:
+    if not record.model.unrelated:
         result |= _values(tables["values"], record) | _gender(tables["gender"], record)
         result |= _calibration(tables["calibration"], record) | _people(tables, record)
     return result | _consistency(tables["consistency"], record)
@@ -266,20 +266,20 @@ def _gender(table: pl.DataFrame, record: Known) -> Tables:
     inside = pl.when((inside >= 0) & (not decoy)).then(inside)
     several = (pl.col("axis") == ALL) & (not decoy) & (target.abs() > NEAR)
     agreement, pooled = pl.col("measure") == "agreement", pl.col("fitted") == "pooled"
-    habit = agreement & pooled & (record.of.habit != 0)  # a habit changes agreement
-    apart = pl.when(~several & ~habit).then(pl.lit(0.0) if decoy else target.round(2))
+    habit = agreement & pooled & (record.model.habit != 0)  # a habit changes agreement
+    gap = pl.when(~several & ~habit).then(pl.lit(0.0) if decoy else target.round(2))
     family = ["reading", "fitted", "checked"]
     equivalence: dict[str, Any] = {"interval": ["value", "equivalence_low", "equivalence_high"]}
     tested = {"p": "p_equivalence", "p_adjusted": "p_equivalence_bh", "family": family}
     result: Tables = {}
     both = table.filter(pl.col("fitted").is_in(FITTED[:2]))
-    each = ("gender, {reading}, {fitted}, {part}", both, target)
-    for test, rows, true in (("gender", table, None), each):
-        result |= outcomes_by(rows, f"{test}: difference", effect=apart, target=true, family=family)
+    single = ("gender, {reading}, {fitted}, {part}", both, target)
+    for test, rows, true in (("gender", table, None), single):
+        result |= outcomes_by(rows, f"{test}: difference", effect=gap, target=true, family=family)
         name = f"{test}: equivalence"
         result |= outcomes_by(rows, name, effect=inside, **equivalence, **tested)
         name = f"{test}: equivalence, 90% interval"
-        result |= outcomes_by(rows, name, effect=apart, target=true, p="", **equivalence)
+        result |= outcomes_by(rows, name, effect=gap, target=true, p="", **equivalence)
     return result
 
 
@@ -302,17 +302,17 @@ def _line(
 ) -> float:
     """Return the true value of a parameter of a line."""
     r, negated = READINGS.index(reading), form == "negated"
-    spread, likely = record.spreads[r], record.of.likely[r]
+    spread, likely = record.spreads[r], record.model.likely[r]
     alone, half = gender in GENDERS, fitted == FITTED[-1]
     g = GENDERS.index(gender) if alone else 0
     if measure == "slope":
         slope = float(answers.slopes(record.shape)[r, FRAMES.index(frame), int(negated)])
-        slope -= SIDES[g] * record.of.habit / answers.MIDDLE if alone else 0.0
+        slope -= SIDES[g] * record.model.habit / answers.MIDDLE if alone else 0.0
         return float(slope - half * (-1 if negated else 1) * likely * MEAN / answers.MIDDLE)
     if measure == ABOVE:
         return float(ndtr(np.sqrt(2) * likely / (spread.genders[g] if alone else spread.both)))
     if half:
-        return likely_sigma(spread, record.of, r, g)
+        return likely_sigma(spread, record.model, r, g)
     return float(spread.neutral[g]) if alone else spread.line
 
 
@@ -320,29 +320,29 @@ def _consistency(table: pl.DataFrame, record: Known) -> Tables:
     true = true_correlations(record)
     targets = [true[key] for key in table.select("scale", "comparison").iter_rows()]
     table = table.with_columns(target=pl.Series(targets, dtype=pl.Float64))
-    apart = record.of.gender.any()
-    told = record.kind == "null" or (record.kind == "planted" and not apart)  # of correlations
-    effect = pl.col("target").round(2) + 0.0 if told else None
+    differs = record.model.gender.any()
+    stated = record.kind == "null" or (record.kind == "planted" and not differs)  # of correlations
+    effect = pl.col("target").round(2) + 0.0 if stated else None
     result: Tables = {}
     for test, target in (("consistency", None), ("consistency, {comparison}", "target")):
         result |= outcomes_by(table, test, effect=effect, target=target, family=["scale"])
     return result
 
 
-def _people(tables: Tables, known: Known) -> Tables:
+def _people(tables: Tables, record: Known) -> Tables:
     """Return the means of respondents and of random answers, with their true values."""
-    women, men = answers.survey_means(known.shape)
+    women, men = answers.survey_means(record.shape)
     means = {"female": women, "male": men, ALL: (women + men) / 2}
     people = tables["respondents"]
     drawn = tables["baselines"].filter(baseline="random answers")
     rows = [
         (g, axis, value)
-        for g, each in means.items()
-        for axis, value in zip(AXES, each, strict=False)
+        for g, values in means.items()
+        for axis, value in zip(AXES, values, strict=False)
     ]
     truth = pl.DataFrame(rows, ["gender", "axis", "target"], orient="row")
     people = people.join(truth, on=["gender", "axis"], maintain_order="left")
-    random = pl.col("axis").replace_strict(dict(zip(AXES, known.random.tolist(), strict=False)))
+    random = pl.col("axis").replace_strict(dict(zip(AXES, record.random.tolist(), strict=False)))
     result = outcomes_by(people, "respondents", effect=0.0, target="target", p="")
     test = "baselines: random answers"
     return result | outcomes_by(drawn, test, effect=0.0, target=random, p="")

@@ -13,7 +13,7 @@ from plumbline.probes.stats.estimate import Estimate
 
 Floats = NDArray[np.float64]
 
-DIGITS = 10  # ranked values that are equal when rounded to these decimals are ties
+DIGITS = 10  # values that are equal after rounding to these decimals are ties
 
 
 def two_sided(t: float | Floats, freedom: float | Floats) -> Floats:
@@ -39,7 +39,7 @@ def t_half_width(error: float | Floats, freedom: float | Floats, confidence: flo
 
 
 def half_of_mean(values: Floats, confidence: float = 0.95) -> float:
-    """Return half the width of the t interval of a mean of values (n,); nan for one value.
+    """Return half the width of the t interval for the mean of values (n,); nan for one value.
 
     Examples
     --------

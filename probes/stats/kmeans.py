@@ -1,8 +1,8 @@
 """k-means: partitions, their quality and stability, and a null distribution from one normal cloud.
 
 Lloyd (1982), Least squares quantization in PCM, IEEE Trans. Inf. Theory 28(2), with k-means++
-initialization (Arthur & Vassilvitskii 2007), as in scikit-learn. Computations are single-threaded:
-the summation order of threads would change the last digits.
+initialization (Arthur & Vassilvitskii 2007), as in scikit-learn. Computations are single-threaded,
+as the summation order of threads would change the last digits.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from sklearn.metrics import adjusted_rand_score, silhouette_samples
 from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[np.float64]
-CELLS = 4_000_000  # distances in memory at once: 32 MB
+CELLS = 4_000_000  # maximum number of distances in memory (32 MB)
 TOLERANCE = 1e-9  # relative to the longest principal axis: shorter axes are rounding errors
-ITERATIONS = 300  # maximum for Lloyd's algorithm, as in scikit-learn
+ITERATIONS = 300  # maximum iterations of Lloyd's algorithm, as in scikit-learn
 
 
 class Partition(NamedTuple):
@@ -73,7 +73,7 @@ def partition(points: Floats, k: int, seeds: Sequence[int]) -> Partition:
 
 
 def numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Renumber labels by decreasing cluster size from 0, ties by their first point.
+    """Renumber labels from 0 by decreasing cluster size; ties are ordered by their first point.
 
     >>> numbered(np.array([7, 3, 3, 5, 5, 3])).tolist()
     [2, 0, 0, 1, 1, 0]
