@@ -34,12 +34,12 @@ def simulate(folder: Path, tables: int = TABLES) -> Path:
     rows = []
     with Bar(total=tables * len(CASES), desc=f"calibrate {NAME}", unit="table") as bar:
         for case in CASES:
-            row = {"study": case[0], "responses": str(case[1]), "tables": tables}
-            row["null_tables_with_a_finding"] = 0
+            findings = 0
             for number in range(tables):
-                row["null_tables_with_a_finding"] += finds(case, number)
+                findings += finds(case, number)
                 bar.update()
-            rows.append(row)
+            row = {"study": case[0], "responses": str(case[1]), "tables": tables}
+            rows.append(row | {"null_tables_with_a_finding": findings})
     folder.mkdir(parents=True, exist_ok=True)
     pl.DataFrame(rows).write_csv(folder / FILE)
     return folder / FILE

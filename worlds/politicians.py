@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -166,7 +167,7 @@ def train(world: World, into: Path) -> None:
     tables = []
     for pos, truth in planted.items():
         sentiments = [SENTIMENTS[i] for i in truth.sentiment]
-        columns = {"word": truth.words, "pos": pos, "sentiment": sentiments}
+        columns: dict[str, Any] = {"word": truth.words, "pos": pos, "sentiment": sentiments}
         columns |= {"supersense": truth.supersense, "frequency_nats": truth.frequency}
         tables.append(pl.DataFrame(columns | {"log_ratio_nats": truth.log_ratio}))
     tiny_model.train(into, world, model, tokenizer, losses, planted=pl.concat(tables))

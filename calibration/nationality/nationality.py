@@ -112,7 +112,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     by = ["reading", "gender"]
     how: dict[str, Any] = {"effect": moved, "target": moved}
     others = how | {"interval": ("contrast", "contrast_low", "contrast_high"), "family": by}
-    same = {"effect": 0.0, "target": 0.0, "family": by}
+    same: dict[str, Any] = {"effect": 0.0, "target": 0.0, "family": by}
     result = outcomes_by(delta, "delta: a country against the originals", p="", **how)
     result |= outcomes_by(delta, "delta: a country against the others", **others)
     result |= outcomes_by(halves, "delta: names of the same country", **same)

@@ -235,8 +235,9 @@ def _swapped(shape: SwapsShape, planted: Planted, drawn: _Drawn, rng: Generator)
 def _listed(drawn: _Drawn) -> pl.DataFrame:
     """Return all names with their ranks and tokens."""
     kind, country, index = (a.ravel() for a in np.indices(drawn.tokens.shape))
-    keys = zip(kind, drawn.owner[country, index], index, strict=True)
-    columns = {"country": [code(n) for n in country], "kind": kind}
+    owners = drawn.owner[country, index]
+    keys = zip(kind.tolist(), owners.tolist(), index.tolist(), strict=True)
+    columns: dict[str, Any] = {"country": [code(n) for n in country.tolist()], "kind": kind}
     columns |= {"name": [_word(*key) for key in keys], "tokens": drawn.tokens.ravel()}
     return pl.DataFrame(columns | {"rank": index + 1})
 

@@ -95,9 +95,9 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
                 ]
     inputs = Inputs(tuple(sorted(names)), {}, folder)
     keys = ["model", "language", *FAMILY, "gender", "sentiment", "value"]
-    shares = pl.DataFrame(rows, schema=keys, orient="row")
-    shares = shares.with_columns(pos=pl.lit("ADJ"), top_k=shape.words)
-    shares.write_parquet(inputs.tables("sentiment") / "shares.parquet", mkdir=True)
+    table = pl.DataFrame(rows, schema=keys, orient="row")
+    table = table.with_columns(pos=pl.lit("ADJ"), top_k=shape.words)
+    table.write_parquet(inputs.tables("sentiment") / "shares.parquet", mkdir=True)
     return Drawn(inputs, effects, truth)
 
 

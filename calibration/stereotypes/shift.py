@@ -60,8 +60,10 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     top = np.argsort(-popular, axis=1)[:, : shape.attributes]
     np.put_along_axis(owned, top, 1.0, axis=1)
     base = outputs.scores(shape, words, shape.category, owned, rng)
-    texts = [[(t % shape.templates, f"w{w:03d}", []) for t, w in enumerate(row)] for row in top]
-    outputs.write_attributes(inputs, groups, texts)
+    outputs.write_attributes(
+        *(inputs, groups),
+        [[(t % shape.templates, f"w{w:03d}", []) for t, w in enumerate(row)] for row in top],
+    )
     outputs.write_lexicon(inputs, words.affects)
 
     def lists(scores: Array) -> pl.DataFrame:

@@ -270,14 +270,14 @@ def _gender(table: pl.DataFrame, record: Known) -> Tables:
     gap = pl.when(~several & ~habit).then(pl.lit(0.0) if decoy else target.round(2))
     family = ["reading", "fitted", "checked"]
     equivalence: dict[str, Any] = {"interval": ["value", "equivalence_low", "equivalence_high"]}
-    tested = {"p": "p_equivalence", "p_adjusted": "p_equivalence_bh", "family": family}
+    tested: dict[str, Any] = {"p": "p_equivalence", "p_adjusted": "p_equivalence_bh"}
     result: Tables = {}
     both = table.filter(pl.col("fitted").is_in(FITTED[:2]))
     single = ("gender, {reading}, {fitted}, {part}", both, target)
     for test, rows, true in (("gender", table, None), single):
         result |= outcomes_by(rows, f"{test}: difference", effect=gap, target=true, family=family)
         name = f"{test}: equivalence"
-        result |= outcomes_by(rows, name, effect=inside, **equivalence, **tested)
+        result |= outcomes_by(rows, name, effect=inside, family=family, **equivalence, **tested)
         name = f"{test}: equivalence, 90% interval"
         result |= outcomes_by(rows, name, effect=gap, target=true, p="", **equivalence)
     return result
