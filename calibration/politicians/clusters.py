@@ -62,23 +62,24 @@ PARAMS: dict[str, Any] = {
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     inputs = Inputs((MODEL,), {"politicians": folder / "people"}, folder)
-    deviations, known = [], []
-    for language, apart in zip(LANGUAGES, truth.get("apart", (0.0,)), strict=False):
+    deviations, truths = [], []
+    for language, gap in zip(LANGUAGES, truth.get("apart", (0.0,)), strict=False):
         women = np.arange(shape.men + shape.women) >= shape.men
         words = [f"adj{n:03d}" for n in range(len(women))]
-        points = _states(truth, shape, women, apart, rng)
+        points = _states(truth, shape, women, gap, rng)
         deviation = rng.uniform(0.1, 1, len(women))
         for gender in (word_counts.MALE, word_counts.FEMALE):
-            own = women == (gender == word_counts.FEMALE)
+            deviates = women == (gender == word_counts.FEMALE)
             codes = {"reading": "smoothed", "unit": "lemma", "pos": "ADJ"}
-            table = {"word": words, "form": words, "value": np.where(own, deviation, -deviation)}
+            value = np.where(deviates, deviation, -deviation)
+            table = {"word": words, "form": words, "value": value}
             table |= {"model": MODEL, "language": language, "gender": GENDERS[gender]} | codes
             deviations.append(pl.DataFrame(table))
-        distance = apart * (points[:, 1] - apart / 2) * 2 ** (2 * shape.decay)
+        distance = gap * (points[:, 1] - gap / 2) * 2 ** (2 * shape.decay)
         odds = distance + np.log(shape.women / shape.men)
         chance = expit(odds) if "apart" in truth.settings else np.full(len(odds), women.mean())
-        truths = {"word": words, "female": chance, "language": language, "apart": float(apart)}
-        known.append(pl.DataFrame(truths))
+        row = {"word": words, "female": chance, "language": language, "apart": float(gap)}
+        truths.append(pl.DataFrame(row))
         both = rng.random(len(women)) < shape.both  # words generated for either gender
         members = np.stack([both | ~women, both | women], axis=1)
         _write_lists(inputs, language, words, members)
@@ -86,7 +87,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         path = inputs.outputs("representations", MODEL) / language / "00000.parquet"
         states.write_parquet(path, mkdir=True)
     pl.concat(deviations).write_parquet(inputs.tables("pmi", MODEL) / "pmi.parquet", mkdir=True)
-    return Drawn(inputs, pl.concat(known), truth, shape)
+    return Drawn(inputs, pl.concat(truths), truth, shape)
 
 
 def _write_lists(inputs: Inputs, language: str, words: list[str], members: Bools) -> None:
@@ -97,13 +98,13 @@ def _write_lists(inputs: Inputs, language: str, words: list[str], members: Bools
         inputs.datasets["politicians"] / f"{language}.parquet", mkdir=True
     )
     row, person = np.nonzero(members)
-    listed = pl.Series("word", words, dtype=pl.String).gather(row)
-    lists = {"qid": np.array(people["qid"])[person], "word": listed, "lemma": listed}
+    spelled = pl.Series("word", words, dtype=pl.String).gather(row)
+    lists = {"qid": np.array(people["qid"])[person], "word": spelled, "lemma": spelled}
     path = inputs.outputs("associations", MODEL) / language / "00000.parquet"
     pl.DataFrame(lists | {"pos": "ADJ", "frame": "bare"}).write_parquet(path, mkdir=True)
 
 
-def _states(truth: Truth, shape: Shape, women: Bools, apart: float, rng: Generator) -> Array:
+def _states(truth: Truth, shape: Shape, women: Bools, gap: float, rng: Generator) -> Array:
     """Draw states, (words, width)."""
     spread = np.arange(1, shape.width + 1) ** -shape.decay
     points = rng.normal(size=(len(women), shape.width))
@@ -114,19 +115,19 @@ def _states(truth: Truth, shape: Shape, women: Bools, apart: float, rng: Generat
         points *= np.where(topic, 0.5, 1)
         points[:, :1] += topic * truth.settings["topics"]
     points *= spread
-    points[:, 1] += women * apart  # not along the widest axis
+    points[:, 1] += women * gap  # not along the widest axis
     return points
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of both tests; the gender difference of a cluster has no sign."""
-    _, known, truth, shape, _ = sample
-    apart, result = known.select("language", "apart").unique(), Tables()
+    _, true, truth, shape, _ = sample
+    gaps, result = true.select("language", "apart").unique(), Tables()
     if truth.kind == "null" or "tails" in truth.settings:  # the other truths have clusters
         fits = tables["fits"].filter(measure="silhouette", reading="largest")
         result = outcomes_by(fits, "fits: silhouette, {clusters} clusters", effect=0.0)
         result |= outcomes_by(fits, "fits: silhouette", effect=0.0, family=["model"])
-    shares = _expected(tables, shape, known).join(apart, on="language")
+    shares = _expected(tables, shape, true).join(gaps, on="language")
     shares = shares.with_columns(pl.col("value", "low", "high", "true") - pl.col("expected"))
     planted = truth.kind == "planted"
     effect = pl.col("over_all").sign() * pl.col("apart") if planted else 0.0
@@ -140,28 +141,28 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     return result
 
 
-def _expected(tables: Tables, shape: Shape, known: pl.DataFrame) -> pl.DataFrame:
+def _expected(tables: Tables, shape: Shape, true: pl.DataFrame) -> pl.DataFrame:
     """Return the shares of clusters with their true values, ``true``, given the words in them.
 
     ``over_all``: the true value minus that of all words.
     """
-    both, own = shape.both, pl.col("female")
-    words = tables["words"].filter(group="together").join(known, on=["language", "word"])
-    chances = {
-        "women": both + (1 - both) * own,
-        "men": 1 - (1 - both) * own,
-    }  # probabilities of being listed
+    both, p = shape.both, pl.col("female")
+    words = tables["words"].filter(group="together").join(true, on=["language", "word"])
+    # probabilities of being listed
+    chances = {"women": both + (1 - both) * p, "men": 1 - (1 - both) * p}
     alone = pl.col("reading") == "largest"
-    sides = {"women": own, "men": 1 - own}
-    each = {name: pl.when(alone).then(own).otherwise(chances[name]) for name, own in sides.items()}
-    whole = {f"all_{name}": own.mean().over("language", "reading") for name, own in each.items()}
-    words = words.with_columns(**each, **whole)
+    sides = {"women": p, "men": 1 - p}
+    weights = {name: pl.when(alone).then(p).otherwise(chances[name]) for name, p in sides.items()}
+    totals = {f"all_{name}": p.mean().over("language", "reading") for name, p in weights.items()}
+    words = words.with_columns(**weights, **totals)
     by = ["language", "reading", "cluster_id"]
-    told = words.group_by(by).agg(pl.col(*each, *whole).mean())
+    expected = words.group_by(by).agg(pl.col(*weights, *totals).mean())
     female = pl.col("gender") == "female"
-    shares = tables["shares"].join(told, on=by, maintain_order="left")
-    true, over_all = (
+    shares = tables["shares"].join(expected, on=by, maintain_order="left")
+    exact, over_all = (
         pl.when(female).then(women).otherwise(men) / (women + men)
-        for women, men in ((pl.col(f"{of}women"), pl.col(f"{of}men")) for of in ("", "all_"))
+        for women, men in (
+            (pl.col(f"{prefix}women"), pl.col(f"{prefix}men")) for prefix in ("", "all_")
+        )
     )
-    return shares.with_columns(true=true, over_all=true - over_all)
+    return shares.with_columns(true=exact, over_all=exact - over_all)
