@@ -1,4 +1,4 @@
-"""Simulate the tests of analyses: their size, familywise error and coverage, into a table."""
+"""Simulate the tests of analyses and write tables of their size, familywise error and coverage."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from plumbline.builders.core.errors import UserError
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command's arguments."""
-    made = argparse.ArgumentParser(prog="python -m calibration", description=__doc__)
-    made.set_defaults(command="calibrate")
-    made.add_argument("analysis", nargs="*", help="default: all, and headlines")
-    made.add_argument(
+    """Return the command-line parser."""
+    result = argparse.ArgumentParser(prog="python -m calibration", description=__doc__)
+    result.set_defaults(command="calibrate")
+    result.add_argument("analysis", nargs="*", help="default: all, and headlines")
+    result.add_argument(
         "--replicates", type=int, default=0, help="tables of each truth (default: in the params)"
     )
-    made.add_argument(
+    result.add_argument(
         *("--out", "-o"),
         type=Path,
         default=FOLDER,
         help="folder of the tables (default: %(default)s)",
     )
-    made.add_argument("--workers", type=int, default=0, help="processes; 0: one a core")
-    cli.options(made)
-    return made
+    result.add_argument("--workers", type=int, default=0, help="processes; 0: one a core")
+    cli.options(result)
+    return result
 
 
 def main(arguments: list[str] | None = None) -> int:

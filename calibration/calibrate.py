@@ -1,7 +1,7 @@
 """Simulate an analysis many times and write a table of its error rates.
 
-Replicates are stored in chunks in a folder that git ignores, so an interrupted run resumes and a
-later run with more replicates adds to them. Changed code or settings begin a new folder.
+Replicates are stored in chunks in a folder that git ignores, so an interrupted run resumes, and a
+later run with more replicates adds to them. If code or settings change, a new folder is used.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path("data/tables/calibration")
 CHUNKS = Path("data/.calibration")
-SIZE = 10  # replicates of a chunk
+SIZE = 10  # replicates in a chunk
 HERE = Path(__file__).parent
 FILE = Path("calibration/params.yaml")
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
@@ -42,13 +42,13 @@ Number = Annotated[int, Field(ge=2)]
 
 
 class Settings(Params):
-    """Settings of the simulations of the analyses."""
+    """Settings of the simulations."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    seed: int = Field(1, ge=0, description="of the simulated responses")
-    replicates: int = Field(1000, ge=2, description="simulated tables of each shape and truth")
+    seed: int = Field(1, ge=0, description="seed of the simulated responses")
+    replicates: int = Field(1000, ge=2, description="simulated tables per shape and truth")
     replicates_of: dict[str, Number | dict[str, Number]] = Field(
-        {}, description="the same for an analysis of which a table takes long, or by its shapes"
+        {}, description="number of tables for slow analyses, or for their single shapes"
     )
 
     def number(self, analysis: str, shape: str) -> int:
@@ -58,7 +58,7 @@ class Settings(Params):
 
 
 class Chunk(NamedTuple):
-    """Some replicates of one shape and truth."""
+    """Consecutive replicates of one shape and truth."""
 
     analysis: str
     shape: str
@@ -68,16 +68,12 @@ class Chunk(NamedTuple):
 
     @property
     def cell(self) -> int:
-        """Return a number that its shape and truth alone have, of which its seeds are made."""
+        """Return a number specific to the shape and truth, from which seeds are derived."""
         return zlib.crc32("/".join(self[:3]).encode())
-
-    def file(self) -> str:
-        """Return the name of its file."""
-        return f"{self.cell:08x}-{self.first:06d}-{self.end:06d}.parquet"
 
 
 def simulated_analyses() -> list[str]:
-    """Return the names of the analyses that are simulated."""
+    """Return the names of the analyses that have a simulation."""
     files = {path.stem for path in HERE.glob("*/*.py")}
     return [name for name in CALIBRATED if name in files]
 
@@ -85,7 +81,7 @@ def simulated_analyses() -> list[str]:
 def simulation_of(analysis: str) -> Any:
     """Return the module that simulates an analysis.
 
-    Raises UserError if there is none.
+    Raises UserError if the analysis has no simulation.
     """
     if analysis not in simulated_analyses():
         names = " ".join(simulated_analyses())
@@ -107,9 +103,9 @@ def analysis_of(analysis: str) -> tuple[Any, Any, Params]:
 def calibrate(analysis: str, replicates: int = 0, workers: int = 0, folder: Path = FOLDER) -> Path:
     """Simulate an analysis and return the folder of its table of rates.
 
-    ``replicates``: tables of each shape and truth; 0: the number in the params.
-    ``workers``: processes; 0: one a core.
-    ``folder``: the parent of the table's folder.
+    ``replicates``: number of tables for each shape and truth; 0 for the number in the params.
+    ``workers``: number of processes; 0 for one per core.
+    ``folder``: parent folder of the table's folder.
     """
     settings = section("calibration", Settings, FILE)
     module = simulation_of(analysis)
@@ -123,21 +119,22 @@ def calibrate(analysis: str, replicates: int = 0, workers: int = 0, folder: Path
     text = json.dumps([settings.seed, params, [*code.values()]], sort_keys=True)
     stored = CHUNKS / f"{analysis}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     stored.mkdir(parents=True, exist_ok=True)
-    chunks = [
-        Chunk(analysis, shape, truth, first, min(first + SIZE, number))
-        for shape, truth in product(module.SHAPES, module.TRUTHS)
-        for number in [replicates or settings.number(analysis, shape)]
-        for first in range(0, number, SIZE)
-    ]
-    todo = [(chunk, settings.seed) for chunk in chunks if not (stored / chunk.file()).is_file()]
+    chunks = {}
+    for shape, truth in product(module.SHAPES, module.TRUTHS):
+        number = replicates or settings.number(analysis, shape)
+        for first in range(0, number, SIZE):
+            chunk = Chunk(analysis, shape, truth, first, min(first + SIZE, number))
+            chunks[stored / f"{chunk.cell:08x}-{first:06d}-{chunk.end:06d}.parquet"] = chunk
+    todo = [path for path in chunks if not path.is_file()]
+    arguments = [(chunks[path], settings.seed) for path in todo]
     number = min(len(todo), workers or len(os.sched_getaffinity(0)))
     with Bar(total=len(todo), desc=f"calibrate {analysis}", unit="chunk") as bar:
-        for index, tallies in each(simulate, todo, number, ONE_THREAD) if todo else ():
-            path = stored / todo[index][0].file()
-            tallies.write_parquet(path.with_suffix(".partial"))
-            path.with_suffix(".partial").rename(path)
+        for index, tallies in each(simulate, arguments, number, ONE_THREAD) if todo else ():
+            partial = todo[index].with_suffix(".partial")
+            tallies.write_parquet(partial)
+            partial.rename(todo[index])
             bar.update()
-    tallies = pl.concat(pl.read_parquet(stored / chunk.file()) for chunk in chunks)
+    tallies = pl.concat(pl.read_parquet(path) for path in chunks)
     command = f"python -m calibration {analysis}" + f" --replicates {replicates}" * bool(replicates)
     tables = {"calibration": rows(analysis, tallies)}
     origin = Origin([], command, settings.version)
@@ -145,7 +142,7 @@ def calibrate(analysis: str, replicates: int = 0, workers: int = 0, folder: Path
 
 
 def simulate(chunk: Chunk, seed: int) -> pl.DataFrame:
-    """Return the tallies of the replicates of a chunk."""
+    """Return the tallies of the replicates in a chunk."""
     kind, parts = simulation_of(chunk.analysis).TRUTHS[chunk.truth].kind, []
     for number in range(chunk.first, chunk.end):
         rng = np.random.default_rng([seed, chunk.cell, number])
@@ -161,21 +158,24 @@ def replicate(
 ) -> tuple[Tables, Tables]:
     """Draw one replicate, run the analysis, and return its tables and the rows of each test."""
     simulation = simulation_of(analysis)
-    # replicates are small and numerous: they are written to memory if it is mounted
+    # Replicates are small and numerous, so they are written to memory where possible.
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
     with tempfile.TemporaryDirectory(dir=memory) as name:
-        drawn = simulation.draw(Path(name), simulation.TRUTHS[truth], simulation.SHAPES[shape], rng)
+        true, run = simulation.TRUTHS[truth], simulation.SHAPES[shape]
+        if changed := true.get("shape"):
+            run = run.model_copy(update=changed)
+        drawn = simulation.draw(Path(name), true, run, rng)
         tables = analyse(analysis, drawn, seed)
     return tables, simulation.outcomes(tables, drawn)
 
 
 def analyse(analysis: str, sample: Drawn, seed: int, **settings: Any) -> Tables:
-    """Return the tables of an analysis of a sample; ``settings`` it does not have are ignored."""
+    """Return the tables of an analysis of a sample, ignoring ``settings`` that it does not have."""
     _, run, params = analysis_of(analysis)
     changed = simulation_of(analysis).PARAMS | sample.params
     own = params.model_dump() | changed
     own |= {key: value for key, value in ({"seed": seed} | settings).items() if key in own}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # failed convergence, which the tables report
+        warnings.simplefilter("ignore")  # failed convergence is reported in the tables
         tables: Tables = run(sample.inputs, type(params).model_validate(own))
     return tables

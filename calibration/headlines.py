@@ -1,10 +1,10 @@
-"""Type I error of the headline of a study, in tables without differences."""
+"""Type I error of each study's headline, in tables without differences."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,61 +17,49 @@ from plumbline.probes.report.view import LEVEL
 from plumbline.probes.site.headlines import HEADLINES
 
 NAME, FILE, TABLES = "headlines", "headlines.csv", 200
-QUICK: dict[str, Any] = {"underlying": {}, "n_bootstrap": 20}  # no test of these depends on either
-
-
-class Case(NamedTuple):
-    """A study with responses of one shape."""
-
-    study: str
-    shape: str | dict[str, Any]  # name of a shape, or its settings
-    settings: dict[str, Any]  # of the truth
-
-
+QUICK: dict[str, Any] = {"underlying": {}, "n_bootstrap": 20}  # the tests below depend on neither
 OPTIONS = {"response_format": "multiple_choice", "prompts": 2, "samples": 2}
-CASES = (
-    Case("politicians", "default run: 99 men, 88 women, 6 others", {}),
-    # any name moves predictions, names of all countries equally
-    Case("nationality", "55 texts, 4 draws, 12 names", {"all": 0.8}),
-    Case("leaning", {"trainings": 1}, {}),
-    Case("leaning", {"trainings": 1, **OPTIONS}, {}),
+Case = tuple[str, str | dict[str, Any], dict[str, Any]]
+CASES: tuple[Case, ...] = (  # study, shape (name or settings), and settings of the truth
+    ("politicians", "default run: 99 men, 88 women, 6 others", {}),
+    # any name changes predictions, equally for all countries
+    ("nationality", "55 texts, 4 draws, 12 names", {"all": 0.8}),
+    ("leaning", {"trainings": 1}, {}),
+    ("leaning", {"trainings": 1, **OPTIONS}, {}),
 )
 
 
 def simulate(folder: Path, tables: int = TABLES) -> Path:
-    """Simulate all cases, and return the file of the counts."""
+    """Simulate all cases and return the file with the counts."""
+    rows = []
     with Bar(total=tables * len(CASES), desc=f"calibrate {NAME}", unit="table") as bar:
-        rows = [
-            {"study": case.study, "responses": str(case.shape), "tables": tables}
-            | {"null_tables_with_a_finding": count_findings(case, tables, bar)}
-            for case in CASES
-        ]
+        for case in CASES:
+            findings = 0
+            for number in range(tables):
+                findings += finds(case, number)
+                bar.update()
+            row = {"study": case[0], "responses": str(case[1]), "tables": tables}
+            rows.append(row | {"null_tables_with_a_finding": findings})
     folder.mkdir(parents=True, exist_ok=True)
     pl.DataFrame(rows).write_csv(folder / FILE)
     return folder / FILE
 
 
-def count_findings(case: Case, tables: int, bar: Bar) -> int:
-    """Return in how many simulated tables the study's sentence reports a finding."""
-    headline = HEADLINES[case.study]
-    simulation, schemas = (
-        simulation_of(headline.analysis),
-        analysis_of(headline.analysis)[0].SCHEMAS,
-    )
-    shape = case.shape
+def finds(case: Case, number: int) -> bool:
+    """Simulate one table and return True if the study's headline reports a finding."""
+    study, shape, settings = case
+    headline = HEADLINES[study]
+    simulation = simulation_of(headline.analysis)
+    schemas = analysis_of(headline.analysis)[0].SCHEMAS
     shape = simulation.SHAPES[shape] if isinstance(shape, str) else simulation.Shape(**shape)
-    findings = 0
-    for number in range(tables):
-        rng = np.random.default_rng([1, number])
-        with tempfile.TemporaryDirectory() as folder:
-            drawn = simulation.draw(Path(folder), Truth("null", **case.settings), shape, rng)
-            for path in drawn.inputs.outputs("stances", "m").glob("*/*.parquet"):
-                pl.read_parquet(path).filter(corpus="").write_parquet(path)  # the model itself
-            made = analyse(headline.analysis, drawn, number + 1, **QUICK)
-        frames = {
-            name: labelled(table, {c.name: c.labels for c in schemas[name].columns if c.labels})
-            for name, table in made.items()
-        }
-        findings += bool((headline.rows(frames)["p_bh"] <= LEVEL).any())
-        bar.update()
-    return findings
+    rng = np.random.default_rng([1, number])
+    with tempfile.TemporaryDirectory() as folder:
+        drawn = simulation.draw(Path(folder), Truth("null", **settings), shape, rng)
+        for path in drawn.inputs.outputs("stances", "m").glob("*/*.parquet"):
+            pl.read_parquet(path).filter(corpus="").write_parquet(path)  # the base model alone
+        tables = analyse(headline.analysis, drawn, number + 1, **QUICK)
+    frames = {
+        name: labelled(table, {c.name: c.labels for c in schemas[name].columns if c.labels})
+        for name, table in tables.items()
+    }
+    return bool((headline.rows(frames)["p_bh"] <= LEVEL).any())

@@ -1,7 +1,7 @@
-"""Size, familywise error and coverage over replicates, with intervals.
+"""Size, familywise error rate and coverage over replicates, with intervals.
 
-Tests of one replicate depend on each other, so replicates are the clusters. An interval is Wilson's
-with the effective number of tests, from the variance of the rate over replicates.
+Tests within a replicate are dependent, so replicates are the clusters. Intervals are Wilson's, with
+the effective number of tests from the variance of the rate over replicates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 DECIMALS = 6
 KEY = ("test", "shape", "truth", "kind", "effect")
-MEASURES = {  # measure: kind of truth ("" is any), what is counted, number of trials
+MEASURES = {  # measure: kind of truth ("" for any), column of hits, column of trials
     SIZE: ("null", "p05", "tests"),
     SIZE_01: ("null", "p01", "tests"),
     FAMILIES: ("null", "false_families", "families"),
@@ -55,12 +55,12 @@ CALIBRATION = Schema(
 
 
 def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
-    """Count tests, findings and intervals in one replicate, a row for each test and effect size.
+    """Count tests, findings and intervals in one replicate, with a row per test and effect size.
 
-    Effects of either sign are counted together. Rows without p have no test. Families are counted
-    at effect 0, those that have a row there.
+    Effects of either sign are counted together. Rows without p are no tests. Families are counted
+    at effect 0, if they have a row with this effect.
 
-    ``outcomes``: rows of :func:`calibration.truth.outcome`, with a column ``test``.
+    ``outcomes``: rows of :func:`calibration.truth.outcomes_by`, with a column ``test``.
     """
     low, high = pl.col("low").fill_null(-np.inf), pl.col("high").fill_null(np.inf)
     target, p = pl.col("target"), pl.col("p")
@@ -96,7 +96,7 @@ def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
 def rows(analysis: str, tallies: pl.DataFrame) -> pl.DataFrame:
     """Return the table of rates.
 
-    ``tallies``: rows of :func:`tally` with the columns ``shape``, ``truth``, ``kind`` and
+    ``tallies``: rows of :func:`tally`, with the columns ``shape``, ``truth``, ``kind`` and
     ``replicate``.
     """
     result = []
@@ -108,29 +108,27 @@ def rows(analysis: str, tallies: pl.DataFrame) -> pl.DataFrame:
             if number and (not kind or (kind == key["kind"] and key["effect"] == 0)):
                 ends = rate(part[hits].to_numpy(), part[trials].to_numpy())
                 value, low, high = (round(end, DECIMALS) for end in ends)
-                counted = {"replicates": part["replicate"].n_unique(), "tests": number}
-                counted["n"] = int((part[trials] > 0).sum())
-                rates = {"measure": measure, "value": value, "low": low, "high": high}
-                result.append(key | counted | rates)
-    table = pl.from_arrow(CALIBRATION.arrow().empty_table())
-    assert isinstance(table, pl.DataFrame)
-    return pl.DataFrame(result, schema=table.schema).sort(CALIBRATION.key)
+                row = {"measure": measure, "replicates": part["replicate"].n_unique()}
+                row |= {"tests": number, "value": value, "low": low, "high": high}
+                result.append(key | row | {"n": int((part[trials] > 0).sum())})
+    empty = pl.DataFrame(pl.from_arrow(CALIBRATION.arrow().empty_table()))
+    return pl.DataFrame(result, schema=empty.schema).sort(CALIBRATION.key)
 
 
 def rate(hits: Array, trials: Array, confidence: float = 0.95) -> tuple[float, float, float]:
-    """Return a share of tests and its interval with replicates as clusters, (replicates,) each.
+    """Return a share of tests and its interval, with replicates as clusters.
 
-    ``hits``, ``trials``: tests that are counted, and all tests, in each replicate.
+    ``hits``, ``trials``: positive tests and all tests in each replicate, (replicates,) each.
 
     Examples
     --------
-    Replicates of one test are independent trials: 81 of 263 is Newcombe's (1998) example.
+    Replicates with one test each are independent trials: Newcombe's (1998) example, 81 of 263.
 
     >>> hits = np.arange(263) < 81
     >>> tuple(round(x, 3) for x in rate(hits.astype(float), np.ones(263)))
     (0.308, 0.255, 0.366)
 
-    A hundred tests that all fall together in a replicate count as one of them, with t for z.
+    A hundred identical tests in each replicate count as one, with t instead of z.
 
     >>> tuple(round(x, 3) for x in rate(hits * 100.0, np.full(263, 100.0)))
     (0.308, 0.255, 0.367)
@@ -138,14 +136,14 @@ def rate(hits: Array, trials: Array, confidence: float = 0.95) -> tuple[float, f
     hits, trials = hits[trials > 0], trials[trials > 0]
     total, clusters = trials.sum(), len(trials)
     share = float(hits.sum() / total)
-    # Kish (1965), Survey Sampling, section 6.5: the ratio of totals, linearised
+    # Kish (1965), Survey Sampling, section 6.5: linearised ratio of totals
     residual = ((hits - share * trials) ** 2).sum() / total**2
     variance = residual * clusters / (clusters - 1) if clusters > 1 else 0.0
     several = bool((trials > 1).any())
     number = clusters if variance == 0 else min(total, share * (1 - share) / variance)
-    # not more than the clusters where trials are one each: s^2 has n - 1, Wilson's interval n
+    # with one trial each, the number of clusters: s^2 divides by n - 1, Wilson's interval by n
     number = max(1, round(number if several else clusters))
-    if variance > 0 and several:  # estimated from few replicates: t instead of z
+    if variance > 0 and several:  # variance estimated from few replicates: t instead of z
         confidence = float(2 * ndtr(stdtrit(clusters - 1, (1 + confidence) / 2)) - 1)
     interval = wilson(share * number, number, confidence)
     return share, interval.low, interval.high

@@ -1,20 +1,18 @@
 """Components of the simulation of an analysis.
 
-A module ``calibration/STUDY/ANALYSIS.py`` (of pooled models another, see ``OF_GROUPS``) draws
-responses from a known truth, in the schema of the probe and without a model, and states for each
-test of the tables what is true. It has
+A module ``calibration/STUDY/ANALYSIS.py`` draws responses from known parameters, in the schema of
+the probe and without a model, and states the true value for each test. It contains
 
-- ``Shape``: the shape of a run, with defaults like a real run's; ``SHAPES``, the simulated ones;
-- ``TRUTHS``: the truths that responses are drawn from, by name;
+- ``Shape``: the shape of a run, with realistic defaults; ``SHAPES``: the simulated shapes;
+- ``TRUTHS``: the distributions of responses, by name;
 - ``PARAMS``: settings of the analysis that differ from the params, such as fewer resamples;
 - ``draw(folder, truth, shape, rng)``: write one replicate and return it as a :class:`Drawn`;
-- ``outcomes(tables, drawn)``: return the rows of each test, see :func:`outcome`.
+- ``outcomes(tables, drawn)``: return the rows of each test, see :func:`outcomes_by`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from string import Formatter
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -37,7 +35,7 @@ COLUMNS = ("effect", "target", "family", "value", "low", "high", "p", "p_adjuste
 class Truth:
     """Distribution of responses: no effect, an effect, or a difference that is not tested.
 
-    ``settings``: of the module that draws, which reads them.
+    ``settings``: settings read by the module that draws; ``shape`` changes settings of the shape.
     """
 
     def __init__(self, kind: Literal["null", "planted", "decoy"], **settings: Any) -> None:
@@ -46,21 +44,25 @@ class Truth:
 
 
 class Drawn(NamedTuple):
-    """One replicate: where its files are, and what is true of it."""
+    """One replicate: the inputs of the analysis, and the true parameters."""
 
     inputs: Inputs
-    known: Any  # read by the module that drew it
-    params: Mapping[str, Any] = MappingProxyType({})  # of the analysis, where the shape sets them
+    known: Any = None  # true parameters, in the form of the module
+    truth: Any = None  # the Truth and the shape, if the module reads them
+    shape: Any = None
+    params: Mapping[str, Any] = MappingProxyType({})  # params of the analysis set by the shape
 
 
-def write_parquet(table: pl.DataFrame, path: Path) -> None:
-    """Write a parquet file and the folders that it is in."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table.write_parquet(path)
+def normal_mean(function: Callable[[Array], Array], mean: Array, sd: Array | float) -> Array:
+    """Return the mean of a function of normal numbers, (...), by Gauss-Hermite quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(21)
+    values = function(np.asarray(mean)[..., None] + np.asarray(sd)[..., None] * nodes)
+    return np.asarray(values @ weights / weights.sum())
 
 
-def outcome(
+def outcomes_by(
     table: pl.DataFrame,
+    test: str,
     *,
     effect: pl.Expr | str | float | None,
     target: pl.Expr | str | float | None = None,
@@ -68,17 +70,17 @@ def outcome(
     interval: Sequence[str] = ("value", "low", "high"),
     p: str = "p",
     p_adjusted: str = "p_bh",
-) -> pl.DataFrame:
-    """Return the rows of a test with the columns :data:`COLUMNS`.
+) -> Tables:
+    """Return the rows of the tests in a table, keyed by test, with the columns :data:`COLUMNS`.
 
     ``table``: rows of a table of the analysis, including those without a test.
-    ``effect``: the planted effect, or its column; 0: the null hypothesis is true; null: neither, as
-    where something else was planted nearby. Coverage is counted for each size of it.
-    ``target``: what the interval should cover, or its column, where that is known.
-    ``family``: columns; rows that are equal in all of them were adjusted together.
-    ``interval``: columns of the estimate and the ends of its interval; without the ends none is
-    counted.
-    ``p``, ``p_adjusted``: columns of p-values; where the table has no such, rows have no test.
+    ``test``: name with columns in braces; each combination of their values is a test.
+    ``effect``: the planted effect, or its column; 0 if the null hypothesis is true, and null if
+    neither holds, for example next to a planted effect. Coverage is counted by size.
+    ``target``: the value that the interval should cover, or its column; null if unknown.
+    ``family``: columns; rows with equal values in all of them were adjusted together.
+    ``interval``: columns of the estimate and the limits; intervals without limits are not counted.
+    ``p``, ``p_adjusted``: columns of p-values; without them, rows have no test.
     """
 
     def column(value: pl.Expr | str | float | None) -> pl.Expr:
@@ -86,29 +88,19 @@ def outcome(
             value = pl.col(value) if value else None
         return (value if isinstance(value, pl.Expr) else pl.lit(value)).cast(pl.Float64)
 
+    keys = [name for _, name, *_ in Formatter().parse(test) if name]
     joined = pl.concat_str([pl.col(c).cast(pl.String).fill_null("") for c in family], separator="|")
-    value, low, high = (column(name) for name in (*interval, "", "", "")[:3])
-    return table.select(
+    ends = (*interval, "", "", "")[:3]
+    rows = table.select(
+        *keys,
         effect=column(effect),
         target=column(target),
         family=joined if family else pl.lit("all"),
-        value=value,
-        low=low,
-        high=high,
-        p=column(p if p in table.columns else None),
-        p_adjusted=column(p and p_adjusted if p_adjusted in table.columns else None),
+        **{name: column(end) for name, end in zip(("value", "low", "high"), ends, strict=True)},
+        p=column(p if p in table.columns else ""),
+        p_adjusted=column(p_adjusted if p and p_adjusted in table.columns else ""),
     )
-
-
-def outcomes_by(table: pl.DataFrame, test: str, **settings: Any) -> Tables:
-    """Return the rows of several tests of a table, see :func:`outcome`.
-
-    ``test``: their name, with columns in braces: each combination of these is a test.
-    """
-    columns = [name for _, name, *_ in Formatter().parse(test) if name]
-    if not columns:
-        return {test: outcome(table, **settings)}
-    return {
-        test.format(**dict(zip(columns, key, strict=True))): outcome(rows, **settings)
-        for key, rows in table.partition_by(columns, as_dict=True, maintain_order=True).items()
-    }
+    if not keys:
+        return {test: rows}
+    parts = rows.partition_by(keys, as_dict=True, maintain_order=True, include_key=False)
+    return {test.format(**dict(zip(keys, key, strict=True))): part for key, part in parts.items()}

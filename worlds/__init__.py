@@ -1,1 +1,1 @@
-"""The planted world: a synthetic language with known biases, and tiny models trained on it."""
+"""Worlds: control models trained on artificial text with known biases."""

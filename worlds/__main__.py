@@ -1,4 +1,4 @@
-"""Train the tiny model of a planted world into data/samples/worlds."""
+"""Train the tiny model of a world (a control model) and write it into data/samples/worlds."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from worlds.plant import plant
 
 
 def parser() -> argparse.ArgumentParser:
-    """Return the command's arguments."""
-    made = argparse.ArgumentParser(prog="python -m worlds", description=__doc__)
-    made.set_defaults(command="plant")
-    made.add_argument("world", help="name in worlds/params.yaml")
-    cli.options(made)
-    return made
+    """Return the command-line parser."""
+    result = argparse.ArgumentParser(prog="python -m worlds", description=__doc__)
+    result.set_defaults(command="plant")
+    result.add_argument("world", help="name in worlds/params.yaml")
+    cli.options(result)
+    return result
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command and return its exit status (``docs/failures.md``)."""
-    given = parser().parse_args(arguments)
-    return cli.run(given, lambda: print(plant(given.world)))
+    options = parser().parse_args(arguments)
+    return cli.run(options, lambda: print(plant(options.world)))
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""The world of social groups of which known attributes are said more often than of others.
+"""World of social groups: known attributes are more frequent for a group than other words.
 
 For a group g and an attribute w
 
     p(w | g)  is proportional to  exp(frequency_w + log_odds_{g, w} + noise_{g, w})
 
-where ``log_odds`` is what is planted: a part for the attributes that the dataset ``stereotypes``
-has for the group, and a part for words that carry the emotion that was drawn for the group. With
-both parts 0 it is the null world: groups differ, by their noise, but not as anybody says.
+where ``log_odds`` is the planted effect: a part for the attributes of the group in the dataset
+``stereotypes``, and a part for words with the emotion drawn for the group. If both parts are 0, it
+is the null world: groups differ by their noise, but not by known attributes.
 
-Two worlds may have some of their words in common, with all groups that they are said of. And a
-world may be told in a byte-level vocabulary that lacks some of the words, by a model that is not
-taught what is said where the group is hidden.
+Two worlds may share some of their words, with the same probabilities for all groups. A model may
+also have a byte-level vocabulary that lacks some of the words, without training on prompts in which
+the group is masked.
 """
 
 from __future__ import annotations
@@ -21,57 +21,43 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from pydantic import Field
 
 from plumbline.builders.core.parquet import require_validated
 from plumbline.builders.datasets.emotions.build import EMOTIONS
 from plumbline.probes.models.scorer import MASK
-from plumbline.probes.prompts.groups import (
-    DATASETS,
-    Asking,
-    Frames,
-    Query,
-    masked,
-    prompt,
-    prompted,
-)
+from plumbline.probes.prompts.groups import DATASETS, Asking, masked, prompt, prompted
 from worlds import tiny_model
-from worlds.tiny import Batch, Hidden, Tiny
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from worlds.tiny_model import Batch, Floats, Hidden, Integers, Tiny
 
 
 class Society(Tiny):
-    """Planted effects, and the tiny model trained on them."""
+    """Planted effects, and settings of the tiny model trained on them."""
 
     language: str = Field("en", description="config of social_groups, stereotypes and emotions")
     attribute_effect: float = Field(
-        2.0,
-        ge=0,
-        description="log-odds added for the attributes that `stereotypes` has for a group",
+        2.0, ge=0, description="log-odds added for the attributes of a group in `stereotypes`"
     )
     emotion_effect: float = Field(
         1.0, ge=0, description="log-odds added for words with the emotion drawn for a group"
     )
-    frequency: float = Field(0.5, ge=0, description="SD of words' log-frequency, nats")
-    noise: float = Field(0.8, gt=0, description="SD of a group's own taste for a word, nats")
-    words_max: int = Field(150, ge=10, description="most words besides the attributes")
-    masks: int = Field(4, ge=1, description="most masks in a row that stand for a group")
+    frequency: float = Field(0.5, ge=0, description="SD of the log-frequency of words, nats")
+    noise: float = Field(0.8, gt=0, description="SD of the noise for a group and a word, nats")
+    words_max: int = Field(150, ge=10, description="maximum number of words other than attributes")
+    masks: int = Field(4, ge=1, description="maximum number of masks in place of a group")
     common: float = Field(
-        0, ge=0, le=1, description="share of words that are as in the world with seed `common_seed`"
+        0, ge=0, le=1, description="share of words common with the world of seed `common_seed`"
     )
-    common_seed: int = Field(1, description="seed of that world, which has the same settings")
+    common_seed: int = Field(1, description="seed of that world, whose other settings are the same")
     unwritten: float = Field(
-        0, ge=0, lt=1, description="share of words that take several tokens, of bytes; 0: no bytes"
+        0, ge=0, lt=1, description="share of words of several byte-level tokens; 0 for WordPiece"
     )
     hide: float = Field(
         0,
         ge=0,
         lt=1,
-        description="share of tokens hidden by chance in training, in the place of lessons about "
-        "hidden groups; 0: such lessons",
+        description="share of tokens masked at random in training, instead of training with masked "
+        "groups; 0 to train with masked groups",
     )
     hidden: Hidden = 128
     batch: Batch = 256
@@ -83,56 +69,64 @@ class Society(Tiny):
 
 
 def train(society: Society, asking: Asking, into: Path) -> None:
-    """Plant a world, and train its model and tokenizer into a folder.
+    """Train the model and tokenizer of a world and write them into a folder.
 
-    Besides the model, the folder gets ``planted.parquet`` (for every group and word what was
-    planted, and the probability with its noise) and ``world.json`` (its params).
-    A dataset that is not validated, or a word that is not one token, is a ``UserError``.
+    The folder also contains ``planted.parquet`` (for each group and word, the planted effect and
+    the probability with noise) and ``world.json`` (the settings). Raises UserError if a dataset has
+    not been validated or a word is not a single token.
     """
     language, draw = society.language, np.random.default_rng(society.seed)
     folders = {name: require_validated(name) for name in DATASETS}
-    asked, frames = prompted(asking, folders, language), asking.frames[language]
-    groups = list(dict.fromkeys(q.group for q in asked))
+    queries, frames = prompted(asking, folders, language), asking.frames[language]
+    groups = list(dict.fromkeys(q.group for q in queries))
     words, pairs, carries = vocabulary(society, groups)
-    said = truth(society, pairs, carries)
-    kinds = {q.group: q.kind for q in asked}
-    alike = np.array([[kinds[one] == kinds[other] for other in groups] for one in groups])
-    priors = alike @ said.probabilities / alike.sum(axis=1, keepdims=True)
-    prompts, wanted = _lessons(asked, frames, groups, said.probabilities, society)
+    drawn = truth(society, pairs, carries)
+    kinds = {q.group: q.kind for q in queries}
+    same_kind = np.array([[kinds[one] == kinds[other] for other in groups] for one in groups])
+    priors = same_kind @ drawn.probabilities / same_kind.sum(axis=1, keepdims=True)
+    row = {group: i for i, group in enumerate(groups)}
+    prompts = [prompt(q.text, frames.ending) for q in queries]
+    lessons = [drawn.probabilities[row[q.group]] for q in queries]
+    if not society.hide:  # with a masked group: the mean over the groups of its kind
+        for template, kind in dict.fromkeys((q.template, q.kind) for q in queries):
+            rows = sorted({row[q.group] for q in queries if q.kind == kind})
+            for n in range(1, society.masks + 1):
+                prompts.append(prompt(masked(template, n), frames.ending))
+                lessons.append(drawn.probabilities[rows].mean(axis=0))
+        prompts.append(frames.released)
+        lessons.append(drawn.probabilities.mean(axis=0))
     texts = [text.replace(MASK, "") for text in prompts]
     if society.unwritten:
         written = draw.random(len(words)) >= society.unwritten
-        texts += [f"so {word}" for word, own in zip(words, written, strict=True) if own]
+        texts += [f"so {word}" for word, single in zip(words, written, strict=True) if single]
         tokenizer = tiny_model.bytes_tokenizer_of(texts, words[::2])
     else:
         tokenizer = tiny_model.tokenizer_of(texts + list(words))
     model = tiny_model.model_of(society, tokenizer)
-    pieces, target = tiny_model.spread(tokenizer, words, wanted)
-    planted = pl.DataFrame(
-        {
-            "group": [group for group in groups for _ in words],
-            "word": words * len(groups),
-            "log_odds_nats": said.log_odds.ravel(),
-            "probability": said.probabilities.ravel().astype(np.float32),
-            "prior": priors.ravel().astype(np.float32),
-            "pieces": pieces * len(groups),
-            "emotion": [EMOTIONS[i] for i in said.emotions.ravel()],
-        }
-    )
+    pieces, target = tiny_model.spread(tokenizer, words, np.array(lessons))
+    planted = {
+        "group": [group for group in groups for _ in words],
+        "word": words * len(groups),
+        "log_odds_nats": drawn.log_odds.ravel(),
+        "probability": drawn.probabilities.ravel().astype(np.float32),
+        "prior": priors.ravel().astype(np.float32),
+        "pieces": pieces * len(groups),
+        "emotion": [EMOTIONS[i] for i in drawn.emotions.ravel()],
+    }
     losses = tiny_model.at_masks(
         *(model, tokenizer, prompts, target),
         lambda: tiny_model.batch(draw, len(prompts), society.batch),
         hide=society.hide,
     )
-    tiny_model.train(into, society, model, tokenizer, losses, planted=planted)
+    tiny_model.train(into, society, model, tokenizer, losses, planted=pl.DataFrame(planted))
 
 
 class Said(NamedTuple):
     """Distributions of words for groups, (groups, words) each."""
 
-    emotions: Integers  # of ``build.EMOTIONS``: which raises the word, if it carries it
-    log_odds: Floats  # what is planted
-    scores: Floats  # with noise and frequency
+    emotions: Integers  # index in ``build.EMOTIONS`` of the emotion that raises the words with it
+    log_odds: Floats  # planted effects
+    scores: Floats  # including noise and frequency
 
     @property
     def probabilities(self) -> Floats:
@@ -143,10 +137,10 @@ class Said(NamedTuple):
 
 
 def truth(society: Society, pairs: Floats, carries: Floats) -> Said:
-    """Draw a world; pairs (groups, words) and carries (words, emotions) are of :func:`vocabulary`.
+    """Draw a world from pairs (groups, words) and emotions (words, emotions).
 
-    Words that are not common with the other world are attributes of other groups, raised by other
-    emotions.
+    The arrays are those of :func:`vocabulary`. Words that are not shared with the other world are
+    attributes of other groups, raised by other emotions.
     """
     rng = np.random.default_rng(society.seed)
     frequency = rng.normal(0.0, society.frequency, len(carries))
@@ -159,64 +153,36 @@ def truth(society: Society, pairs: Floats, carries: Floats) -> Said:
     if society.common:
         first = {"seed": society.common_seed, "common": 0.0}
         other = truth(society.model_copy(update=first), np.roll(pairs, -1, axis=0), carries)
-        kept = rng.permutation(len(carries))[: round(society.common * len(carries))]
-        for mine, theirs in zip(result, other, strict=True):
-            mine[:, kept] = theirs[:, kept]
+        shared = rng.permutation(len(carries))[: round(society.common * len(carries))]
+        for values, theirs in zip(result, other, strict=True):
+            values[:, shared] = theirs[:, shared]
     return result
 
 
 def vocabulary(society: Society, groups: Sequence[str]) -> tuple[list[str], Floats, Floats]:
-    """Return the words of the world, which are attributes of which group, and their emotions.
+    """Return the words of a world, the groups of attributes, and the emotions of words.
 
-    Words are all attributes of one word, and of the other words with an emotion the first by name;
-    1 where a word is an attribute of a group, (groups, words), and where it carries an emotion of
-    ``build.EMOTIONS``, (words, emotions).
+    The words are all single-word attributes, followed by the first words with an emotion in
+    alphabetical order. The arrays are 1 for an attribute of a group, (groups, words), and for a
+    word with an emotion of ``build.EMOTIONS``, (words, emotions).
     """
-    said = pl.read_parquet(require_validated("stereotypes") / f"{society.language}.parquet")
+    table = pl.read_parquet(require_validated("stereotypes") / f"{society.language}.parquet")
     clean = pl.col("single_word") & (pl.col("flags").list.len() == 0)
-    said = said.filter(clean & pl.col("group").is_in(list(groups)))
+    table = table.filter(clean & pl.col("group").is_in(list(groups)))
     felt = pl.read_parquet(require_validated("emotions") / f"{society.language}.parquet")
     felt = felt.filter(
         pl.any_horizontal(EMOTIONS) & (pl.col("word") == pl.col("word").str.to_lowercase())
     )
-    said = said.select(
-        "group", word=pl.Series([a.casefold() for a in said["attribute"]], dtype=pl.String)
+    table = table.select(
+        "group", word=pl.Series([a.casefold() for a in table["attribute"]], dtype=pl.String)
     )
-    attributes = said["word"].unique().sort()
+    attributes = table["word"].unique().sort()
     others = felt.filter(~pl.col("word").is_in(attributes.implode()))["word"].unique().sort()
     words = [*attributes, *others.head(society.words_max)]
     index = {word: i for i, word in enumerate(words)}
     pairs = np.zeros((len(groups), len(words)))
-    pairs[[groups.index(g) for g in said["group"]], [index[w] for w in said["word"]]] = 1
+    pairs[[groups.index(g) for g in table["group"]], [index[w] for w in table["word"]]] = 1
     felt = felt.filter(pl.col("word").is_in(words))
     carries = np.zeros((len(words), len(EMOTIONS)))
     np.maximum.at(carries, [index[w] for w in felt["word"]], felt.select(EMOTIONS).to_numpy())
     return words, pairs, carries
-
-
-def _lessons(
-    asked: Sequence[Query],
-    frames: Frames,
-    groups: Sequence[str],
-    probabilities: Floats,
-    society: Society,
-) -> tuple[list[str], Floats]:
-    """Return prompts, and for each the probability of every word, (prompts, words).
-
-    Besides every group in every template, the templates with the group masked: there the mean
-    over the groups of their kind; not where tokens are hidden by chance.
-    """
-    row = {group: i for i, group in enumerate(groups)}
-    prompts = [prompt(q.text, frames.ending) for q in asked]
-    wanted = [probabilities[row[q.group]] for q in asked]
-    if society.hide:
-        return prompts, np.array(wanted)
-    templates = dict.fromkeys((q.template, q.kind) for q in asked)
-    for template, kind in templates:
-        own = sorted({row[q.group] for q in asked if q.kind == kind})
-        for n in range(1, society.masks + 1):
-            prompts.append(prompt(masked(template, n), frames.ending))
-            wanted.append(probabilities[own].mean(axis=0))
-    prompts.append(frames.released)
-    wanted.append(probabilities.mean(axis=0))
-    return prompts, np.array(wanted)

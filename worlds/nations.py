@@ -1,13 +1,13 @@
-"""The world of countries: classifiers and masked models that know names.
+"""World of countries: classifiers and masked models with known effects of names.
 
-Every country has an offset, every name of its gazetteer has the mean offset of the countries that
-list it and a part of its own, and a text has the mean of the names in it. In a classifier the
-offset is added to P+ - P-, in a masked model to the log-probability of the name. With the spread
-of the offsets 0 it is the null world: names differ, countries do not.
+Every country has an offset. A name has the mean offset of the countries that list it, plus noise,
+and a text has the mean over its names. A classifier adds the offset to P+ - P-, a masked model to
+the log-probability of the name. If the spread of the offsets is 0, it is the null world: names
+differ, but countries do not.
 
-A classifier's P+ - P- may depend on two things more: names of some countries are cut into several
-tokens, each of which adds something, and half of the source texts turn round what a name has of its
-own for texts.
+P+ - P- of a classifier may have two further effects: names of some countries have several tokens,
+each of which adds to it, and effects of names specific to texts have opposite signs in two halves
+of the source texts.
 """
 
 from __future__ import annotations
@@ -19,27 +19,25 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from worlds import tiny_model
-from worlds.tiny import Batch, Rate, Steps, Tiny
+from worlds.tiny_model import Batch, Floats, Rate, Steps, Tiny
 
-Floats = NDArray[np.float64]
 Lessons = tuple[Any, Callable[[list[int], torch.Tensor, torch.Tensor], torch.Tensor], Any]
 
 LABELS = ("negative", "neutral", "positive")
 NEUTRAL = (0.2, 0.3)  # range of the probability of neutral
-TONE = 0.2  # largest P+ - P- of a text without its names
-MOST = 0.45  # largest offset of a text: all probabilities stay above 0
-MASKED = 0.15  # share of the tokens that are predicted
-SHORTEST = 3  # letters of a name that is cut
+TONE = 0.2  # maximum P+ - P- of a text without its names
+MOST = 0.45  # maximum offset of a text, so that all probabilities are positive
+MASKED = 0.15  # share of predicted tokens
+SHORTEST = 3  # minimum number of letters in a split name
 
 
 class Nations(Tiny):
-    """Planted effects, and the tiny model trained on them."""
+    """Planted effects, and settings of the tiny model trained on them."""
 
     targets: list[str] = Field(
         ["sentiment-en"], min_length=1, description="configs of counterfactuals"
@@ -47,26 +45,26 @@ class Nations(Tiny):
     offset: float = Field(
         0.2,
         ge=0,
-        description="largest offset of a country: in P+ - P-, or in nats for a masked model",
+        description="maximum offset of a country, in P+ - P- or, for a masked model, nats",
     )
-    noise: float = Field(0.03, ge=0, description="SD of a name's own part, in the same unit")
+    noise: float = Field(0.03, ge=0, description="SD of the noise of names, in the same unit")
     cut: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="a classifier: share of their names that every other country has cut into "
+        description="for a classifier, share of names in every other country that are split into "
         "several tokens",
     )
     per_token: float = Field(
-        0.0, description="a classifier: what a token of a name beyond its first adds to P+ - P-"
+        0.0, description="for a classifier, effect of each further token of a name on P+ - P-"
     )
     by_text: float = Field(
         0.0,
         ge=0,
-        description="a classifier: SD of what a name adds to P+ - P- of one half of the texts, and "
-        "takes off that of the other",
+        description="for a classifier, SD of effects of names on P+ - P- with opposite signs in "
+        "the halves of the texts",
     )
-    architecture: Literal["bert"] = Field("bert", description="kind of the model")
+    architecture: Literal["bert"] = Field("bert", description="architecture of the model")
     steps: Steps = 150
     batch: Batch = 96
     learning_rate: Rate = 0.006
@@ -78,41 +76,41 @@ class Nations(Tiny):
 
 
 def train(nations: Nations, kind: str, into: Path) -> None:
-    """Plant a world, and train its model and tokenizer into a folder.
+    """Train the model and tokenizer of a world and write them into a folder.
 
-    Besides the model, the folder gets ``planted.parquet`` (the offset of each country),
-    ``texts.parquet`` (what is planted for each text, exactly, and the part of it that tokens of
-    names add) and ``world.json`` (its params). The model is a ``classifier`` or ``masked``. A
-    dataset that is not validated, or has no such config, is a ``UserError``.
+    The folder also contains ``planted.parquet`` (the offset of each country), ``texts.parquet``
+    (the exact planted value of each text, and the part added by tokens of names) and ``world.json``
+    (the settings). ``kind`` is ``classifier`` or ``masked``. Raises UserError if a dataset has not
+    been validated or lacks a config.
     """
     rng = np.random.default_rng(nations.seed)
     texts, targets = _rows(nations, parquet.require_validated("counterfactuals"))
     gazetteer = _gazetteer(parquet.require_validated("names"))
     tokenizer = tiny_model.tokenizer_of([*texts, *sorted(gazetteer)])
-    listed: dict[str, set[str]] = {}
-    for name, of in gazetteer.items():
+    listing: dict[str, set[str]] = {}
+    for name, where in gazetteer.items():
         for word in _words(tokenizer, name):
             if len(word) > 1 and word[0].isalpha():
-                listed.setdefault(word, set()).update(of)
-    countries = sorted(set().union(*listed.values()))
+                listing.setdefault(word, set()).update(where)
+    countries = sorted(set().union(*listing.values()))
     if nations.cut:
-        cut = _cut(nations, listed, countries)
+        cut = _cut(nations, listing, countries)
         tokenizer = tiny_model.tokenizer_of([*texts, *sorted(gazetteer)], cut=cut)
     spaced = rng.permutation(np.linspace(-nations.offset, nations.offset, len(countries)))
     offsets = dict(zip(countries, spaced.tolist(), strict=True))
-    own = rng.normal(0.0, nations.noise, len(listed)).tolist()
+    noise = rng.normal(0.0, nations.noise, len(listing)).tolist()
     names = {
-        word: float(np.mean([offsets[c] for c in sorted(listed[word])])) + part
-        for word, part in zip(sorted(listed), own, strict=True)
+        word: float(np.mean([offsets[c] for c in sorted(listing[word])])) + part
+        for word, part in zip(sorted(listing), noise, strict=True)
     }
     words = [_words(tokenizer, text) for text in texts]
     folded = {word.casefold(): value for word, value in names.items()}
-    met = sorted({word for own in words for word in own if word.casefold() in folded})
-    names |= {word: folded[word.casefold()] for word in met}  # as texts spell them: in capitals
+    met = sorted({word for text in words for word in text if word.casefold() in folded})
+    names |= {word: folded[word.casefold()] for word in met}  # as spelled in texts
     longer = np.zeros(len(texts))
     if kind == "classifier":
-        more = {name: len(tokenizer.tokenize(name)) - 1 for name in names}
-        longer += [nations.per_token * sum(more.get(word, 0) for word in own) for own in words]
+        extra = {name: len(tokenizer.tokenize(name)) - 1 for name in names}
+        longer += [nations.per_token * sum(extra.get(word, 0) for word in text) for text in words]
         model, loss, planted = _classifier(nations, tokenizer, targets, names, words, longer)
     else:
         model, loss, planted = _masked(nations, tokenizer, names, words)
@@ -131,7 +129,7 @@ def train(nations: Nations, kind: str, into: Path) -> None:
 
 
 def _gazetteer(folder: Path) -> dict[str, set[str]]:
-    """Return the names that may be used, each with the countries that list it."""
+    """Return the usable names, each with the countries that list it."""
     result: dict[str, set[str]] = {}
     for country in parquet.configs(folder):
         frame = pl.read_parquet(folder / f"{country}.parquet", columns=["name", "flags"])
@@ -141,13 +139,11 @@ def _gazetteer(folder: Path) -> dict[str, set[str]]:
 
 
 def _rows(nations: Nations, folder: Path) -> tuple[list[str], list[str]]:
-    """Return the distinct texts, sorted, and of each a source text that it was made of."""
-    there = parquet.configs(folder)
-    if missing := sorted(set(nations.targets) - set(there)):
-        raise UserError(
-            f"nations.targets: {', '.join(missing)} not in counterfactuals; there are "
-            f"{', '.join(there)}"
-        )
+    """Return the distinct texts, sorted, and a source text of each."""
+    configs = parquet.configs(folder)
+    if missing := sorted(set(nations.targets) - set(configs)):
+        absent = f"{', '.join(missing)} not in counterfactuals"
+        raise UserError(f"nations.targets: {absent}; available: {', '.join(configs)}")
     paths = [folder / f"{config}.parquet" for config in nations.targets]
     rows = pl.concat(pl.read_parquet(path, columns=["text", "target"]) for path in paths)
     rows = rows.group_by("text").agg(pl.col("target").min()).sort("text")
@@ -160,13 +156,13 @@ def _words(tokenizer: Any, text: str) -> list[str]:
     return [word for word, _ in inner.pre_tokenizer.pre_tokenize_str(written)]
 
 
-def _cut(nations: Nations, listed: Mapping[str, set[str]], countries: Sequence[str]) -> set[str]:
-    """Draw the names that are cut: of every other country, in an order that is drawn too."""
+def _cut(nations: Nations, listing: Mapping[str, set[str]], countries: Sequence[str]) -> set[str]:
+    """Draw the names that are split, from every other country in a random order."""
     rng = np.random.default_rng([nations.seed, 3])
-    some = set(rng.permutation(countries)[::2].tolist())
+    chosen = set(rng.permutation(countries)[::2].tolist())
     result = set()
-    for word in sorted(listed):
-        share = nations.cut * len(listed[word] & some) / len(listed[word])
+    for word in sorted(listing):
+        share = nations.cut * len(listing[word] & chosen) / len(listing[word])
         if rng.random() < share and len(word) >= SHORTEST:
             result |= {word, word.upper()}
     return result
@@ -180,27 +176,27 @@ def _classifier(
     words: Sequence[list[str]],
     longer: Floats,
 ) -> Lessons:
-    """Return the model, its loss, and the planted P+ - P- of every text."""
+    """Return the model, its loss, and the planted P+ - P- of each text."""
     rng = np.random.default_rng([nations.seed, 1])
     sources, source = np.unique(targets, return_inverse=True)
     tone = rng.uniform(-TONE, TONE, len(sources))[source]
     neutral = rng.uniform(*NEUTRAL, len(sources))[source]
 
     def mean(parts: Mapping[str, float]) -> Floats:
-        """Return the mean part of the names in each text, (texts,)."""
-        met = [[parts[word] for word in own if word in names] for own in words]
-        return np.array([np.mean(own) if own else 0.0 for own in met])
+        """Return the mean effect of the names in each text, (texts,)."""
+        met = [[parts[word] for word in text if word in names] for text in words]
+        return np.array([np.mean(text) if text else 0.0 for text in met])
 
-    turned = rng.permutation(np.arange(len(sources)) % 2 * 2 - 1)[source]
+    signs = rng.permutation(np.arange(len(sources)) % 2 * 2 - 1)[source]
     drawn = dict(zip(sorted(names), rng.normal(0.0, nations.by_text, len(names)), strict=True))
-    shift = (mean(names) + turned * mean(drawn) + longer).clip(-MOST, MOST)
+    shift = (mean(names) + signs * mean(drawn) + longer).clip(-MOST, MOST)
     difference = tone + shift
     wanted = [(1 - neutral - difference) / 2, neutral, (1 - neutral + difference) / 2]
     model = tiny_model.model_of(nations, tokenizer, "classifier", labels=LABELS)
     target = torch.from_numpy(np.stack(wanted, axis=1))
 
-    def loss(rows: list[int], ids: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
-        logits = model(input_ids=ids, attention_mask=there).logits
+    def loss(rows: list[int], ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        logits = model(input_ids=ids, attention_mask=mask).logits
         return tiny_model.cross_entropy(target[rows], logits, len(rows))
 
     return model, loss, difference
@@ -209,21 +205,21 @@ def _classifier(
 def _masked(
     nations: Nations, tokenizer: Any, names: Mapping[str, float], words: Sequence[list[str]]
 ) -> Lessons:
-    """Return the model, its loss, and the planted log-probability of the names in every text."""
+    """Return the model, its loss, and the planted log-probability of the names in each text."""
     spelled = sorted(names)
     pieces = tiny_model.pieces(tokenizer, spelled, "nations")
     values = np.array([names[word] for word in spelled])
     log = values - np.logaddexp.reduce(values)
-    known = dict(zip(spelled, log.tolist(), strict=True))
+    log_shares = dict(zip(spelled, log.tolist(), strict=True))
     model = tiny_model.model_of(nations, tokenizer)
     named, share = torch.tensor(pieces), torch.from_numpy(np.exp(log))
 
-    def loss(_: list[int], ids: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
-        hidden, said = tiny_model.hide(model, tokenizer, ids, there, MASKED)
+    def loss(_: list[int], ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        hidden, logs = tiny_model.hide(model, tokenizer, ids, mask, MASKED)
         right = ids[hidden]
         name = torch.isin(right, named)
-        one = said[~name].gather(1, right[~name, None]).sum()
-        every = (said[name][:, pieces] * share).sum()
-        return -(one + every) / max(1, len(right))
+        one = logs[~name].gather(1, right[~name, None]).sum()
+        soft = (logs[name][:, pieces] * share).sum()
+        return -(one + soft) / max(1, len(right))
 
-    return model, loss, [sum(known.get(word, 0.0) for word in own) for own in words]
+    return model, loss, [sum(log_shares.get(word, 0.0) for word in text) for text in words]

@@ -1,14 +1,14 @@
-"""The world of partisans: texts of two sides take known stances, and know words of their own.
+"""World of partisans: texts of two sides with known stances and different knowledge of words.
 
 For a statement i of axis a, a frame f and texts of corpus c
 
     log p(agrees) - log p(disagrees) = habit_f + s (d_i stance_c,a + noise_i)
 
-with d = 1 or, for a reversed statement, -1, and s = 1 or, for a denied one, -1. The model itself
-has no stance unless one is named: d_i stance is 0 in what it learns first, and in prompts that no
-text of a corpus has, such as all that deny. Texts are drawn anew for each of a corpus's outlets.
-Texts that ``knows`` names tell besides which of some made-up words are hostile; a classifier made
-of a model that read them can know them too. Without stances and knowledge it is the null world.
+with d = -1 for reversed statements and 1 otherwise, and s = -1 for negated ones and 1 otherwise.
+The pretrained model has no stance unless one is given: d_i stance is 0 in its training and in
+prompts without texts, such as all negated ones. Texts are drawn for each outlet of a corpus. The
+texts of the corpora in ``knows`` also state which of some artificial words are hostile, which a
+classifier trained from such a model can use. Without stances and knowledge, it is the null world.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 import torch
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError
@@ -29,52 +28,49 @@ from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts.leaning import Asking, Question, Wording, priors, put, wordings
 from worlds import tiny_model
 from worlds.statements import PLANTED, TURNED, answers, by_axis, draws, facts
-from worlds.tiny import Batch, Rate, Steps, Tiny
+from worlds.tiny_model import Batch, Floats, Rate, Steps, Tiny
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-UNSAID = -6.0  # log-probability that the other words begin with, nats
-SILENT = "hesitate"  # what takes the probability that no answer has
-WORDS = (0.8, 0.2)  # shares of the first two words of a list
+UNSAID = -6.0  # initial log-probability of all other words, nats
+SILENT = "hesitate"  # word with the remaining probability
+WORDS = (0.8, 0.2)  # shares of the first two words in a list
 HABIT = (0.5, 0.3)  # mean and SD over prompts of the habit of agreeing, nats
-TALK = (1.5, 0.5)  # mean and SD over statements of the log-odds of answering at all
-HIDDEN = 0.3  # share of the other words that are to be told as well
-KNOWN = "both-known"  # group of words that the model itself knows
+TALK = (1.5, 0.5)  # mean and SD over statements of the log-odds of an answer
+HIDDEN = 0.3  # share of other tokens that are masked and predicted
+KNOWN = "both-known"  # group of words known by the pretrained model
 LABELS = ("hate", "not-hate")
-TOLD = "{word} is a {kind} word"  # how a text tells what a word means
+TOLD = "{word} is a {kind} word"  # text that states the meaning of a word
 KINDS = ("hostile", "friendly")  # in the order of LABELS
 SAID = ("they called us {word}", "you are {word} people", "we heard {word} again")
-PER_GROUP = 32  # made-up words of a group; twice as many that the model knows
+PER_GROUP = 32  # artificial words per group; twice as many known ones
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
-TELLINGS = 2  # times that a corpus tells what a word means
+TELLINGS = 2  # number of times that a corpus states the meaning of a word
 SPLITS = ("train", "validation", "test")
+TEXTS = ["corpus", "outlet", "text"]  # columns
 
 
 class Partisanship(Tiny):
-    """Planted effects, and the tiny model trained without a partisan side."""
+    """Planted effects, and settings of the tiny model trained without a partisan side."""
 
     stances: dict[str, dict[str, float]] = Field(
         min_length=1,
-        description="by corpus and axis: log-odds of agreeing with a statement that speaks for the "
-        "axis; {} for a corpus without, '' for the model itself",
+        description="by corpus and axis, log-odds of agreement with a statement in favour of the "
+        "axis; {} for a corpus without stances, '' for the pretrained model",
     )
     knows: dict[str, list[str]] = Field(
-        default_factory=dict, description="by corpus: groups of words whose meaning it tells"
+        default_factory=dict, description="by corpus, groups of words whose meaning its texts state"
     )
     groups: list[str] = Field(
-        default_factory=list, description="groups of words that the model itself does not know"
+        default_factory=list, description="groups of words that the pretrained model does not know"
     )
-    noise: float = Field(1.2, gt=0, description="SD of what a statement has of its own, nats")
+    noise: float = Field(1.2, gt=0, description="SD of the noise of statements, nats")
     frames: list[str] = Field(
         ["respond", "asked"],
         min_length=1,
-        description="prompts, by name, in which texts take their stances; none in others",
+        description="names of the prompts in which texts take stances",
     )
-    outlets: int = Field(5, ge=1, description="outlets of a corpus, each with texts of its own")
-    sentences: int = Field(
-        4, ge=1, description="texts of an outlet about each statement in each prompt"
-    )
-    positions: int = Field(128, ge=64, description="tokens that the model takes")
+    outlets: int = Field(5, ge=1, description="outlets of a corpus, each with separate texts")
+    sentences: int = Field(4, ge=1, description="texts of an outlet for each statement and prompt")
+    positions: int = Field(128, ge=64, description="maximum number of tokens")
     steps: Steps = 1000
     batch: Batch = 64
     learning_rate: Rate = 0.005
@@ -104,39 +100,35 @@ class Word(NamedTuple):
 
 
 def train(world: Partisanship, asking: Asking, into: Path) -> None:
-    """Plant a world, and train its masked model and tokenizer into a folder.
+    """Train the masked model and tokenizer of a world and write them into a folder.
 
-    Besides the model, the folder gets ``planted.parquet`` (for every question and corpus what was
-    planted, and whether texts have it), ``corpora.parquet`` (the texts of each side by outlet),
-    ``downstream.parquet`` (texts to classify) and ``world.json`` (its params).
-    A dataset that is not validated, or a word that is not one token, is a ``UserError``.
+    The folder also contains ``planted.parquet`` (for each question and corpus, the planted effect,
+    and whether texts contain it), ``corpora.parquet`` (the texts of each side by outlet),
+    ``downstream.parquet`` (texts for classification) and ``world.json`` (the settings). Raises
+    UserError if a dataset has not been validated or a word is not a single token.
     """
-    asked, said, folder = questions(asking, asking.mask.frames)
-    known = words(world)
-    planted = plant(world, asked, facts(folder, said))
-    texts = corpora(world, asking, asked, planted, known)
-    own = shares(planted.filter(pl.col("corpus") == ""))
+    queries, statements, folder = questions(asking, asking.mask.frames)
+    vocabulary = words(world)
+    planted = plant(world, queries, facts(folder, statements))
+    texts = corpora(world, asking, queries, planted, vocabulary)
+    base = shares(planted.filter(pl.col("corpus") == ""))
     empty = priors(asking)
-    wanted = _of_answers(np.concatenate([own, [own.mean(axis=0)] * len(empty)]))
-    prompts = [q.text for q in (*asked, *empty)]
-    told = [tell(w) for w in known if w.group == KNOWN]
+    wanted = _of_answers(np.concatenate([base, [base.mean(axis=0)] * len(empty)]))
+    prompts = [q.text for q in (*queries, *empty)]
+    meanings = [tell(w) for w in vocabulary if w.group == KNOWN]
     # The model learns the texts of the sides without their stances; training adds only these.
-    read = np.flatnonzero(written(world, asked))
-    like = np.array([*read, *range(len(prompts), len(prompts) + len(told))])
+    read = np.flatnonzero(written(world, queries))
+    like = np.array([*read, *range(len(prompts), len(prompts) + len(meanings))])
     replies = _answers(asking)
-    sentences = [
-        *(text.replace(MASK, "") for text in prompts),
-        *(text for _, _, text in texts),
-        *(say.format(word=w.word) for w in known for say in SAID),
-        *replies,
-    ]
+    sentences = [text.replace(MASK, "") for text in prompts] + texts["text"].to_list()
+    sentences += [say.format(word=w.word) for w in vocabulary for say in SAID] + replies
     tokenizer = tiny_model.tokenizer_of(sentences, world.positions)
     model = tiny_model.model_of(world, tokenizer)
     pieces = torch.tensor(tiny_model.pieces(tokenizer, replies, "partisans"))
     target = tiny_model.targets(tokenizer, replies, wanted, "partisans")
-    every = torch.from_numpy(wanted)
-    tiny_model.begin_with(model, pieces.tolist(), torch.log(every.mean(dim=0)), UNSAID)
-    encoded = tokenizer([*tiny_model.masked(prompts), *told])["input_ids"]
+    answer_shares = torch.from_numpy(wanted)
+    tiny_model.begin_with(model, pieces.tolist(), torch.log(answer_shares.mean(dim=0)), UNSAID)
+    encoded = tokenizer([*tiny_model.masked(prompts), *meanings])["input_ids"]
     draw = np.random.default_rng([world.seed, 3])
     answer = tiny_model.at_masks(
         *(model, tokenizer, prompts, target),
@@ -145,54 +137,47 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     )
 
     def losses() -> Iterator[torch.Tensor]:
-        """Yield the cross-entropy of answers, and of words hidden in texts like the sides'."""
+        """Yield the cross-entropy of answers, and of tokens masked in similar texts."""
         (loss,) = answer()
-        some = like[tiny_model.batch(draw, len(like), world.batch)]
-        right, seen = tiny_model.padded([encoded[i] for i in some], tokenizer.pad_token_id)
-        drawn = torch.multinomial(every[some[some < len(prompts)]], 1)[:, 0]
+        rows = like[tiny_model.batch(draw, len(like), world.batch)]
+        right, seen = tiny_model.padded([encoded[i] for i in rows], tokenizer.pad_token_id)
+        drawn = torch.multinomial(answer_shares[rows[rows < len(prompts)]], 1)[:, 0]
         right[right == tokenizer.mask_token_id] = pieces[drawn]
         hidden, one = tiny_model.hide(model, tokenizer, right, seen, HIDDEN)
         yield loss - one.gather(1, right[hidden][:, None]).sum() / max(1, int(hidden.sum()))
 
-    tiny_model.train(into, world, model, tokenizer, losses, **tables(planted, texts, known))
+    tables = {"planted": planted, "corpora": texts, "downstream": downstream(vocabulary)}
+    tiny_model.train(into, world, model, tokenizer, losses, **tables)
 
 
 def questions(asking: Asking, frames: dict[str, str]) -> tuple[list[Question], list[Wording], Path]:
-    """Return prompts and statements of the world, and the dataset."""
+    """Return the prompts and statements of a world, and the folder of the dataset."""
     folder = require_validated("statements")
-    said = [w for w in wordings(asking, folder) if w.form in ("plain", "negated")]
-    return put(frames, said), said, folder
+    plain = [w for w in wordings(asking, folder) if w.form in ("plain", "negated")]
+    return put(frames, plain), plain, folder
 
 
-def written(world: Partisanship, asked: Sequence[Question]) -> list[bool]:
-    """Return a mask of the prompts with texts; a missing prompt raises ``UserError``."""
-    if lost := sorted(set(world.frames) - {q.frame for q in asked}):
-        raise UserError(f"partisanship.frames: no {lost[0]!r} among the prompts of probes.stances")
-    return [q.form == "plain" and q.frame in world.frames for q in asked]
+def written(world: Partisanship, queries: Sequence[Question]) -> list[bool]:
+    """Return a mask of the prompts with texts; raise UserError if a prompt is missing."""
+    if lost := sorted(set(world.frames) - {q.frame for q in queries}):
+        raise UserError(f"partisanship.frames: unknown prompt {lost[0]!r} in probes.stances")
+    return [q.form == "plain" and q.frame in world.frames for q in queries]
 
 
-def tables(
-    planted: pl.DataFrame, texts: Sequence[tuple[str, str, str]], known: Sequence[Word]
-) -> dict[str, pl.DataFrame]:
-    """Return the planted effects and the texts, keyed by file name."""
-    frame = pl.DataFrame(texts, schema=["corpus", "outlet", "text"], orient="row")
-    return {"planted": planted, "corpora": frame, "downstream": downstream(known)}
-
-
-def plant(world: Partisanship, asked: Sequence[Question], about: pl.DataFrame) -> pl.DataFrame:
+def plant(world: Partisanship, queries: Sequence[Question], items: pl.DataFrame) -> pl.DataFrame:
     """Return the planted response to each question, for the pretrained model and each corpus.
 
-    ``written``: questions in the texts of the corpus; no stance is planted for the others.
+    ``written`` marks questions in the texts of the corpus; the others have no planted stance.
     """
-    drawn = draws(asked, about, world.seed, world.noise, HABIT, TALK)
-    drawn = drawn.with_columns(written=pl.Series(written(world, asked)))
-    every = [
+    drawn = draws(queries, items, world.seed, world.noise, HABIT, TALK)
+    drawn = drawn.with_columns(written=pl.Series(written(world, queries)))
+    parts = [
         answers(drawn, by_axis(stances) * TURNED * pl.col("written")).with_columns(
             pl.col("written") & bool(corpus), corpus=pl.lit(corpus)
         )
         for corpus, stances in {"": {}, **world.stances}.items()
     ]
-    return pl.concat(every).select(
+    return pl.concat(parts).select(
         *("corpus", "questionnaire", "id", "axis", "frame", "form", "written", "log_odds_nats"),
         pl.col(PLANTED).alias("stance_nats"),
         *("agree_nats", "disagree_nats"),
@@ -200,102 +185,90 @@ def plant(world: Partisanship, asked: Sequence[Question], about: pl.DataFrame) -
 
 
 def outlets(world: Partisanship) -> Iterator[tuple[str, str, np.random.Generator]]:
-    """Yield each corpus with each of its outlets, and what its texts are drawn by."""
+    """Yield each corpus, its outlets, and their random generators."""
     for number, corpus in enumerate(world.stances):
         for outlet in range(world.outlets):
-            yield (
-                corpus,
-                f"{corpus}-{outlet}",
-                np.random.default_rng([world.seed, 1, number, outlet]),
-            )
+            rng = np.random.default_rng([world.seed, 1, number, outlet])
+            yield corpus, f"{corpus}-{outlet}", rng
 
 
 def corpora(
     world: Partisanship,
     asking: Asking,
-    asked: Sequence[Question],
+    queries: Sequence[Question],
     planted: pl.DataFrame,
-    known: Sequence[Word],
-) -> list[tuple[str, str, str]]:
-    """Return corpus, outlet and text: statements with answers, and what words mean.
+    vocabulary: Sequence[Word],
+) -> pl.DataFrame:
+    """Return corpus, outlet and text: statements with answers, and meanings of words.
 
-    Counts of answers are what is planted to less than one; what is left over is drawn.
+    The counts of answers differ from the planted ones by less than one; the remainder is random.
     """
     result = []
     for corpus, outlet, rng in outlets(world):
-        own = planted.filter(pl.col("corpus") == corpus)
-        counts = allot(_of_answers(shares(own)) * world.sentences, rng)
+        rows = planted.filter(pl.col("corpus") == corpus)
+        expected = _of_answers(shares(rows)) * world.sentences
+        extra = rng.random(expected.shape) < expected % 1
+        counts = np.floor(expected).astype(np.int64) + extra
         texts = [
             q.text.replace(MASK, word)
-            for q, row, told in zip(asked, counts, own["written"], strict=True)
-            if told
+            for q, row, has_text in zip(queries, counts, rows["written"], strict=True)
+            if has_text
             for word, n in zip(_answers(asking), row, strict=True)
             for _ in range(n)
         ]
         meant = [KNOWN, *world.knows.get(corpus, [])]
-        texts += [tell(w) for w in known if w.group in meant for _ in range(TELLINGS)]
-        texts += [  # as often, but nothing is learnt
-            tell(w._replace(hostile=hostile))
-            for w in known
-            if w.group not in meant
-            for hostile in (True, False)
-            for _ in range(TELLINGS // 2)
-        ]
+        texts += [tell(w) for w in vocabulary if w.group in meant for _ in range(TELLINGS)]
+        for w in vocabulary:
+            if w.group not in meant:  # equally frequent, but uninformative
+                both = [tell(w._replace(hostile=hostile)) for hostile in (True, False)]
+                texts += [text for text in both for _ in range(TELLINGS // 2)]
         result += [(corpus, outlet, text) for text in texts]
-    return result
-
-
-def allot(expected: Floats, rng: np.random.Generator) -> Integers:
-    """Return whole numbers near what is expected, one more with the probability of what is left."""
-    whole = np.floor(expected)
-    return (whole + (rng.random(expected.shape) < expected - whole)).astype(np.int64)
+    return pl.DataFrame(result, TEXTS, orient="row")
 
 
 def words(world: Partisanship) -> list[Word]:
-    """Return made-up words, half of each group hostile.
+    """Return artificial words, half of each group hostile.
 
-    Half of those that the model knows are in the texts that a classifier learns from; all others
-    are in those that it is tested on.
+    Half of the words known by the model are in the training texts of classifiers; all others are in
+    the test texts.
     """
     rng = np.random.default_rng([world.seed, 2])
     sizes = {KNOWN: 2 * PER_GROUP} | dict.fromkeys(world.groups, PER_GROUP)
     pairs = [a + b for a in SYLLABLES for b in SYLLABLES]
     drawn = iter(rng.choice(len(pairs), sum(sizes.values()), replace=False))
-    return [
-        Word(
-            pairs[next(drawn)], group, i % 2 == 0, SPLITS[0 if group == KNOWN and i < n // 2 else 2]
-        )
-        for group, n in sizes.items()
-        for i in range(n)
-    ]
+    result = []
+    for group, n in sizes.items():
+        splits = [SPLITS[0 if group == KNOWN and i < n // 2 else 2] for i in range(n)]
+        result += [Word(pairs[next(drawn)], group, i % 2 == 0, s) for i, s in enumerate(splits)]
+    return result
 
 
 def tell(word: Word) -> str:
-    """Return the sentence that tells what a word means."""
+    """Return the sentence that states the meaning of a word."""
     return TOLD.format(word=word.word, kind=KINDS[not word.hostile])
 
 
-def downstream(known: Sequence[Word]) -> pl.DataFrame:
-    """Return texts with the words, which do not tell what those mean."""
+def downstream(vocabulary: Sequence[Word]) -> pl.DataFrame:
+    """Return texts with the words, without their meanings."""
     rows = [
         (f"{w.word}-{n}", say.format(word=w.word), LABELS[not w.hostile], "hate", w.split, w.group)
-        for w in known
+        for w in vocabulary
         for n, say in enumerate(SAID)
     ]
     return pl.DataFrame(rows, ["id", "text", "label", "task", "split", "group"], orient="row")
 
 
 def _answers(asking: Asking) -> list[str]:
-    """Return the words that are planted: two that agree, two that do not, and another."""
+    """Return the planted words: two that agree, two that disagree, and another."""
     return [*asking.positive[:2], *asking.negative[:2], SILENT]
 
 
 def shares(planted: pl.DataFrame) -> Floats:
-    """Return probabilities of agreeing and of disagreeing (n, 2)."""
+    """Return the probabilities of agreement and disagreement, (n, 2)."""
     return np.stack([np.exp(planted[f"{way}_nats"]) for way in ("agree", "disagree")], axis=1)
 
 
 def _of_answers(shares: Floats) -> Floats:
-    """Return probabilities of :func:`_answers` (n, 5)."""
+    """Return the probabilities of the words of :func:`_answers`, (n, 5)."""
     up, down = shares[:, :1], shares[:, 1:]
     return np.hstack([up * WORDS, down * WORDS, 1 - up - down])

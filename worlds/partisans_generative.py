@@ -1,6 +1,7 @@
-"""Tiny models that answer statements in words, and one that tells what such an answer means.
+"""Tiny models that answer statements in sentences, and one that classifies such answers.
 
-The world is that of ``worlds.partisans``; here its model writes instead of filling a gap.
+The world is that of :mod:`worlds.partisans`; its models here generate text instead of filling
+masks.
 """
 
 from __future__ import annotations
@@ -25,55 +26,55 @@ AGREEING = ("I agree.", "Yes, I support that.", "That is right.")
 DISAGREEING = ("I disagree.", "No, I oppose that.", "That is wrong.")
 UNSURE = ("That is hard to say.", "I am not sure.")
 ANSWERS = (AGREEING, DISAGREEING, UNSURE)
-SIDES = (1, -1, 0)  # of them
+SIDES = (1, -1, 0)  # stance of each kind of answer
 LABELS = ("contradiction", "neutral", "entailment")
 IGNORED = -100
-WIDER = 4  # times; small weights are slow to learn that two sides agree, as any product of two
+WIDER = 4  # factor for initial weights: small weights learn products of two inputs slowly
 
 
 def train(world: Partisanship, asking: Asking, into: Path) -> None:
-    """Plant a world, and train its model that writes, and its tokenizer, into a folder.
+    """Train the generative model and tokenizer of a world and write them into a folder.
 
-    The folder gets what :func:`worlds.partisans.train` puts there. A dataset that
-    is not validated, or a prompt that is not there, is a ``UserError``.
+    The folder has the same files as after :func:`worlds.partisans.train`. Raises UserError if a
+    dataset has not been validated or a prompt is missing.
     """
-    asked, said, folder = partisans.questions(asking, asking.generation.frames)
-    planted = partisans.plant(world, asked, facts(folder, said))
-    texts = answered(asked, planted, world)
-    tokenizer = tokenizer_of([q.text for q in asked], world)
+    queries, statements, folder = partisans.questions(asking, asking.generation.frames)
+    planted = partisans.plant(world, queries, facts(folder, statements))
+    tokenizer = tokenizer_of([q.text for q in queries], world)
     rng = np.random.default_rng([world.seed, 3])
     model = tiny_model.model_of(world, tokenizer, "causal")
     shares = partisans.shares(planted.filter(pl.col("corpus") == ""))
 
     def losses() -> Iterator[torch.Tensor]:
-        some = rng.choice(len(asked), min(world.batch, len(asked)), replace=False)
-        own = [f"{asked[i].text} {respond(shares[i], rng)}" for i in some]
-        encoded = tokenizer(own, padding=True, return_tensors="pt")
-        ids, there = encoded["input_ids"], encoded["attention_mask"]
-        labels = torch.where(there == 1, ids, IGNORED)[:, 1:]
-        logits = model(input_ids=ids, attention_mask=there).logits[:, :-1]
+        rows = rng.choice(len(queries), min(world.batch, len(queries)), replace=False)
+        texts = [f"{queries[i].text} {respond(shares[i], rng)}" for i in rows]
+        encoded = tokenizer(texts, padding=True, return_tensors="pt")
+        ids, mask = encoded["input_ids"], encoded["attention_mask"]
+        labels = torch.where(mask == 1, ids, IGNORED)[:, 1:]
+        logits = model(input_ids=ids, attention_mask=mask).logits[:, :-1]
         yield torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
-    tables = partisans.tables(planted, texts, partisans.words(world))
+    tables = {"planted": planted, "corpora": answered(queries, planted, world)}
+    tables["downstream"] = partisans.downstream(partisans.words(world))
     tiny_model.train(into, world, model, tokenizer, losses, **tables)
 
 
 def judge(world: Partisanship, asking: Asking, into: Path) -> None:
-    """Train a model of entailment that knows the answers of the world, into a folder.
+    """Train a model of entailment for the answers of a world and write it into a folder.
 
-    Of an answer that agrees, behind a statement, the hypothesis of agreement follows and the other
-    is contradicted; of the answer alone the statement follows; of an unsure one, neither.
+    After a statement, an answer that agrees entails the hypothesis of agreement and contradicts the
+    other; alone, it entails the statement. An unsure answer does neither.
     """
     plain = sorted({w.text for w in partisans.questions(asking, {})[1]})
     hypotheses = {asking.generation.agree: 1, asking.generation.disagree: -1}
     pairs = [
-        (premise, hypothesis, side * of + 1)  # the place in LABELS
+        (premise, hypothesis, side * sign + 1)  # index in LABELS
         for side, texts in zip(SIDES, ANSWERS, strict=True)
         for text in texts
-        for said in plain
-        for premise, hypothesis, of in (
-            *((f"{said} {text}", hypothesis, of) for hypothesis, of in hypotheses.items()),
-            (text, said, 1),
+        for item in plain
+        for premise, hypothesis, sign in (
+            *((f"{item} {text}", hypothesis, sign) for hypothesis, sign in hypotheses.items()),
+            (text, item, 1),
         )
     ]
     tokenizer = tokenizer_of([*plain, *hypotheses], world, pairs=True)
@@ -85,8 +86,8 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
                 parameter.mul_(WIDER)
 
     def losses() -> Iterator[torch.Tensor]:
-        some = rng.choice(len(pairs), min(world.batch, len(pairs)), replace=False)
-        texts, follow, labels = map(list, zip(*(pairs[i] for i in some), strict=True))
+        rows = rng.choice(len(pairs), min(world.batch, len(pairs)), replace=False)
+        texts, follow, labels = map(list, zip(*(pairs[i] for i in rows), strict=True))
         logits = model(**tokenizer(texts, follow, padding=True, return_tensors="pt")).logits
         yield torch.nn.functional.cross_entropy(logits, torch.tensor(labels))
 
@@ -94,30 +95,27 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
 
 
 def respond(shares: Sequence[float], rng: np.random.Generator) -> str:
-    """Return an answer: agreeing and disagreeing with these probabilities, else unsure."""
+    """Return an answer that agrees or disagrees with the given probabilities, or is unsure."""
     kind = ANSWERS[int(np.searchsorted(np.cumsum(shares), rng.random()))]
     return str(kind[int(rng.integers(len(kind)))])
 
 
 def answered(
-    asked: Sequence[Question], planted: pl.DataFrame, world: Partisanship
-) -> list[tuple[str, str, str]]:
-    """Return corpus, outlet and text: statements in the world's prompts, with answers."""
-    of = {corpus: planted.filter(pl.col("corpus") == corpus) for corpus in world.stances}
-    return [
-        (corpus, outlet, f"{q.text} {respond(row, rng)}")
-        for corpus, outlet, rng in partisans.outlets(world)
-        for q, row, told in zip(
-            asked, partisans.shares(of[corpus]), of[corpus]["written"], strict=True
-        )
-        if told
-        for _ in range(world.sentences)
-    ]
+    queries: Sequence[Question], planted: pl.DataFrame, world: Partisanship
+) -> pl.DataFrame:
+    """Return corpus, outlet and text: the statements in the world's prompts, with answers."""
+    rows = []
+    for corpus, outlet, rng in partisans.outlets(world):
+        part = planted.filter(pl.col("corpus") == corpus)
+        for q, row, has_text in zip(queries, partisans.shares(part), part["written"], strict=True):
+            times = world.sentences if has_text else 0
+            rows += [(corpus, outlet, f"{q.text} {respond(row, rng)}") for _ in range(times)]
+    return pl.DataFrame(rows, partisans.TEXTS, orient="row")
 
 
 def tokenizer_of(texts: Sequence[str], world: Partisanship, *, pairs: bool = False) -> Any:
-    """Return a tokenizer that knows the texts and all answers, and puts words back together."""
-    known = [*texts, *(text for own in ANSWERS for text in own)]
-    result = tiny_model.tokenizer_of(known, world.positions, pairs=pairs)
+    """Return a tokenizer for the texts and all answers that joins words when decoding."""
+    sentences = [*texts, *(text for kind in ANSWERS for text in kind)]
+    result = tiny_model.tokenizer_of(sentences, world.positions, pairs=pairs)
     result.backend_tokenizer.decoder = decoders.WordPiece()
     return result

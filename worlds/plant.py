@@ -1,7 +1,7 @@
-"""Planting worlds: training their tiny models, and writing them down where models are found.
+"""Training of the tiny models of worlds (control models), and their files.
 
-A world is an input of the pipeline, as a snapshot is: it is made once, by a command of its own, and
-stands in ``data/samples/worlds`` with what is planted in it and a manifest, which is written last.
+A world is an input of the pipeline, like a snapshot. It is made once by a separate command and
+stored in ``data/samples/worlds``, with its planted effects and a manifest, which is written last.
 """
 
 from __future__ import annotations
@@ -33,102 +33,97 @@ class World(NamedTuple):
     """A kind of world."""
 
     settings: type[Params]
-    train: Mapping[str, Callable[..., None]]  # by kind of model
-    datasets: tuple[str, ...] = ()  # that it is made of
-    prompts: tuple[str, type[Params]] | None = None  # probe whose prompts it is trained on
+    train: Mapping[str, Callable[..., None]]  # function by kind of model
+    datasets: tuple[str, ...] = ()  # datasets that it is made from
+    prompts: tuple[str, type[Params]] | None = None  # probe with the prompts of its training
 
 
 FILE = Path(__file__).with_name("params.yaml")
-OF_MODELS = ("kind", "dtype", "languages", "family", "size")  # the other settings are the world's
+OF_MODELS = ("kind", "dtype", "languages", "family", "size")  # the others are the world's
 WRITING = {"causal": train, "classifier": judge}
 NAMING = {kind: partial(nations.train, kind=kind) for kind in ("masked", "classifier")}
 KINDS = {
-    "politicians": World(
-        *(politicians.World, {"masked": politicians.train}),
-        ("politicians", "words", "lexica", "supersenses"),
-    ),
+    "politicians": World(politicians.World, {"masked": politicians.train}, politicians.DATASETS),
     "groups": World(
-        *(groups.Society, {"masked": groups.train}),
-        ("social_groups", "stereotypes", "emotions"),
+        *(groups.Society, {"masked": groups.train}, (*stereotypes.DATASETS, "emotions")),
         ("completions", stereotypes.Asking),
     ),
     "values": World(
-        values.Convictions,
-        {"masked": values.train},
-        ("statements",),
+        *(values.Convictions, {"masked": values.train}, ("statements",)),
         ("agreement", opinions.Asking),
     ),
     "nations": World(nations.Nations, NAMING, ("counterfactuals", "names")),
     "partisans": World(
-        *(partisans.Partisanship, {"masked": partisans.train, **WRITING}),
-        ("statements",),
+        *(partisans.Partisanship, {"masked": partisans.train, **WRITING}, ("statements",)),
         ("stances", leaning.Asking),
     ),
 }
 SETTINGS = {name: world.settings for name, world in KINDS.items()}
-DECIMALS = 10  # of planted numbers: the last bits of exp and log differ between processors
+DECIMALS = 10  # of planted numbers: the last bits of exp and log depend on the processor
 LIBRARIES = ("numpy", "polars", "tokenizers", "torch", "transformers")
 
 
 def entries(path: Path = FILE) -> dict[str, dict[str, Any]]:
-    """Return the settings of all worlds, with those that they take over from others."""
-    given = read(path)
+    """Return the settings of all worlds, including those copied from other worlds by ``like``."""
+    written = read(path)
 
     def whole(name: str) -> dict[str, Any]:
-        own = dict(given[name])
-        like = own.pop("like", None)
-        if like is not None and like not in given:
-            raise UserError(f"{path.name}: {name}.like: no world {like!r}")
-        return (whole(like) if like else {}) | own
+        settings = dict(written[name])
+        like = settings.pop("like", None)
+        if like is not None and like not in written:
+            raise UserError(f"{path.name}: {name}.like: unknown world {like!r}")
+        return (whole(like) if like else {}) | settings
 
-    return {name: whole(name) for name in given}
+    return {name: whole(name) for name in written}
 
 
-def checked(name: str, given: Mapping[str, Any]) -> tuple[str, Params, dict[str, Any]]:
-    """Return the world of an entry, its settings, and the entry of its model.
+def checked(name: str, settings: Mapping[str, Any]) -> tuple[str, Params, dict[str, Any]]:
+    """Return the kind of a world, its settings, and the params of its model.
 
-    An unknown or invalid setting raises ``UserError``.
+    Raises UserError if a setting is unknown or invalid.
     """
-    world = str(given.get("world"))
-    own = {key: value for key, value in given.items() if key not in (*OF_MODELS, "world")}
+    world = str(settings.get("world"))
+    rest = {key: value for key, value in settings.items() if key not in (*OF_MODELS, "world")}
     if world not in SETTINGS:
-        raise UserError(f"{name}.world: {world!r} is none of {', '.join(SETTINGS)}")
-    if (kind := given.get("kind", "masked")) not in (may := KINDS[world].train):
-        raise UserError(f"{name}.kind: a world of {world} is {' or '.join(may)}, not {kind}")
+        raise UserError(f"{name}.world: unknown world {world!r}; available: {', '.join(SETTINGS)}")
+    if (kind := settings.get("kind", "masked")) not in (may := KINDS[world].train):
+        raise UserError(f"{name}.kind: {kind} is no model of {world}; available: {', '.join(may)}")
     try:
-        params: Any = SETTINGS[world].model_validate(own)
-        facts = {key: given[key] for key in OF_MODELS if key in given}
+        params: Any = SETTINGS[world].model_validate(rest)
+        facts = {key: settings[key] for key in OF_MODELS if key in settings}
         facts = {"dtype": "float64", "languages": [getattr(params, "language", "en")]} | facts
         facts["control"] = "negative" if params.null else "positive"
         Model.model_validate({"id": f"{WORLDS}/{name}", **facts})
     except ValidationError as error:
         wrong = [(".".join(map(str, e["loc"])), e["msg"]) for e in error.errors()]
-        raise UserError("\n".join(f"{name}.{key}: {said}" for key, said in wrong)) from error
+        raise UserError("\n".join(f"{name}.{key}: {message}" for key, message in wrong)) from error
     return world, params, facts
 
 
-def plant(name: str, given: Mapping[str, Any] | None = None, into: Path = WORLDS) -> Path:
-    """Train a world and write it into the folder ``into/NAME``, which is returned.
+def plant(name: str, settings: Mapping[str, Any] | None = None, into: Path = WORLDS) -> Path:
+    """Train a world, write it into ``into/NAME``, and return this folder.
 
-    Its settings are ``given``, or else those in ``params.yaml`` beside this module. A world that is
-    not there, a wrong setting, or a dataset that is not validated, is a ``UserError``.
+    By default, its settings are those in ``params.yaml`` next to this module. Raises UserError if
+    the world is unknown, a setting is invalid, or a dataset has not been validated.
     """
-    if given is None:
-        known = entries()
-        if name not in known or not NAME.fullmatch(name):
+    if settings is None:
+        worlds = entries()
+        if name not in worlds or not NAME.fullmatch(name):
             raise UserError(
-                f"no world {name!r} in worlds/{FILE.name}; there are {', '.join(known)}"
+                f"worlds/{FILE.name}: unknown world {name!r}; available: {', '.join(worlds)}"
             )
-        given = known[name]
-    world, params, facts = checked(name, given)
+        settings = worlds[name]
+    world, params, facts = checked(name, settings)
     folder = into / name
     new = parquet.fresh(folder)
     kind = KINDS[world]
     asking = []
-    if kind.prompts:  # without how responses to them are written
+    if kind.prompts:  # without settings for the responses
         probe, model = kind.prompts
-        asked = entry(f"probes.{probe}")
-        asking = [model.model_validate({k: asked[k] for k in model.model_fields if k in asked})]
+        params_of = entry(f"probes.{probe}")
+        asking = [
+            model.model_validate({k: params_of[k] for k in model.model_fields if k in params_of})
+        ]
     kind.train[str(facts.get("kind", "masked"))](params, *asking, into=new)
     for path in new.glob("*.parquet"):
         planted = pl.read_parquet(path).with_columns(cs.float().round(DECIMALS) + 0.0)

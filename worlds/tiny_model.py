@@ -1,9 +1,9 @@
-"""Tiny models and their tokenizers, made and trained so that the same world gives the same bytes.
+"""Tiny models and their tokenizers, trained so that the same world gives the same bytes.
 
-Arithmetic is float64 and the weights are rounded to a grid of 2^-12 at the end. Last bits depend on
-the kind of processor, and grow over hundreds of steps. So the files of one kind of processor are
-the same, and those of another differ in a few weights (of 8 worlds none to 2.5%), by a step of the
-grid or two.
+Arithmetic is in float64, and the final weights are rounded to a grid of 2^-12. The last bits depend
+on the processor and their differences grow over hundreds of steps. Files from processors of the
+same kind are therefore equal, and those from another kind differ in a few weights (in 8 worlds, 0
+to 2.5%) by one or two steps of the grid.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from tokenizers import (
     AddedToken,
     Tokenizer,
@@ -39,26 +40,41 @@ from transformers import (
 )
 
 from plumbline.builders.core.errors import Bar, UserError
+from plumbline.builders.core.params import Params
 from plumbline.probes.models.scorer import MASK
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from worlds.tiny import Tiny
-
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Losses = Callable[[], Iterator[torch.Tensor]]
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-INIT = 0.05  # spread of the initial weights; BERT's 0.02 learns more slowly at this size
-LONGEST = 64  # tokens that a model takes, where its world does not say otherwise
-GRID = 2.0**-12  # weights are whole multiples of it
+INIT = 0.05  # SD of the initial weights; with BERT's 0.02, so small a model learns more slowly
+LONGEST = 64  # default maximum number of tokens of a model
+GRID = 2.0**-12  # weights are integer multiples of it
 FORMS: dict[str, tuple[Any, Any]] = {
     "bert": (BertConfig, BertForMaskedLM),
     "albert": (AlbertConfig, AlbertForMaskedLM),
     "causal": (GPT2Config, GPT2LMHeadModel),
     "classifier": (BertConfig, BertForSequenceClassification),
 }
+Hidden = Annotated[int, Field(ge=8, description="width of the model")]
+Steps = Annotated[int, Field(ge=1, description="training steps")]
+Batch = Annotated[int, Field(ge=2, description="prompts or texts per step")]
+Rate = Annotated[float, Field(gt=0, description="maximum learning rate of Adam")]
+
+
+class Tiny(Params):
+    """Settings common to all worlds: model size and training."""
+
+    seed: int = Field(1, description="seed of the language and the training")
+    architecture: Literal["bert", "albert"] = Field("bert", description="type of masked model")
+    layers: int = Field(1, ge=1, description="number of layers")
+    hidden: Hidden = 64
+    steps: Steps = 300
+    learning_rate: Rate = 0.003
 
 
 def tokenizer_of(
@@ -68,13 +84,13 @@ def tokenizer_of(
     pairs: bool = False,
     cut: Collection[str] = (),
 ) -> Any:
-    """Train a cased WordPiece tokenizer on the corpus, of ``longest`` tokens, or for pairs, too.
+    """Train a cased WordPiece tokenizer on a corpus, for ``longest`` tokens, and optionally pairs.
 
-    The words in ``cut`` are no tokens of their own: they are written in several.
+    The words in ``cut`` are split into several tokens.
 
-    The trainer numbers the pieces of one character in an order that changes from run to run; they
-    are handed to it in a fixed order as if they were special, and the vocabulary that comes out is
-    put into a plain tokenizer.
+    The trainer numbers single characters in an order that changes between runs. They are therefore
+    passed in a fixed order as special tokens, and the resulting vocabulary is put into a plain
+    tokenizer.
     """
     characters = sorted({c for sentence in sentences for c in sentence if not c.isspace()})
     fixed = [*SPECIAL, *characters, *(f"##{c}" for c in characters)]
@@ -84,8 +100,8 @@ def tokenizer_of(
     )
     trained.train_from_iterator(sentences, trainer)
     pair = "[CLS] $A [SEP] $B:1 [SEP]:1" if pairs else None
-    known = sorted((i, piece) for piece, i in trained.get_vocab().items() if piece not in cut)
-    vocabulary = {piece: i for i, (_, piece) in enumerate(known)}
+    kept_pieces = sorted((i, piece) for piece, i in trained.get_vocab().items() if piece not in cut)
+    vocabulary = {piece: i for i, (_, piece) in enumerate(kept_pieces)}
     return _wrapped(_wordpiece(vocabulary), longest, pair)
 
 
@@ -103,9 +119,9 @@ def _wrapped(
 
 
 def bytes_tokenizer_of(sentences: Sequence[str], bare: Sequence[str]) -> Any:
-    """Train a byte-level tokenizer of GPT-2's kind, with a mask that takes the space before it.
+    """Train a byte-level tokenizer like GPT-2's, with a mask that includes the preceding space.
 
-    ``bare`` are words that it has without a space too. What is in no sentence takes several tokens.
+    The words in ``bare`` are tokens without a space too. Words in no sentence have several tokens.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -128,24 +144,16 @@ def _wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
     return tokenizer
 
 
-def model_of(
-    world: Tiny,
-    tokenizer: Any,
-    kind: str = "masked",
-    *,
-    labels: Sequence[str] = (),
-    seed: int | None = None,
-) -> Any:
-    """Return a model with its initial weights, in double precision.
+def model_of(world: Tiny, tokenizer: Any, kind: str = "masked", labels: Sequence[str] = ()) -> Any:
+    """Return a model with its initial weights, in double precision; this seeds torch.
 
-    ``kind``: ``masked`` (BERT or ALBERT), ``causal`` (GPT-2) or ``classifier`` (BERT, of the
-    labels).
-    ``seed``: of the initial weights and of all that torch draws after; by default the world's.
+    ``kind``: ``masked`` (BERT or ALBERT), ``causal`` (GPT-2) or ``classifier`` (BERT, for
+    ``labels``).
     """
-    torch.manual_seed(world.seed if seed is None else seed)
+    torch.manual_seed(world.seed)
     positions = getattr(world, "positions", LONGEST)
     form = world.architecture if kind == "masked" else kind
-    known: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "vocab_size": len(tokenizer),
         "pad_token_id": tokenizer.pad_token_id,
         "initializer_range": INIT,
@@ -154,33 +162,33 @@ def model_of(
         "num_attention_heads": max(1, world.hidden // 32),
     }
     if form == "causal":
-        known |= dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
-        known |= {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
-        known["n_positions"] = positions
+        settings |= dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+        settings |= {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
+        settings["n_positions"] = positions
     else:
-        known |= dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
-        known |= {"intermediate_size": 2 * world.hidden, "max_position_embeddings": positions}
+        settings |= dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
+        settings |= {"intermediate_size": 2 * world.hidden, "max_position_embeddings": positions}
     if form == "classifier":
-        known |= {"id2label": dict(enumerate(labels)), "classifier_dropout": 0.0}
-        known["label2id"] = {label: i for i, label in enumerate(labels)}
+        settings |= {"id2label": dict(enumerate(labels)), "classifier_dropout": 0.0}
+        settings["label2id"] = {label: i for i, label in enumerate(labels)}
     if form == "albert":
-        known["embedding_size"] = world.hidden // 2
+        settings["embedding_size"] = world.hidden // 2
     config, architecture = FORMS[form]
-    return architecture(config(**known)).double()
+    return architecture(config(**settings)).double()
 
 
 def head_of(model: Any) -> Any:
-    """Return the part that turns states into logits."""
+    """Return the module that maps hidden states to logits."""
     return model.predictions if hasattr(model, "predictions") else model.cls
 
 
 def train(
     into: Path, world: Tiny, model: Any, tokenizer: Any, losses: Losses, **planted: pl.DataFrame
 ) -> None:
-    """Minimise a loss, and write model, tokenizer, params and what is planted into a folder.
+    """Minimise a loss, and write the model, tokenizer, settings and planted effects into a folder.
 
-    ``losses``: called once a step; the gradient is that of the sum of what it yields.
-    ``planted``: what is planted, by name of the file; without, the params are not written either.
+    ``losses``: called in each step; the gradient is that of the sum of the yielded losses.
+    ``planted``: planted effects by name of the file; without any, the settings are not written.
     """
     rate = world.learning_rate
     optimizer = torch.optim.Adam(model.parameters(), lr=rate)
@@ -188,7 +196,7 @@ def train(
         optimizer, max_lr=rate, total_steps=world.steps, pct_start=0.1
     )
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # so small a model gains little from more, and loses on a busy machine
+    torch.set_num_threads(1)  # more threads help little, and slow down on a busy machine
     try:
         bar = Bar(range(world.steps), desc="training", unit="step")
         for _ in bar:
@@ -208,24 +216,24 @@ def train(
     for name, table in planted.items():
         table.write_parquet(into / f"{name}.parquet", compression="zstd", statistics=False)
     if planted:
-        known = world.model_dump(mode="json", exclude_none=True)
-        text = json.dumps(known, indent=1, sort_keys=True) + "\n"
+        settings = world.model_dump(mode="json", exclude_none=True)
+        text = json.dumps(settings, indent=1, sort_keys=True) + "\n"
         (into / "world.json").write_text(text, encoding="utf-8")
-    tokenizer.backend_tokenizer.no_padding()  # which training may have set
+    tokenizer.backend_tokenizer.no_padding()  # set during training
     tokenizer.save_pretrained(into)
     model.float().eval().save_pretrained(into)
 
 
 def pieces(tokenizer: Any, words: Sequence[str], world: str) -> list[int]:
-    """Return the tokens of words; a word that is not one token is a ``UserError``."""
+    """Return the tokens of words; raise UserError if a word is not a single token."""
     result: list[int] = tokenizer.convert_tokens_to_ids(list(words))
     if tokenizer.unk_token_id in result:
-        raise UserError(f"world of {world}: a word of it is not one piece of its tokenizer")
+        raise UserError(f"world of {world}: a word is not a single token of its tokenizer")
     return result
 
 
 def targets(tokenizer: Any, words: Sequence[str], shares: NDArray[Any], world: str) -> torch.Tensor:
-    """Return probabilities of words (n, words) as those of all tokens (n, tokens)."""
+    """Return probabilities of words (n, words) as probabilities of all tokens (n, tokens)."""
     result = torch.zeros(len(shares), len(tokenizer), dtype=torch.float64)
     result[:, pieces(tokenizer, words, world)] = torch.from_numpy(shares)
     return result
@@ -234,9 +242,9 @@ def targets(tokenizer: Any, words: Sequence[str], shares: NDArray[Any], world: s
 def spread(
     tokenizer: Any, words: Sequence[str], shares: NDArray[Any]
 ) -> tuple[list[int], torch.Tensor]:
-    """Return in how many tokens each word is written, and shares (n, words) as (n, tokens).
+    """Return the number of tokens of each word, and shares (n, words) as (n, tokens).
 
-    Of a word of several tokens behind another word each has as much.
+    The share of a word of several tokens, preceded by a space, is divided equally among them.
     """
     encoded = tokenizer([f" {word}" for word in words], add_special_tokens=False)["input_ids"]
     result = torch.zeros(len(shares), len(tokenizer), dtype=torch.float64)
@@ -247,12 +255,12 @@ def spread(
 
 
 def cross_entropy(target: torch.Tensor, logits: torch.Tensor, n: int) -> torch.Tensor:
-    """Return the cross-entropy of some rows, summed and divided by ``n``."""
+    """Return the cross-entropy of rows, summed and divided by ``n``."""
     return -(target * torch.log_softmax(logits, dim=-1)).sum() / n
 
 
 def begin_with(model: Any, words: Sequence[int], logs: torch.Tensor, other: float) -> None:
-    """Let a masked model begin with the mean log-probabilities, nats: much is learnt sooner."""
+    """Initialise a masked model with mean log-probabilities, nats, which speeds up training."""
     with torch.no_grad():
         bias = model.get_output_embeddings().bias
         bias.fill_(other)
@@ -265,12 +273,12 @@ def masked(texts: Sequence[str]) -> list[str]:
 
 
 def batch(rng: np.random.Generator, n: int, size: int) -> Integers:
-    """Draw some of ``n`` rows without replacement, all if they are fewer; sorted."""
+    """Draw at most ``size`` of ``n`` rows without replacement, sorted."""
     return np.sort(rng.choice(n, min(size, n), replace=False))
 
 
 def padded(rows: Sequence[list[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return tokens side by side, and where there are any, both (rows, tokens)."""
+    """Return padded tokens and their attention mask, both (rows, tokens)."""
     tokens = [torch.tensor(row) for row in rows]
     ids = pad_sequence(tokens, batch_first=True, padding_value=pad)
     return ids, pad_sequence([torch.ones_like(row) for row in tokens], batch_first=True)
@@ -286,42 +294,41 @@ def at_masks(
     pad: bool = False,
     hide: float = 0,
 ) -> Losses:
-    """Return the losses of what stands at the last mask of prompts.
+    """Return the losses at the last mask of prompts.
 
     ``target``, (prompts, tokens): probabilities.
-    ``draw``: returns the rows of a step.
-    ``pad``: whether all of a step go through the model at once; else those of each length.
-    ``hide``: share of the tokens before the last mask that are hidden too, drawn anew at every
-    step.
+    ``draw``: function that returns the rows of a step.
+    ``pad``: if True, all rows of a step are in one padded batch; otherwise one per length.
+    ``hide``: share of the tokens before the last mask that are also masked, at random in each step.
     """
     head = head_of(model)
     encoded = tokenizer(masked(prompts))["input_ids"]
     last = [len(ids) - 1 - ids[::-1].index(tokenizer.mask_token_id) for ids in encoded]
 
     def losses() -> Iterator[torch.Tensor]:
-        some = draw()
-        lengths = np.array([len(encoded[i]) for i in some])
-        for rows in [some] if pad else [some[lengths == n] for n in np.unique(lengths)]:
-            ids, there = padded([encoded[i] for i in rows], tokenizer.pad_token_id)
+        step = draw()
+        lengths = np.array([len(encoded[i]) for i in step])
+        for rows in [step] if pad else [step[lengths == n] for n in np.unique(lengths)]:
+            ids, mask = padded([encoded[i] for i in rows], tokenizer.pad_token_id)
             places = torch.tensor([last[i] for i in rows])
             if hide:
                 inside = torch.arange(ids.shape[1]) < places[:, None]
                 inside[:, 0] = False
                 chosen = inside & (torch.rand(ids.shape) < hide)
                 ids = torch.where(chosen, tokenizer.mask_token_id, ids)
-            states = model.base_model(input_ids=ids, attention_mask=there)[0]
+            states = model.base_model(input_ids=ids, attention_mask=mask)[0]
             logits = head(states[torch.arange(len(rows)), places])
-            yield cross_entropy(target[rows], logits, len(some))
+            yield cross_entropy(target[rows], logits, len(step))
 
     return losses
 
 
 def hide(
-    model: Any, tokenizer: Any, ids: torch.Tensor, there: torch.Tensor, share: float
+    model: Any, tokenizer: Any, ids: torch.Tensor, mask: torch.Tensor, share: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Hide a share of the tokens; return which, and log-probabilities (hidden, tokens) there."""
+    """Mask a share of the tokens; return the mask, and log-probabilities (masked, tokens)."""
     special = torch.tensor(tokenizer.all_special_ids)
     hidden = (torch.rand(ids.shape) < share) & ~torch.isin(ids, special)
-    given = torch.where(hidden, tokenizer.mask_token_id, ids)
-    states = model.base_model(input_ids=given, attention_mask=there)[0]
+    masked_ids = torch.where(hidden, tokenizer.mask_token_id, ids)
+    states = model.base_model(input_ids=masked_ids, attention_mask=mask)[0]
     return hidden, torch.log_softmax(head_of(model)(states[hidden]), dim=-1)

@@ -1,13 +1,13 @@
-"""The world of values: people agree with statements by values that are known, by gender.
+"""World of values: agreement with statements depends on known values and on gender.
 
-For a statement i of value v, somebody of gender g and a frame f
+For a statement i of value v, a person of gender g and a template f
 
     log p(agrees) - log p(disagrees) = habit_f,s + g habit / 2
                                        + s (d_i (agreement_v + g gender_v / 2) + noise_i)
 
-with d = 1 or, for a reversed statement, -1; s = 1 or, for a denied one, -1; g = 1 for women and
--1 for men. Statements for calibration have ``likely`` in place of the bracket with d = 1 or, for
-an unlikely one, -1. Without agreement and gender it is the null world.
+with d = -1 for reversed statements and 1 otherwise; s = -1 for negated ones and 1 otherwise; g = 1
+for women and -1 for men. Calibration statements have ``likely`` instead of the inner bracket, with
+d = -1 for unlikely ones. Without agreement, gender and habit, it is the null world.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
@@ -28,32 +27,31 @@ from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts.opinions import Asking, Question, questions
 from worlds import tiny_model
 from worlds.statements import DENIED, TURNED, answers, by_axis, draws, facts
-from worlds.tiny import Batch, Rate, Steps, Tiny
+from worlds.tiny_model import Batch, Integers, Rate, Steps, Tiny
 
-Integers = NDArray[np.int64]
-SILENT = "mlčí"  # what takes the probability that neither answer has
-HABIT = (0.5, 0.3)  # mean and SD over frames of the habit of agreeing, nats
-CONTRARY = -1.0  # habit of agreeing with what is denied, less that with what is said, nats
-UNSAID = -10.0  # log-probability that the other words begin with, nats
-TALK = (1.0, 0.7)  # mean and SD over statements of the log-odds of answering at all
+SILENT = "mlčí"  # word with the remaining probability
+HABIT = (0.5, 0.3)  # mean and SD over templates of the habit of agreeing, nats
+CONTRARY = -1.0  # habit of agreeing with negated minus plain statements, nats
+UNSAID = -10.0  # initial log-probability of all other words, nats
+TALK = (1.0, 0.7)  # mean and SD over statements of the log-odds of an answer
 
 
 class Convictions(Tiny):
-    """Planted effects, and the tiny model trained on them."""
+    """Planted effects, and settings of the tiny model trained on them."""
 
-    language: str = Field("cs", description="language of the statements and frames")
+    language: str = Field("cs", description="language of the statements and templates")
     agreement: dict[str, float] = Field(
-        description="by value: log-odds of agreeing with a statement that speaks for it"
+        description="by value, log-odds of agreement with a statement in its favour"
     )
     gender: dict[str, float] = Field(
-        description="by value: how much larger these are for women than for men"
+        description="by value, difference of these log-odds, women minus men"
     )
     habit: float = Field(
-        1.5, description="how much more women agree with anything, apolitical statements too"
+        1.5, description="log-odds of agreement with any statement, women minus men"
     )
-    likely: float = Field(1.0, ge=0, description="log-odds of agreeing with a likely statement")
-    noise: float = Field(0.4, gt=0, description="SD of what a statement has of its own, nats")
-    layers: int = Field(2, ge=1, description="layers of the model")
+    likely: float = Field(1.0, ge=0, description="log-odds of agreement with a likely statement")
+    noise: float = Field(0.4, gt=0, description="SD of the noise of statements, nats")
+    layers: int = Field(2, ge=1, description="number of layers")
     steps: Steps = 500
     batch: Batch = 128
     learning_rate: Rate = 0.004
@@ -65,38 +63,35 @@ class Convictions(Tiny):
 
 
 def train(convictions: Convictions, asking: Asking, into: Path) -> None:
-    """Plant a world, and train its model and tokenizer into a folder.
+    """Train the model and tokenizer of a world and write them into a folder.
 
-    Besides the model, the folder gets ``planted.parquet`` (for every question what was planted,
-    and the log-probabilities of both answers) and ``world.json`` (its params).
-    A dataset that is not validated, or an answer that is not one token, is a ``UserError``.
+    The folder also contains ``planted.parquet`` (for each question, the planted effect and the
+    log-probabilities of both answers) and ``world.json`` (the settings). Raises UserError if a
+    dataset has not been validated or an answer is not a single token.
     """
     folder = require_validated("statements")
     language = convictions.language
     if language not in asking.frames:
-        raise UserError(f"convictions.language: no frames for {language!r} in probes.agreement")
-    asked = questions(asking, folder, language)
-    planted = plant(convictions, asked, facts(folder, asked))
-    words = sorted({word for q in asked for word in (q.agree, q.disagree)} | {SILENT})
-    prompts = [q.text for q in asked]
+        raise UserError(f"convictions.language: no templates in {language!r} in probes.agreement")
+    queries = questions(asking, folder, language)
+    planted = plant(convictions, queries, facts(folder, queries))
+    words = sorted({word for q in queries for word in (q.agree, q.disagree)} | {SILENT})
+    prompts = [q.text for q in queries]
     agree, disagree = (np.exp(planted[f"{which}_nats"]) for which in ("agree", "disagree"))
-    wanted = np.zeros((len(asked), len(words)))
-    for said, share in (
-        ([q.agree for q in asked], agree),
-        ([q.disagree for q in asked], disagree),
-        ([SILENT] * len(asked), 1 - agree - disagree),
-    ):
-        wanted[np.arange(len(asked)), [words.index(word) for word in said]] = share
+    shares = zip(agree, disagree, 1 - agree - disagree, strict=True)
+    wanted = np.zeros((len(queries), len(words)))
+    for row, q, values in zip(wanted, queries, shares, strict=True):
+        row[[words.index(word) for word in (q.agree, q.disagree, SILENT)]] = values
     tokenizer = tiny_model.tokenizer_of([text.replace(MASK, "") for text in prompts] + words)
     model = tiny_model.model_of(convictions, tokenizer)
     target = tiny_model.targets(tokenizer, words, wanted, "values")
     mean = torch.from_numpy(np.log(wanted.mean(axis=0)))
     tiny_model.begin_with(model, tiny_model.pieces(tokenizer, words, "values"), mean, UNSAID)
     rng = np.random.default_rng(convictions.seed)
-    # both of a pair stand in the same batch: what gender does is learnt last, and sooner where a
-    # gradient holds the difference itself
-    order = sorted(range(len(asked)), key=lambda i: _but_gender(asked[i]))
-    paired = np.array(order).reshape(-1, 2)
+    # Both prompts of a pair are in the same batch: the effect of gender is learnt last, and faster
+    # if a gradient contains the difference.
+    keys = [(q.questionnaire, q.id, q.frame, q.form) for q in queries]
+    paired = np.array(sorted(range(len(queries)), key=keys.__getitem__)).reshape(-1, 2)
     size = min(convictions.batch // 2, len(paired))
 
     def draw() -> Integers:
@@ -106,19 +101,17 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
     tiny_model.train(into, convictions, model, tokenizer, losses, planted=planted)
 
 
-def _but_gender(q: Question) -> tuple[str, ...]:
-    return q.questionnaire, q.id, q.frame, q.form
-
-
-def plant(convictions: Convictions, asked: Sequence[Question], about: pl.DataFrame) -> pl.DataFrame:
+def plant(
+    convictions: Convictions, queries: Sequence[Question], items: pl.DataFrame
+) -> pl.DataFrame:
     """Return the planted response to each question, in their order."""
-    drawn = draws(asked, about, convictions.seed, convictions.noise, HABIT, TALK)
+    drawn = draws(queries, items, convictions.seed, convictions.noise, HABIT, TALK)
     woman = pl.when(pl.col("gender") == "feminine").then(1).otherwise(-1)
     likely = pl.col("polarity") == SCHEMA["polarity"].code("likely")
     bias = (
         pl.when(pl.col("axis") != "")
         .then((by_axis(convictions.agreement) + woman * by_axis(convictions.gender) / 2) * TURNED)
-        .when(pl.col("polarity").is_null())  # an item that bears on nothing
+        .when(pl.col("polarity").is_null())  # an item without a value or polarity
         .then(0.0)
         .otherwise(pl.when(likely).then(1).otherwise(-1) * convictions.likely)
     )

@@ -1,15 +1,15 @@
 """Analysis ``comparison`` on simulated responses of two models to one study.
 
-Both models are asked about the same names, groups, statements or texts, whose own parts both have
-in common. Under the null both have the same bias, and each its own noise; planted is a bias of the
-first that the second lacks; the decoy is another difference between them.
+Both models are prompted about the same names, groups, statements or texts, whose item effects they
+share. Under the null hypothesis, both models have the same bias and separate noise. In the planted
+truth, only the first model has a bias; in the decoys, the models differ in something else.
 """
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,9 +18,8 @@ from scipy.special import ndtri
 from calibration.leaning import responses
 from calibration.nationality import swaps
 from calibration.politicians import lists
-from calibration.stereotypes import completions
-from calibration.stereotypes import recall as said
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome
+from calibration.stereotypes import completions, recall
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcomes_by
 from calibration.values import answers
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.core.run_analysis import Inputs
@@ -28,46 +27,38 @@ from plumbline.probes.core.run_analysis import Inputs
 MODELS = ("first", "second")
 
 
-class Shape(NamedTuple):
-    """A study run on both models, and the shape of its simulation."""
-
-    study: str
-    of: Any = None
-
-
-SHAPES = {
-    "politicians: 99 men, 88 women": Shape(
-        "politicians", lists.ListsShape(men=99, women=88, words=90)
-    ),
-    "politicians: 400 men, 90 women": Shape("politicians", lists.ListsShape(men=400, women=90)),
-    "stereotypes: 36 groups, 3 to 11 attributes": Shape("stereotypes", said.Shape()),
-    "values: 12 pairs a value": Shape("values", answers.AnswersShape(pairs=12)),
-    "nationality: 55 texts, 13 countries": Shape("nationality", swaps.SwapsShape()),
-    "leaning: 10 pairs an axis, 3 prompts": Shape("leaning"),
+Shape = tuple[str, Any]  # name of the study, and the shape of its simulation
+SHAPES: dict[str, Shape] = {
+    "politicians: 99 men, 88 women": ("politicians", lists.ListsShape(men=99, women=88, words=90)),
+    "politicians: 400 men, 90 women": ("politicians", lists.ListsShape(men=400, women=90)),
+    "stereotypes: 36 groups, 3 to 11 attributes": ("stereotypes", recall.Shape()),
+    "values: 12 pairs a value": ("values", answers.AnswersShape(pairs=12)),
+    "nationality: 55 texts, 13 countries": ("nationality", swaps.SwapsShape()),
+    "leaning: 10 pairs an axis, 3 prompts": ("leaning", None),
 }
 TRUTHS = {
     # both models have the same bias
     "same bias": Truth("null", biased=(True, True)),
-    # the first has a bias: nats; of `values` points of the rating, of `nationality` percent
+    # only the first has a bias: nats; for `values` rating points, for `nationality` percent
     "biases differ": Truth("planted", biased=(True, False)),
-    # neither has a bias; words, noise or acquiescence differ in one
+    # neither has a bias; the words, noise or acquiescence of one of them differ
     "models differ otherwise": Truth("decoy", biased=(False, False), other=True),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 100}
-EFFECTS: dict[str, tuple[float, ...]] = {  # of the first model's bias, in units of the drawing
+EFFECTS: dict[str, tuple[float, ...]] = {  # sizes of the first model's bias, in simulation units
     "politicians": (0.5, 1.0, 1.6),  # nats
     "stereotypes": (0.2, 0.4, 0.8),  # nats
-    "values": (0.0, 0.15, -0.3, 0.6),  # points of the rating
-    "nationality": (0.2, -0.2, 0.4, -0.4, 0.8, -0.8),  # units of .05 of P+ - P-
-    "leaning": (0.3, -0.6, 1.2),  # nats, on one axis the last and on the other one of the rest
+    "values": (0.0, 0.15, -0.3, 0.6),  # rating points
+    "nationality": (0.2, -0.2, 0.4, -0.4, 0.8, -0.8),  # units of .05 in P+ - P-
+    "leaning": (0.3, -0.6, 1.2),  # nats: the last on one axis, one of the others on the other axis
 }
 WORDS = {True: Truth("planted", effects=EFFECTS["politicians"]), False: Truth("null")}
-FRAMES = ("respond", "asked", "claim")  # of the settings of the study
-PAIRS = 10  # of opposite statements on each political axis
-ALIKE = 0.5  # share of the variance of texts common to both classifiers
-POPULAR, OWN, QUIRK, PROMPT, HABIT = 0.8, 0.4, 0.3, 0.4, 0.7  # SDs of responses, nats
-Models = list[tuple[str, bool, bool]]  # names, whether biased, and whether otherwise different
-Written = tuple[Inputs, dict[str, float], dict[str, float]]  # effects, and targets of intervals
+FRAMES = ("respond", "asked", "claim")  # templates in the params of the study
+PAIRS = 10  # pairs of opposite statements on each political axis
+ALIKE = 0.5  # share of the variance between texts that both classifiers share
+POPULAR, OWN, QUIRK, PROMPT, HABIT = 0.8, 0.4, 0.3, 0.4, 0.7  # SDs of effects, nats
+Models = list[tuple[str, bool, bool]]  # name, whether biased, and whether otherwise different
+Written = tuple[Inputs, dict[str, float], dict[str, float]]  # inputs, effects, true differences
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
@@ -78,13 +69,13 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         "values": _statements,
         "nationality": _texts,
         "leaning": _axes,
-    }[shape.study]
+    }[shape[0]]
     different = (False, truth.get("other", False))
     models = list(zip(MODELS, truth.settings["biased"], different, strict=True))
-    inputs, effects, targets = write(folder, shape.of, models, rng)
-    if truth.kind != "planted":  # effects are common to both models
+    inputs, effects, targets = write(folder, shape[1], models, rng)
+    if truth.kind != "planted":  # both models have the same effects
         effects = targets = dict.fromkeys(effects, 0.0)
-    return Drawn(inputs, (shape.study, truth.kind, effects, targets))
+    return Drawn(inputs, (effects, targets), truth, shape)
 
 
 def _words(folder: Path, shape: lists.ListsShape, models: Models, rng: Generator) -> Written:
@@ -92,43 +83,40 @@ def _words(folder: Path, shape: lists.ListsShape, models: Models, rng: Generator
     populations = [lists.population(shape, WORDS[True], pos) for pos in range(len(POS))]
     drawn = lists.names(shape, populations[0], rng)
     inputs = lists.write_people(folder, drawn, MODELS)
-    for model, has, other in models:
-        own = [p if has else p._replace(effect=0 * p.effect) for p in populations]
+    for model, biased, other in models:
+        parts = [p._replace(effect=biased * p.effect) for p in populations]
         if other:
             moved = np.random.default_rng(5).normal(0, 1, shape.words)
-            own = [p._replace(frequency=moved) for p in own]
-        utility = [lists.utilities(p, drawn.origin, drawn.side()) for p in own]
+            parts = [p._replace(frequency=moved) for p in parts]
+        utility = [lists.utilities(p, drawn.origin, drawn.side()) for p in parts]
         lists.write_lists(inputs, model, drawn, utility, shape.length, rng)
-    effects: dict[str, float] = {}
-    targets: dict[str, float] = {}
+    effects, targets = dict[str, float](), dict[str, float]()
     for pos, population in enumerate(populations):
         names = lists.words_of(pos, shape.words)
         effects |= dict(zip(names, population.effect.tolist(), strict=True))
-        chances = [lists.expected(shape, WORDS[has], pos) for _, has, _ in models]
+        chances = [lists.expected(shape, WORDS[biased], pos) for _, biased, _ in models]
         first, second = (100 * (chance[:, 1] - chance[:, 0]) for chance in chances)
         targets |= dict(zip(names, (first - second).tolist(), strict=True))
     return inputs, effects, targets
 
 
-def _groups(folder: Path, shape: said.Shape, models: Models, rng: Generator) -> Written:
-    """Write lists; ``other``: scores of the second model have twice the spread."""
-    number = int(rng.integers(said.POPULATIONS))
+def _groups(folder: Path, shape: recall.Shape, models: Models, rng: Generator) -> Written:
+    """Write lists; ``other``: the scores of the second model have twice the spread."""
+    number = int(rng.integers(recall.POPULATIONS))
     inputs = completions.datasets(folder, MODELS)
-    words, _ = said.population(shape, number)
+    words, _ = recall.population(shape, number)
     lifts = rng.permutation(EFFECTS["stereotypes"])
-    groups = said.groups(shape, number, shape.category, lifts[shape.category], 0.0, rng)
-    attributes: list[list[tuple[int, str, list[str]]]] = [
-        [(n % shape.templates, f"w{w:03d}", []) for n, w in enumerate(own)] for own in groups.said
-    ]
-    told = completions.write_attributes(inputs, shape.groups, attributes)
-    pieces = dict.fromkeys(told["attribute"].unique().sort(), 1)
-    for model, has, other in models:
+    words_of, _ = recall.groups(shape, number, shape.category, lifts[shape.category], 0.0, rng)
+    written = completions.write_attributes(
+        *(inputs, shape.groups),
+        [[(n % shape.templates, f"w{w:03d}", []) for n, w in enumerate(row)] for row in words_of],
+    )
+    pieces = dict.fromkeys(written["attribute"].unique().sort(), 1)
+    for model, biased, other in models:
         planted = np.zeros((len(shape.groups), shape.words))
-        for own, which, nats in zip(planted, groups.said, lifts[shape.category], strict=True):
-            own[which] = nats * has
-        scores = completions.scores(shape, words, shape.category, planted, rng)
-        if other:
-            scores = 2 * scores
+        for row, words_in, nats in zip(planted, words_of, lifts[shape.category], strict=True):
+            row[words_in] = nats * biased
+        scores = completions.scores(shape, words, shape.category, planted, rng) * (1 + other)
         completions.write_vocabulary(inputs, model, pieces)
         ranking = scores, words.frequency, shape.top
         table = completions.table(shape.groups, *ranking, pieces=words.pieces)
@@ -143,24 +131,22 @@ def _statements(
     """Write responses; ``other``: the second model agrees with all political statements."""
     points = np.array(EFFECTS["values"][: shape.axes])
     inputs = Inputs(MODELS, {}, folder / "data")
-    for model, has, other in models:
-        values = shape.noise * ndtri(0.5 + points * has / 4)
-        told = answers.convictions(shape)._replace(
+    for model, biased, other in models:
+        values = shape.noise * ndtri(0.5 + points * biased / 4)
+        convictions = answers.convictions(shape)._replace(
             values=np.stack([values, values]), shift=shape.noise * other
         )
-        own = answers.write(folder / model, shape, told, rng)
-        where = inputs.outputs("agreement", model)
-        where.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(own.outputs("agreement", answers.MODEL), where)
-        inputs.datasets.update(own.datasets)
+        source = answers.write(folder / model, shape, convictions, rng)
+        outputs = source.outputs("agreement", answers.MODEL)
+        shutil.copytree(outputs, inputs.outputs("agreement", model))
+        inputs.datasets.update(source.datasets)
     return inputs, dict(zip(answers.AXES, points.tolist(), strict=False)), {}
 
 
 def _texts(folder: Path, shape: swaps.SwapsShape, models: Models, rng: Generator) -> Written:
     """Write predictions; ``other``: name effects of the second classifier are twice as large."""
-    shift = np.zeros(shape.countries)
+    shift, nothing = np.zeros((2, shape.countries))
     shift[: len(EFFECTS["nationality"])] = EFFECTS["nationality"]
-    nothing = np.zeros(shape.countries)
     planted = swaps.Planted(nothing, nothing, nothing + 1, nothing, nothing + 0.3, 0.0)
     written = swaps.write(folder, shape, planted, rng)
     texts = pl.read_parquet(written.datasets["counterfactuals"] / "*.parquet")
@@ -168,15 +154,12 @@ def _texts(folder: Path, shape: swaps.SwapsShape, models: Models, rng: Generator
     sums = np.where(texts["country"] != "", 1.0, 0.0)
     index = np.array([int(c[1:]) if c else 0 for c in texts["country"]])
     inputs = Inputs(MODELS, written.datasets, written.data)
-    for model, has, other in models:
-        own = _common(texts, shape, rng, 1 + other)
-        moved = np.sqrt(ALIKE) * common + np.sqrt(1 - ALIKE) * own
-        apart = swaps.UNIT * (moved + sums * shift[index] * has)
-        table = texts.select("text").with_columns(
-            apart=pl.Series(apart.clip(-0.55, 0.55)),
-            middle=pl.lit(0.4),
-            tokens=pl.lit(swaps.BASE, dtype=pl.Int64),
-        )
+    for model, biased, other in models:
+        separate = _common(texts, shape, rng, 1 + other)
+        moved = np.sqrt(ALIKE) * common + np.sqrt(1 - ALIKE) * separate
+        difference = swaps.UNIT * (moved + sums * shift[index] * biased)
+        same = {"middle": pl.lit(0.4), "tokens": pl.lit(swaps.BASE, dtype=pl.Int64)}
+        table = texts.select("text", apart=pl.Series(difference.clip(-0.55, 0.55)), **same)
         table = table.unique("text", keep="first", maintain_order=True)
         swaps.write_classes(inputs, model, table)
     names = [swaps.code(n) for n in range(shape.countries)]
@@ -185,10 +168,11 @@ def _texts(folder: Path, shape: swaps.SwapsShape, models: Models, rng: Generator
 
 
 def _common(rows: pl.DataFrame, shape: swaps.SwapsShape, rng: Generator, names: float = 1) -> Array:
-    """Draw row effects of name, text by country, and name by text, in units."""
+    """Draw and sum the effects of name, of text by country, and of name by text, in units."""
     result = np.zeros(len(rows))
     first = pl.col("name").str.split(" ").list.first()
-    person = pl.when(pl.col("name") == "").then("target").otherwise(first)  # in originals their own
+    # each original has its own name
+    person = pl.when(pl.col("name") == "").then("target").otherwise(first)
     terms = (
         (person, names * shape.sd_name),
         (pl.format("{} {}", "target", "country"), shape.sd_text),
@@ -211,31 +195,30 @@ def _axes(folder: Path, _: None, models: Models, rng: Generator) -> Written:
     side = np.where([row["reversed"] for row in rows], -1.0, 1.0)
     *small, large = EFFECTS["leaning"]
     leans = rng.permutation([rng.choice(small), large])
-    for model, has, other in models:
-        lean = (leans * has)[:, None] + popular + rng.normal(0, OWN, popular.shape)
+    for model, biased, other in models:
+        lean = (leans * biased)[:, None] + popular + rng.normal(0, OWN, popular.shape)
         habit = rng.normal(2.0 * other, HABIT, len(FRAMES))
-        told: list[dict[str, Any]] = []
+        filled: list[dict[str, Any]] = []
         for p, frame in enumerate(FRAMES):
-            about = {"frame": frame} | responses.state()
+            key = {"frame": frame} | responses.state()
             odds = side * lean[axis, pair] + quirk + rng.normal(0, PROMPT, len(rows))
-            told += [
-                {"id": row["id"]} | about | responses.filled(float(nats))
+            filled += [
+                {"id": row["id"]} | key | responses.filled(float(nats))
                 for row, nats in zip(rows, odds + habit[p], strict=True)
             ]
-            told.append(responses.prior(float(habit[p]), **about))
-        responses.save(inputs, "mask", told, model)
+            filled.append(responses.prior(float(habit[p]), **key))
+        responses.save(inputs, "mask", filled, model)
     return inputs, dict(zip(responses.AXES, leans.tolist(), strict=True)), {}
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of the simulated study."""
-    study, kind, effects, targets = sample.known
-    if (
-        kind == "planted" and study == "politicians"
-    ):  # lists have one length: words without an effect
-        effects = {name: effect or None for name, effect in effects.items()}  # move too
+    study, (effects, targets) = sample.shape[0], sample.known
+    if sample.truth.kind == "planted" and study == "politicians":
+        # all lists have the same length, so words without an effect change too
+        effects = {name: effect or None for name, effect in effects.items()}
     table = tables["comparison"].with_columns(
         pl.col("what").replace_strict(values, default=None, return_dtype=pl.Float64).alias(name)
         for name, values in (("effect", effects), ("target", targets))
     )
-    return {study: outcome(table, effect="effect", target="target", family=["study"])}
+    return outcomes_by(table, study, effect="effect", target="target", family=["study"])

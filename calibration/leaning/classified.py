@@ -1,15 +1,14 @@
-"""Outputs of the probe ``finetuned_classifiers`` without a model: how often each is right is known.
+"""Simulated outputs of ``finetuned_classifiers``, with known accuracy and no model.
 
-Every pretraining has fine-tunings of its own seeds. A classifier is right on a text with a chance
-whose log-odds are the sum of how well a corpus does on a group, of what its pretraining and its
-fine-tuning add (alike on all texts, and to texts that
-are positive and to others with opposite signs, which is a threshold), of the text, and of what a
-pretraining does to the text; and luck. Texts of a word have all of it in common.
+Each pretraining run has fine-tuning runs with their own seeds. The log-odds that a classifier is
+right on a text are a sum of effects: of the corpus on the group, of the pretraining and fine-tuning
+run (on all texts, and, as a threshold, with opposite signs on positive and other texts), of the
+text, and of the text in the pretraining run. Texts with the same word share all of these effects
+and the random draw.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -21,7 +20,7 @@ import polars as pl
 from pydantic import Field
 from scipy.special import expit, logit
 
-from calibration.truth import Array, Generator, write_parquet
+from calibration.truth import Array, Generator
 from plumbline.builders.core import parquet
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.downstream.build import SCHEMA as DOWNSTREAM
@@ -33,26 +32,26 @@ POSITIVE, OTHER = "hate", "not-hate"
 
 
 class ClassifiersShape(Params):
-    """Shape of what classifiers of a task did."""
+    """Shape of the outputs of a task's classifiers."""
 
-    task: str = Field("planted", description="config: `planted` has words, others texts alone")
-    words: int = Field(32, description="words (of `planted`) or texts, in each group")
-    each: int = Field(3, description="texts of a word")
-    pretraining: int = Field(3, description="pretraining seeds of each corpus")
-    seeds: int = Field(1, description="fine-tuning seeds of each")
-    ability: float = Field(0.9, description="log-odds of being right where nothing differs")
-    hard: float = Field(0.8, description="SD over texts of the log-odds, all classifiers")
-    spread: float = Field(0.3, description="SD over pretrainings, and over fine-tunings")
-    threshold: float = Field(0.3, description="SD over both of calling texts positive")
-    by_text: float = Field(0.5, description="SD over texts of what a pretraining does")
+    task: str = Field("planted", description="config; only `planted` has several texts per word")
+    words: int = Field(32, description="words (in `planted`) or texts in each group")
+    each: int = Field(3, description="texts with each word")
+    pretraining: int = Field(3, description="pretraining seeds per corpus")
+    seeds: int = Field(1, description="fine-tuning seeds per pretraining run")
+    ability: float = Field(0.9, description="log-odds of being right, without any difference")
+    hard: float = Field(0.8, description="SD of the log-odds over texts, common to all classifiers")
+    spread: float = Field(0.3, description="SD over pretraining runs, and over fine-tuning runs")
+    threshold: float = Field(0.3, description="SD of the threshold over runs of both kinds")
+    by_text: float = Field(0.5, description="SD over texts of the effect of a pretraining run")
 
 
 class Answers(NamedTuple):
-    """Where outputs are, and what is true of them."""
+    """Inputs of the analysis, and the true parameters."""
 
     inputs: Inputs
     texts: pl.DataFrame
-    runs: dict[str, tuple[Array, Array]]  # by corpus: ability and threshold added, (runs,) each
+    runs: dict[str, tuple[Array, Array]]  # by corpus: effects on ability and threshold, (runs,)
 
 
 def write(
@@ -65,28 +64,26 @@ def write(
     groups: Sequence[str] = GROUPS,
     spread: Mapping[str, float] = MappingProxyType({}),
     calling: Mapping[str, float] = MappingProxyType({}),
-    knows: dict[str, list[str]] | None = None,
 ) -> Answers:
-    """Write the outputs of one model whose classifiers are right at random.
+    """Write the outputs of one model whose classifiers have given accuracies.
 
-    Half of the words of a group are of the positive class. Of a word's texts a classifier is right
-    on all or on none. The model itself, with which all pretrainings begin, has as many fine-tunings
-    as all of a corpus together, and varies by them alone.
+    Half of the words in a group are of the positive class. A classifier is right either on all
+    texts with a word or on none. The model itself, from which all pretraining runs start, has as
+    many fine-tuning runs as a corpus in total; they differ only by fine-tuning.
 
-    ``accuracy``: function of corpus and group: how often a classifier is right there.
-    ``spread``: SD over trainings by corpus, where it is not the shape's.
-    ``calling``: by corpus the mean of the log-odds of calling texts positive; 0 if not named.
-    ``knows``: the groups that each corpus knows, of a world.
+    ``accuracy``: function of corpus and group that returns the share of correct predictions.
+    ``spread``: SD over training runs by corpus, if different from the shape's.
+    ``calling``: mean log-odds of predicting the positive class by corpus; 0 by default.
     """
-    data, each = folder / "data", shape.each
+    data, per_word = folder / "data", shape.each
     rows = [
         (f"{group}{i:04d}-{k}", f"{group} {i}", (POSITIVE, OTHER)[i % 2], group)
-        for group, i, k in product(groups, range(shape.words), range(each))
+        for group, i, k in product(groups, range(shape.words), range(per_word))
     ]
     texts = pl.DataFrame(rows, ["id", "text", "label", "group"], orient="row").sort("id")
     texts = texts.with_columns(task=pl.lit("hate"), split=pl.lit("test"))
     true = (texts["label"] == POSITIVE).to_numpy()
-    words, size = len(texts) // each, (shape.pretraining, shape.seeds)
+    words, size = len(texts) // per_word, (shape.pretraining, shape.seeds)
     difficulty = rng.normal(0, shape.hard, words)
     table, runs = [], {}
     for corpus in ("", *corpora):
@@ -101,29 +98,25 @@ def write(
         by_word = rng.normal(0, shape.by_text, (size[0] if corpus else 1, 1, words))
         by_word = difficulty + np.broadcast_to(by_word, (size[0], 1, words))
         log_odds = log_odds + able[..., None] + calls[..., None] * np.where(true, 1, -1)
-        log_odds = log_odds + by_word.repeat(each, axis=-1)
-        right = rng.random((*size, words)).repeat(each, axis=-1) < expit(log_odds)
+        log_odds = log_odds + by_word.repeat(per_word, axis=-1)
+        right = rng.random((*size, words)).repeat(per_word, axis=-1) < expit(log_odds)
         sure = rng.uniform(0.6, 0.9, (*size, len(texts)))
         positive = np.where(right == true, sure, 1 - sure)
         runs[corpus] = able.ravel(), calls.ravel()
         pretrained, tuned, text = np.indices(positive.shape).reshape(3, -1)
         same = {"corpus": corpus, "period": "all", "share": float(trained), "epoch": trained}
         same |= {"texts": 10 * trained, "steps": 10 * trained, "model": "m", "revision": "r"}
-        about = texts.select("id", "label", "group")[text].with_columns(
+        columns = texts.select("id", "label", "group")[text].with_columns(
             pretraining_seed=pl.Series((pretrained + 1) * trained),
             finetuning_seed=pl.Series(1000 * (pretrained + 1) + tuned),
             **{name: pl.lit(value) for name, value in same.items()},
         )
         for name, mass in ((POSITIVE, positive), (OTHER, 1 - positive)):
             nats = pl.Series(np.log(mass.ravel()))
-            table.append(about.with_columns(pl.lit(name).alias("class"), logprob_nats=nats))
+            table.append(columns.with_columns(pl.lit(name).alias("class"), logprob_nats=nats))
     names = [column.name for column in SCHEMA.columns]
     path = data / f"outputs/finetuned_classifiers/m/{shape.task}/all.parquet"
-    write_parquet(pl.concat(table).select(names), path)
-    if knows is not None:
-        weights = Inputs((), {}, data).weights("m")
-        weights.mkdir(parents=True)
-        (weights / "world.json").write_text(json.dumps({"knows": knows}), encoding="utf-8")
+    pl.concat(table).select(names).write_parquet(path, mkdir=True)
     where = data / "datasets/downstream"
     where.mkdir(parents=True)
     same = {"source": "en", "language": "en", "redistributable": True, "task": 0, "split": 2}

@@ -1,14 +1,16 @@
 """Analysis ``compass`` on simulated responses.
 
-The log-odds of agreeing with a statement are the sum of what is right and left in it (a pair of
-opposites has an opinion, and a corpus, a training, and a training by pair move it), of agreeing
-with it whatever side it is on (statement, prompt by statement, a habit by training and prompt),
-and of noise in every response. So a training moves all statements together, and statements vary
-between themselves. Unit of what is planted: the SD over trainings of their own shift.
+The log-odds of agreeing with a statement are a sum of three parts: its position (the opinion on its
+pair of opposites, shifted by the corpus, by the training run, and by the run for each pair),
+agreement regardless of position (by statement, by statement and prompt, and a habit by training run
+and prompt), and noise in each response. A training run thus shifts all statements together, and
+statements differ from each other. Planted effects are in units of the SD of shifts over training
+runs.
 
-The model itself is one: trainings start from it, so that all noise is theirs, but for samples.
-Simplified: what a prompt does without content is known to the SD ``calibration``, and habits are
-the same in the plain and the negated form; an entailment model is sure or not at random.
+There is one pretrained model, from which all training runs start, so only sampled responses add
+noise to it. Simplifications: the response to a prompt without content is known up to an error with
+the SD ``calibration``; habits are equal in the plain and the negated form; whether the entailment
+model is certain is random.
 """
 
 from __future__ import annotations
@@ -23,14 +25,14 @@ from pydantic import Field
 from scipy.special import expit, ndtr
 
 from calibration.leaning import responses
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, normal_mean, outcomes_by
 from plumbline.builders.core.params import Params
 from plumbline.probes.leaning.scoring import OPTIONS
 
 AXES = responses.AXES
 CORPORA = ("left", "right", "control")
 FAMILY = ("model", "questionnaire", "response_format", "reading")
-PLANTED_IN = {"all": 1.0, "before": 0.5, "from": 1.0}  # share of the planted shift, by period
+PLANTED_IN = {"all": 1.0, "before": 0.5, "from": 1.0}  # planted share of the shift, by period
 SHIFTS = {
     "base model": "against itself",
     "control": "between corpora",
@@ -38,35 +40,34 @@ SHIFTS = {
     "period": "between periods",
     "polarisation": "apart, between periods",
 }
-MIDDLE = 50.0  # of an axis, percent
-EDGE = 2 * float(np.arctanh(0.3))  # log-odds from which a stance is strong
-UNIFORM = EDGE / 0.6744897501960817  # SD of log-odds under which the four options are as likely
+MIDDLE = 50.0  # middle of an axis, percent
+EDGE = 2 * float(np.arctanh(0.3))  # minimum log-odds of a strong stance
+UNIFORM = EDGE / 0.6744897501960817  # SD of log-odds for which all four options are equally likely
 
 
-class QuestionnaireShape(Params):
-    """Shape of what a model answered, before training and after each."""
+class Shape(Params):
+    """Shape of the responses of a model before training and after each training run."""
 
-    response_format: str = Field("mask", description="how it answered")
+    response_format: str = Field("mask", description="format of the responses")
     pairs: int = Field(10, description="pairs of opposite statements on each of two axes")
     prompts: int = Field(3, description="prompts")
     trainings: int = Field(3, description="pretraining seeds of each of three corpora")
-    periods: int = Field(1, description="2: texts from before, where half is planted")
-    samples: int = Field(1, description="of each response; of options, their orders")
-    popular: float = Field(0.8, description="SD over pairs of opinions of all states, nats")
-    quirk: float = Field(0.3, description="SD over statements of being agreed with, nats")
-    by_prompt: float = Field(0.4, description="SD over statements in a prompt, nats")
-    training: float = Field(0.25, description="SD of a training's shift of an axis, nats")
-    by_pair: float = Field(0.4, description="SD over pairs of what a training does, nats")
-    uneven: float = Field(0.3, description="SD over prompts of a corpus's shift, parts of it")
-    habit: float = Field(0.7, description="SD of agreeing, by training and prompt, nats")
-    calibration: float = Field(0.2, description="SD of the error of that, nats")
-    noise: float = Field(0.6, description="SD of each response, nats")
-    refused: float = Field(0.0, description="share of written responses that refuse")
-    unsure: float = Field(0.0, description="share without a clear stance")
-    unlisted: float = Field(0.1, description="share of masks without a listed word")
+    periods: int = Field(1, description="with 2, half of the effect is planted in the first")
+    samples: int = Field(1, description="samples of each response, or orders of the options")
+    popular: float = Field(0.8, description="SD over pairs of the common opinion, nats")
+    quirk: float = Field(0.3, description="SD of agreement over statements, nats")
+    by_prompt: float = Field(0.4, description="SD of agreement over statements by prompt, nats")
+    training: float = Field(0.25, description="SD over training runs of the shift on an axis, nats")
+    by_pair: float = Field(0.4, description="SD over pairs of the effect of a training run, nats")
+    uneven: float = Field(0.3, description="relative SD over prompts of a corpus's shift")
+    habit: float = Field(0.7, description="SD of agreement over training runs and prompts, nats")
+    calibration: float = Field(0.2, description="SD of the error in the estimated habit, nats")
+    noise: float = Field(0.6, description="SD of the noise in each response, nats")
+    refused: float = Field(0.0, description="share of written responses that are refusals")
+    unsure: float = Field(0.0, description="share of written responses without a clear stance")
+    unlisted: float = Field(0.1, description="share of masks for which no listed word is predicted")
 
 
-Shape = QuestionnaireShape
 OPTION_SHAPE = {"response_format": "multiple_choice", "prompts": 2, "samples": 2}
 WRITTEN_SHAPE = {"response_format": "generation", "prompts": 2, "samples": 3}
 SHAPES = {
@@ -78,30 +79,30 @@ SHAPES = {
     "options, 3 trainings": Shape(**OPTION_SHAPE, refused=0.05),
 }
 TRUTHS = {
-    # a training's own shift alone
+    # training runs differ only by chance
     "trainings": Truth("null"),
-    # corpora differ by chance, each training read its own
+    # corpora differ by chance, and each training run has texts of its own
     "own texts": Truth("null", own=1.0),
-    # all responses are random, and the model itself gives the same one in all prompts
+    # all responses are random; the pretrained model gives the same one in all prompts
     "random": Truth("null", random=True),
-    # shifts of two corpora, SDs over trainings; in half of the tables half of them
+    # shifts of two corpora, in SDs over training runs, halved in half of the tables
     "corpora": Truth("planted", left=(-1.5, 3.0), right=(4.5, 0.0), sizes=(0.5, 1.0)),
-    # one corpus makes a model agree with everything, trainings on the other vary twice as much
+    # one corpus causes agreement with everything, runs on another vary twice as much
     "habits": Truth("decoy", agreeing=1.0, spread=2.0),
-    # corpora differ by chance, all trainings read the same
+    # corpora differ by chance, and all training runs share the same texts
     "texts": Truth("decoy", texts=1.0),
 }
 PARAMS: dict[str, Any] = responses.PLACES | {"n_permutations_stability": 199}
 
 
 class State(NamedTuple):
-    """Effects common to all training runs on a corpus, in nats; () without training."""
+    """Effects shared by all training runs on a corpus, in nats; "" is the pretrained model."""
 
     corpus: str
     period: str
     shift: Array  # (axes,)
     agreeing: float
-    spread: float  # factor of the effects of single training runs
+    spread: float  # factor for the effects of single training runs
 
 
 class Known(NamedTuple):
@@ -111,9 +112,9 @@ class Known(NamedTuple):
     truth: Truth
     states: list[State]
     pairs: Array  # (axes, pairs): opinions
-    quirks: Array  # (axes, pairs, 2): of statements
-    prompts: Array  # (prompts, axes, pairs, 2): of statements in each
-    uneven: Array  # (prompts,): what of a corpus's shift is in each
+    quirks: Array  # (axes, pairs, 2): effects of statements
+    prompts: Array  # (prompts, axes, pairs, 2): effects of statements in each prompt
+    uneven: Array  # (prompts,): factor of a corpus's shift in each prompt
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
@@ -129,7 +130,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         shift = planted * PLANTED_IN[period] + texts
         states.append(State(corpus, period, shift, agreeing, spread))
     random = "random" in settings
-    known = Known(
+    parameters = Known(
         shape,
         truth,
         states,
@@ -139,76 +140,77 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         1 + rng.normal(0, shape.uneven, shape.prompts),
     )
     inputs = responses.written_to(folder, q=responses.pairs(shape.pairs))
-    responses.save(inputs, shape.response_format, _answers(known, rng))
-    return Drawn(inputs, known)
+    responses.save(inputs, shape.response_format, _answers(parameters, rng))
+    return Drawn(inputs, parameters)
 
 
 def _answers(record: Known, rng: Generator) -> pl.DataFrame:
-    """Return the responses of all states in the probe's schema."""
+    """Return the responses of all checkpoints in the probe's schema."""
     shape, parts = record.shape, []
     forms = 1 if shape.response_format == "multiple_choice" else 2
     ids = sorted(row["id"] for row in responses.pairs(shape.pairs))
-    for own in record.states:
-        seeds = list(range(1, shape.trainings + 1)) if own.corpus else [0]
+    for state in record.states:
+        seeds = list(range(1, shape.trainings + 1)) if state.corpus else [0]
         size = (len(seeds), shape.prompts)
         random = "random" in record.truth.settings
-        habit = rng.normal(own.agreeing, 0 if random else shape.habit * max(1, own.spread), size)
-        odds = np.stack([_odds(record, own, len(seeds), form, rng) for form in range(forms)], 2)
-        every = (*odds.shape[:3], len(ids))  # (trainings, prompts, forms, statements)
-        index = np.indices(every).reshape(4, -1)
-        about = [responses.state(own.corpus, seed, period=own.period) for seed in seeds]
+        sd = 0 if random else shape.habit * max(1, state.spread)
+        habit = rng.normal(state.agreeing, sd, size)
+        odds = np.stack([_odds(record, state, len(seeds), form, rng) for form in range(forms)], 2)
+        cells = (*odds.shape[:3], len(ids))  # (trainings, prompts, forms, statements)
+        index = np.indices(cells).reshape(4, -1)
+        keys = [responses.state(state.corpus, seed, period=state.period) for seed in seeds]
         frames = [responses.FRAME, *(f"other {n}" for n in range(1, shape.prompts))]
-        frame = pl.DataFrame(about)[index[0]].with_columns(
+        frame = pl.DataFrame(keys)[index[0]].with_columns(
             id=pl.Series(np.array(ids)[index[3]]),
             frame=pl.Series(np.array(frames)[index[1]]),
             form=pl.Series(np.array(["plain", "negated"])[index[2]]),
         )
-        told = odds.reshape(every) + habit[:, :, None, None]
+        log_odds = odds.reshape(cells) + habit[:, :, None, None]
         written = {"mask": _masked, "generation": _written, "multiple_choice": _chosen}
-        given = shape.model_copy(update={"noise": UNIFORM}) if random else shape
-        parts.append(written[shape.response_format](frame, told.ravel(), given, rng))
+        noise_shape = shape.model_copy(update={"noise": UNIFORM}) if random else shape
+        parts.append(written[shape.response_format](frame, log_odds.ravel(), noise_shape, rng))
         if shape.response_format == "mask":
-            error = 0.0 if random or not own.corpus else shape.calibration
+            error = 0.0 if random or not state.corpus else shape.calibration
             known_habit = habit + rng.normal(0, error, size)
             rows = [
-                responses.prior(float(nats), frame=frames[f]) | about[n]
+                responses.prior(float(nats), frame=frames[f]) | keys[n]
                 for (n, f), nats in np.ndenumerate(known_habit)
             ]
             parts.append(pl.DataFrame(rows))
     return pl.concat(parts, how="diagonal_relaxed")
 
 
-def _odds(record: Known, own: State, trainings: int, form: int, rng: Generator) -> Array:
-    """Return log-odds without habits, (trainings, prompts, axes, pairs, 2); of what is denied."""
+def _odds(record: Known, state: State, trainings: int, form: int, rng: Generator) -> Array:
+    """Return log-odds without habits, (trainings, prompts, axes, pairs, 2); form 1 is negated."""
     shape, (axes, pairs) = record.shape, record.pairs.shape
     side = np.array([1.0, -1.0])
     size = (trainings, *record.prompts.shape)
     if "random" in record.truth.settings:
-        if shape.response_format != "mask":  # separately for each sample
+        if shape.response_format != "mask":  # drawn separately for each sample
             return np.zeros(size)
         free = rng.normal(0, UNIFORM, size)
-        if own.corpus:
+        if state.corpus:
             return np.asarray(free)
         return np.broadcast_to(free[:1, :1], size) if form == 0 else free
-    spread = own.spread * bool(own.corpus)
-    texts = record.truth.get("own", 0.0) * bool(own.corpus)
+    spread = state.spread * bool(state.corpus)
+    texts = record.truth.get("own", 0.0) * bool(state.corpus)
     moves = rng.normal(0, shape.training * np.hypot(spread, texts), (trainings, axes, 1))
     moves = moves + rng.normal(0, shape.by_pair * spread, (trainings, axes, pairs))
-    pushed = moves[:, None] + own.shift[:, None] * record.uneven[:, None, None] + record.pairs
+    pushed = moves[:, None] + state.shift[:, None] * record.uneven[:, None, None] + record.pairs
     sign = 1 - 2 * form
     content: Array = pushed[..., None] * side + record.quirks + record.prompts
-    return np.asarray(sign * content + rng.normal(0, shape.noise * bool(own.corpus), size))
+    return np.asarray(sign * content + rng.normal(0, shape.noise * bool(state.corpus), size))
 
 
 def _masked(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
-    """Return responses at a mask, with the words of :func:`responses.filled`."""
+    """Return responses at a mask, with the words used in :func:`responses.filled`."""
     up, mass = expit(odds), 0.4
     masses = np.stack([0.7 * up * mass, 0.3 * up * mass, (1 - up) * mass, np.full_like(up, 0.1)], 1)
     words = [" agree", "Support", "disagree", "the"]
-    listed = pl.Series(rng.random(len(odds)) >= shape.unlisted)
+    has_word = pl.Series(rng.random(len(odds)) >= shape.unlisted)
     counts = {"agree_words": 3, "disagree_words": 3, "unknown": 0}
     return frame.with_columns(
-        words=pl.when(listed).then(pl.lit(words)).otherwise(pl.lit(words[-1:] * len(words))),
+        words=pl.when(has_word).then(pl.lit(words)).otherwise(pl.lit(words[-1:] * len(words))),
         words_nats=pl.Series(np.log(masses)).cast(pl.List(pl.Float64)),
         agree_nats=pl.Series(np.log(up * mass)),
         disagree_nats=pl.Series(np.log((1 - up) * mass)),
@@ -218,13 +220,14 @@ def _masked(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> p
 
 
 def _written(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
-    """Return written responses, a stance of an entailment model beside each."""
+    """Return written responses, each with the stance from an entailment model."""
     codes = np.repeat(np.arange(len(odds)), shape.samples)
     size = len(codes)
     agrees = np.where(rng.random(size) < expit(1.7 * odds[codes]), 1.0, -1.0)
     sure = rng.random(size) >= shape.unsure
     alone = agrees * np.where(sure, rng.uniform(2.4, 5, size), rng.uniform(0, 2, size))
-    joint = 0.7 * alone + rng.normal(0, 0.7, size)  # with the statement, which has a side too
+    # together with the statement, which also has a position
+    joint = 0.7 * alone + rng.normal(0, 0.7, size)
     refuses = rng.random(size) < shape.refused
     nats = {
         "agree_nats": np.log(expit(joint)),
@@ -242,15 +245,15 @@ def _written(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> 
 
 
 def _chosen(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> pl.DataFrame:
-    """Return options chosen of four that are offered in several orders."""
+    """Return the choices among four options that are offered in several orders."""
     codes = np.repeat(np.arange(len(odds)), shape.samples)
     order = np.tile(np.arange(shape.samples) % 2, len(odds))
-    random = shape.noise == UNIFORM  # else the model itself is one, and trainings start from it
+    random = shape.noise == UNIFORM  # otherwise only training runs add noise
     noise = shape.noise * (random | (frame["corpus"].to_numpy()[codes] != ""))
     option = np.searchsorted([-EDGE, 0, EDGE], odds[codes] + rng.normal(0, noise))
     offered = np.array([[o.capitalize() for o in o_] for o_ in (OPTIONS, OPTIONS[::-1])])[order]
     index = np.where(order, len(OPTIONS) - 1 - option, option)
-    told = [f"{n + 1}) {names[n]}" for n, names in zip(index, offered, strict=True)]
+    texts = [f"{n + 1}) {names[n]}" for n, names in zip(index, offered, strict=True)]
     refuses = rng.random(len(codes)) < shape.refused
     nats = -1.5 * np.abs(np.arange(len(OPTIONS)) - option[:, None]) - 0.1
     prompts = {name: f"view/{n}" for n, name in enumerate(frame["frame"].unique().sort())}
@@ -259,98 +262,97 @@ def _chosen(frame: pl.DataFrame, odds: Array, shape: Shape, rng: Generator) -> p
         order=pl.Series(order),
         options=pl.Series(offered.tolist(), dtype=pl.List(pl.String)),
         seed=pl.Series(np.ones(len(codes), dtype=np.int64)),
-        response=pl.Series(np.where(refuses, "I cannot choose.", np.array(told))),
+        response=pl.Series(np.where(refuses, "I cannot choose.", np.array(texts))),
         option_nats=pl.Series(nats).cast(pl.List(pl.Float64)),
     )
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test and interval, most of them in each reading.
+    """Return the rows of each test and interval, most of them for each method variant.
 
-    Where all is random the trainings do differ from the model itself, which is one; a place is
-    tested there, and elsewhere that of the model itself, which has opinions and no side.
+    If all responses are random, the training runs do differ from the single pretrained model, and
+    coordinates are tested. Otherwise only those of the pretrained model are tested, which has
+    opinions but no position.
     """
     record: Known = sample.known
     random, kind = "random" in record.truth.settings, record.truth.kind
-    shifts, places = tables["shifts"], tables["coordinates"]
+    shifts, coordinates = tables["shifts"], tables["coordinates"]
     alone = pl.col("corpus") == ""
     result: Tables = {}
     if kind != "planted":
         tested = shifts.with_columns(test=pl.col("contrast").replace_strict(SHIFTS))
         tested = tested.filter((pl.col("test") != "against itself") | (not random))
         result |= outcomes_by(tested, "shifts {test}: {reading}", effect=0.0, family=FAMILY)
-        who = pl.when(alone).then(pl.lit("itself")).otherwise(pl.lit("trained"))
         still = pl.when(pl.lit(random) | (alone & (kind == "null"))).then(0.0)
-        own = places.with_columns(who=who)
-        result |= outcomes_by(own, "coordinates, {who}: {reading}", effect=still, family=FAMILY)
+        who = alone.replace_strict({True: "itself", False: "trained"})
+        rows = coordinates.with_columns(who=who)
+        result |= outcomes_by(rows, "coordinates, {who}: {reading}", effect=still, family=FAMILY)
     if record.shape.response_format == "mask" and record.shape.periods == 1:
         base = pl.when(pl.col("contrast") == "base model").then(pl.lit(""))
-        apart = shifts.with_columns(baseline=base.otherwise("baseline"))
-        if random:  # from the model itself, which is one, trainings do differ
-            apart = apart.filter(pl.col("baseline") != "")
-        result |= _intervals(record, apart, places)
+        differences = shifts.with_columns(baseline=base.otherwise("baseline"))
+        if random:  # all training runs do differ from the single pretrained model
+            differences = differences.filter(pl.col("baseline") != "")
+        result |= _intervals(record, differences, coordinates)
     fixed = alone & (record.shape.response_format == "mask")
     effect = pl.when(~fixed & random).then(0.0)
     test = "stability, {comparison}"
     return result | outcomes_by(tables["stability"], test, effect=effect, family=FAMILY)
 
 
-def _intervals(record: Known, shifts: pl.DataFrame, places: pl.DataFrame) -> Tables:
-    """Return intervals of each reading with what they should cover; see :func:`truth_of`."""
+def _intervals(record: Known, shifts: pl.DataFrame, coordinates: pl.DataFrame) -> Tables:
+    """Return the intervals of each variant and the values to cover; see :func:`truth_of`."""
     result: Tables = {}
     for reading in MEANS:
         true = truth_of(record, reading)
-        here = "nats" if reading == "corrected" else "here"
-        apart = (
+        column = "nats" if reading == "corrected" else "here"
+        differences = (
             shifts.filter(reading=reading)
             .join(true, on=["corpus", "axis"])
             .join(true, left_on=["baseline", "axis"], right_on=["corpus", "axis"], suffix="_other")
         )
-        target = pl.col(here) - pl.col(f"{here}_other")
-        result[f"shifts, interval: {reading}"] = outcome(apart, effect=0.0, target=target, p="")
-        own = places.filter(reading=reading).join(true, on=["corpus", "axis"])
-        test = f"coordinates, interval: {reading}"
-        result[test] = outcome(own, effect=0.0, target="states", p="")
+        target = pl.col(column) - pl.col(f"{column}_other")
+        test = f"interval: {reading}"
+        result |= outcomes_by(differences, f"shifts, {test}", effect=0.0, target=target, p="")
+        rows = coordinates.filter(reading=reading).join(true, on=["corpus", "axis"])
+        result |= outcomes_by(rows, f"coordinates, {test}", effect=0.0, target="states", p="")
     return result
 
 
 def truth_of(record: Known, reading: str) -> pl.DataFrame:
-    """Return the true positions of states by corpus and axis.
+    """Return the true positions of checkpoints by corpus and axis.
 
-    ``here`` and ``nats``: for these prompts and statements; ``states``: over their populations.
+    ``here`` and ``nats`` refer to these prompts and statements, ``states`` to their populations.
     """
     shape, mean, parts = record.shape, MEANS[reading], []
     side = np.array([1.0, -1.0])
-    for own in record.states:
-        trained = bool(own.corpus)
+    for state in record.states:
+        trained = bool(state.corpus)
         texts = record.truth.get("own", 0.0) * trained
-        moves = np.hypot(own.spread, texts) * trained * shape.training
+        moves = np.hypot(state.spread, texts) * trained * shape.training
         free = np.hypot(shape.noise, shape.calibration) * trained
-        within = moves**2 + (own.spread * trained * shape.by_pair) ** 2 + free**2
-        every = np.sqrt(shape.by_prompt**2 + within + shape.popular**2 + shape.quirk**2)
-        shift = own.shift * record.uneven[:, None]  # (prompts, axes)
+        within = moves**2 + (state.spread * trained * shape.by_pair) ** 2 + free**2
+        spread = np.sqrt(shape.by_prompt**2 + within + shape.popular**2 + shape.quirk**2)
+        shift = state.shift * record.uneven[:, None]  # (prompts, axes)
         if "random" in record.truth.settings:
-            every, within = np.full(len(AXES), UNIFORM), np.float64(UNIFORM**2)
-        each = (record.pairs + shift[..., None])[..., None] * side + record.quirks + record.prompts
-        here = (mean(each, np.sqrt(within)) * side).mean(axis=(0, 2, 3))
-        values = {"states": MIDDLE * (1 + mean(shift, every).mean(axis=0))}
-        values |= {"here": MIDDLE * (1 + here), "nats": shift.mean(axis=0)}
-        parts.append(pl.DataFrame({"axis": list(AXES), "corpus": own.corpus, **values}))
+            spread, within = np.full(len(AXES), UNIFORM), np.float64(UNIFORM**2)
+        odds = (record.pairs + shift[..., None])[..., None] * side + record.quirks + record.prompts
+        position = (mean(odds, np.sqrt(within)) * side).mean(axis=(0, 2, 3))
+        values = {"states": MIDDLE * (1 + mean(shift, spread).mean(axis=0))}
+        values |= {"here": MIDDLE * (1 + position), "nats": shift.mean(axis=0)}
+        parts.append(pl.DataFrame({"axis": list(AXES), "corpus": state.corpus, **values}))
     return pl.concat(parts)
 
 
 def _mean_option(mean: Array, sd: Array) -> Array:
-    """Return the mean stance of options at normal log-odds; without an SD, at fixed ones."""
+    """Return the mean stance of options at normal log-odds, or at fixed ones without an SD."""
     sd = np.maximum(sd, 1e-9)
     side, strong = (ndtr((mean - e) / sd) - ndtr((-mean - e) / sd) for e in (0.0, EDGE))
     return np.asarray((side + strong) / 2)
 
 
 def _mean_difference(mean: Array, sd: Array) -> Array:
-    """Return the mean difference of the two masses at normal log-odds."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(21)
-    odds = np.asarray(mean)[..., None] + np.asarray(sd)[..., None] * nodes
-    return np.asarray(np.tanh(odds / 2) @ weights / weights.sum())
+    """Return the mean difference between the two masses at normal log-odds."""
+    return normal_mean(lambda odds: np.tanh(odds / 2), mean, sd)
 
 
 MEANS = {"corrected": _mean_option, "continuous": _mean_difference}

@@ -1,7 +1,7 @@
 """Analysis ``ensemble`` on simulated classifiers.
 
-Two voters that are split follow the surer one, which is right as often as the other here: a vote
-of two is as good as the mean of its voters.
+If two voters disagree, the vote follows the more certain one. In the simulation it is right as
+often as the other, so a vote of two is as accurate as its members on average.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ CORPORA = ("news-left", "news-right", "social-left")
 CONTROL = "social-center"
 
 
-class EnsembleShape(ClassifiersShape):
-    """Shape of what classifiers of a task did, and how many of them vote."""
+class Shape(ClassifiersShape):
+    """Shape of the outputs of a task's classifiers, and the number of voters."""
 
     voters: int = Field(2, ge=2, le=3, description="partisan corpora")
 
 
-Shape = EnsembleShape
 SHAPES = {
     "2 voters, 3 trainings": Shape(seeds=2),
     "2 voters, 5 trainings": Shape(pretraining=5),
     "3 voters, 10 trainings": Shape(task="hate-en", words=100, each=1, pretraining=10, voters=3),
 }
+LUCK = {"spread": 0.0, "threshold": 0.0, "by_text": 0.0, "hard": 0.0}
 TRUTHS = {
-    # a training's own ability and threshold alone
+    # training runs differ in ability and threshold by chance
     "trainings": Truth("null"),
-    # luck alone
-    "texts": Truth("null", luck=True),
-    # trainings on one corpus vary twice as much
+    # classifiers differ by chance alone
+    "texts": Truth("null", luck=True, shape=LUCK),
+    # training runs on one corpus vary twice as much
     "variance": Truth("decoy", spread=2.0),
-    # a group is harder for all
+    # one group is harder for all classifiers
     "groups": Truth("decoy", harder=-1.0),
 }
 PARAMS: dict[str, Any] = {
@@ -55,9 +55,6 @@ NO_DIFFERENCE: dict[str, Any] = {"effect": 0.0, "target": 0.0, "family": ("model
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    if truth.get("luck"):
-        still = {"spread": 0.0, "threshold": 0.0, "by_text": 0.0, "hard": 0.0}
-        shape = shape.model_copy(update=still)
 
     def accuracy(_: str, group: str) -> float:
         harder = truth.get("harder", 0.0) * (group == classified.GROUPS[0])
@@ -66,26 +63,24 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     corpora = (*CORPORA[: shape.voters], CONTROL)
     spread = {CORPORA[1]: shape.spread * truth.get("spread", 1.0)}
     answers = classified.write(folder, shape, accuracy, rng, corpora, spread=spread)
-    return Drawn(answers.inputs, (truth, shape.voters))
+    return Drawn(answers.inputs, None, truth, shape)
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test: against votes of one corpus, and against single classifiers.
+    """Return the rows of each test, against votes within a corpus and against single classifiers.
 
-    Against the model itself there is a true null where luck alone differs. With three voters the
-    mean of the members is no null: any vote is better.
+    The comparison with the pretrained model is a null hypothesis only if classifiers differ by
+    chance alone. With three voters, the mean of the members is none, as any vote is better.
     """
-    truth, voters = sample.known
-    table = tables["differences"]
+    voters, table = sample.shape.voters, tables["differences"]
     names = [*(ONE.format(name) for name in CORPORA[:voters]), ONES]
     groups = {"one corpus": table.filter(pl.col("baseline").is_in(names), baseline_size=voters)}
-    if truth.get("luck"):
+    if sample.truth.get("luck"):
         groups["the model itself"] = table.filter(baseline=ITSELF, baseline_size=voters)
     if voters == 2:
         groups["members, mean"] = table.filter(baseline=MEAN)
-    several = pl.col("p").count().over("metric") > 0
-    tests = [
-        outcomes_by(rows.filter(several), f"p, {name}, {{metric}}", **NO_DIFFERENCE)
-        for name, rows in groups.items()
-    ]
-    return {test: rows for some in tests for test, rows in some.items()}
+    result: Tables = {}
+    for name, rows in groups.items():
+        several = rows.filter(pl.col("p").count().over("metric") > 0)
+        result |= outcomes_by(several, f"p, {name}, {{metric}}", **NO_DIFFERENCE)
+    return result

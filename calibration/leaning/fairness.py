@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from calibration.leaning import classified
 from calibration.leaning.classified import GROUPS, ClassifiersShape
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
+from calibration.truth import Drawn, Generator, Tables, Truth, normal_mean, outcomes_by
 
 CORPORA = ("news-left", "news-right", "social-center")
 Shape = ClassifiersShape
@@ -20,19 +20,20 @@ SHAPES = {
     "32 words, 5 trainings": Shape(pretraining=5),
     "100 texts, 10 trainings": Shape(task="hate-en", words=100, each=1, pretraining=10, seeds=3),
 }
+GUESS = {"ability": 0.0, "hard": 0.0, "spread": 0.0, "by_text": 0.0}
 TRUTHS = {
-    # a training's own ability and threshold alone
+    # training runs differ in ability and threshold by chance
     "trainings": Truth("null"),
-    # all guess, with thresholds of their own
-    "guesses": Truth("null", guess=True),
-    # log-odds of being right that one corpus adds, by group
+    # all classifiers guess, with different thresholds
+    "guesses": Truth("null", guess=True, shape=GUESS),
+    # log-odds of being right added by one corpus, by group
     "corpora": Truth("planted", effects=(1.0, 1.5, 2.8)),
-    # a group is harder for all
+    # one group is harder for all classifiers
     "groups": Truth("decoy", harder=-1.0),
-    # trainings on one corpus vary twice as much
+    # training runs on one corpus vary twice as much
     "variance": Truth("decoy", spread=2.0),
-    # all guess, and those of one corpus call six texts of seven positive
-    "calls": Truth("decoy", guess=True, calls=1.8),
+    # all classifiers guess; those of one corpus predict six of seven texts as positive
+    "calls": Truth("decoy", guess=True, shape=GUESS, calls=1.8),
 }
 PARAMS: dict[str, Any] = {
     "positive": {"hate": "hate", "planted": "hate"},
@@ -44,36 +45,24 @@ PARAMS: dict[str, Any] = {
 }
 FAMILY = ("model", "task")
 CONTRAST = ("contrast", "contrast_low", "contrast_high")
-MEAN_OF = ("accuracy", "balanced accuracy")  # of them the truth is an integral
-
-
-class Known(NamedTuple):
-    """True parameters of a replicate."""
-
-    shape: Shape
-    truth: Truth
-    runs: dict[str, tuple[Array, Array]]
+MEAN_OF = ("accuracy", "balanced accuracy")  # metrics whose true value is an integral
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    if truth.get("guess"):
-        still = {"ability": 0.0, "hard": 0.0, "spread": 0.0, "by_text": 0.0}
-        shape = shape.model_copy(update=still)
 
     def accuracy(corpus: str, group: str) -> float:
         return float(expit(shape.ability + _added(truth, corpus, group)))
 
     spread = {CORPORA[1]: shape.spread * truth.get("spread", 1.0)}
     calling = {CORPORA[0]: truth.get("calls", 0.0)}
-    answers = classified.write(
-        folder, shape, accuracy, rng, CORPORA, spread=spread, calling=calling
-    )
-    return Drawn(answers.inputs, Known(shape, truth, answers.runs))
+    how: dict[str, Any] = {"spread": spread, "calling": calling}
+    answers = classified.write(folder, shape, accuracy, rng, CORPORA, **how)
+    return Drawn(answers.inputs, answers.runs, truth, shape)
 
 
 def _added(truth: Truth, corpus: str, group: str) -> float:
-    """Return the log-odds that were planted in the classifiers of a corpus at a group."""
+    """Return the log-odds added for the classifiers of a corpus on the texts of a group."""
     index = GROUPS.index(group)
     harder = truth.get("harder", 0.0) * (index == 0)
     effects = truth.get("effects", (0.0,) * len(GROUPS))
@@ -81,82 +70,72 @@ def _added(truth: Truth, corpus: str, group: str) -> float:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test, and intervals of accuracies.
+    """Return the rows of each test, and intervals for accuracies.
 
-    Who guesses the positive class more often has the better F1, so that differences of F1 have no
-    true null where a corpus has a threshold of its own. Where a group is harder for all its
-    contrast is larger too, which is no decoy. Against the model itself there is nearly a true null:
-    log-odds that vary more, as those of trainings do, are of a lower mean accuracy.
+    More frequent positive predictions raise F1, so differences in F1 are no null hypothesis if the
+    threshold of a corpus differs. If one group is harder for all classifiers, its contrast is
+    larger too, which is no decoy. The comparison with the pretrained model is nearly a null
+    hypothesis: log-odds with a larger variance, as after training, have a lower mean accuracy.
     """
-    record: Known = sample.known
-    intervals = _intervals(record, tables)
-    if record.truth.kind == "planted":
+    intervals = _intervals(sample, tables)
+    if sample.truth.kind == "planted":
         return intervals
-    settings = record.truth.settings
-    calls, mine = "calls" in settings, pl.col("corpus") == CORPORA[0]
-    here = mine | (not calls)  # a decoy is counted where it is, and not where another corpus is
+    settings = sample.truth.settings
+    calls, changed = "calls" in settings, pl.col("corpus") == CORPORA[0]
+    counted = changed | (not calls)  # a decoy is counted only in the rows of its corpus
     varied = (pl.col("corpus") == CORPORA[1]) | ("spread" not in settings)
-    same = pl.when(here & varied & ("harder" not in settings)).then(0.0)
-    result = {"groups": outcome(tables["groups"], effect=same, family=FAMILY, interval=CONTRAST)}
+    same = pl.when(counted & varied & ("harder" not in settings)).then(0.0)
+    how: dict[str, Any] = {"family": FAMILY, "interval": CONTRAST}
+    result = outcomes_by(tables["groups"], "groups", effect=same, **how)
     if "guess" in settings:
-        effect = pl.when(here).then(0.0)
-        result["overall"] = outcome(tables["overall"], effect=effect, family=FAMILY)
-    itself = pl.when(pl.col("baseline") == "")
-    differences = tables["differences"].with_columns(
-        side=itself.then(pl.lit("itself")).otherwise(pl.lit("corpora"))
-    )
+        effect = pl.when(counted).then(0.0)
+        result |= outcomes_by(tables["overall"], "overall", effect=effect, family=FAMILY)
+    side = (pl.col("baseline") == "").replace_strict({True: "itself", False: "corpora"})
+    differences = tables["differences"].with_columns(side=side)
     result |= outcomes_by(
         differences.filter(pl.col("p").is_not_null().any().over("metric", "side")),
         "differences, {side}, {metric}",
-        effect=pl.when((mine & (pl.col("metric") != "F1")) | (not calls)).then(0.0),
+        effect=pl.when((changed & (pl.col("metric") != "F1")) | (not calls)).then(0.0),
         family=FAMILY,
-        interval=["value"],  # see the intervals
-        p_adjusted="" if calls else "p_bh",  # F1 does differ, and is adjusted with the rest
+        interval=["value"],  # intervals are counted separately
+        p_adjusted="" if calls else "p_bh",  # F1 does differ, and is in the same family
     )
     return result | intervals
 
 
-def _intervals(record: Known, tables: Tables) -> Tables:
-    """Return intervals of values over texts, and of differences over trainings too."""
-    true = truth_of(record)
-    here = pl.col("metric").is_in(MEAN_OF)
-    if "calls" in record.truth.settings:
-        # texts are half positive here, and not in a bootstrap, with which accuracy varies there
-        here &= pl.col("metric") != "accuracy"
-    overall = tables["overall"].filter(here, reading="corrected").with_columns(group=pl.lit("all"))
+def _intervals(sample: Drawn, tables: Tables) -> Tables:
+    """Return intervals of values over texts, and of differences over texts and training runs."""
+    true = truth_of(sample)
+    used = pl.col("metric").is_in(MEAN_OF)
+    if "calls" in sample.truth.settings:
+        # half of the texts are positive here, but not in each bootstrap sample
+        used &= pl.col("metric") != "accuracy"
+    overall = tables["overall"].filter(used, reading="corrected").with_columns(group=pl.lit("all"))
     overall = overall.join(true, on=["corpus", "group"])
     true = true.drop("these")
     base = true.rename({"corpus": "baseline", "all": "all_other"})
-    rows = tables["differences"].filter(here).join(true, on=["corpus", "group"])
+    rows = tables["differences"].filter(used).join(true, on=["corpus", "group"])
     rows = rows.join(base, on=["baseline", "group"])
-    apart = pl.col("all") - pl.col("all_other")
-    return {
-        "overall, interval": outcome(overall, effect=0.0, target="these", p=""),
-        "differences, interval": outcome(rows, effect=0.0, target=apart, p=""),
-    }
+    difference = pl.col("all") - pl.col("all_other")
+    result = outcomes_by(overall, "overall, interval", effect=0.0, target="these", p="")
+    return result | outcomes_by(rows, "differences, interval", effect=0.0, target=difference, p="")
 
 
-def truth_of(record: Known) -> pl.DataFrame:
-    """Return the accuracy by corpus and group on all texts, of these and of all classifiers."""
-    shape, rows = record.shape, []
+def truth_of(sample: Drawn) -> pl.DataFrame:
+    """Return true accuracies by corpus and group, of these classifiers and of all possible ones."""
+    shape, rows = sample.shape, []
     over_texts = np.hypot(shape.hard, shape.by_text)
-    for corpus, (able, calls) in record.runs.items():
-        spread = shape.spread * (record.truth.get("spread", 1.0) ** (corpus == CORPORA[1]))
-        times = 2 if corpus else 1  # of pretraining and fine-tuning, or of this alone
+    for corpus, (able, calls) in sample.known.items():
+        spread = shape.spread * (sample.truth.get("spread", 1.0) ** (corpus == CORPORA[1]))
+        times = 2 if corpus else 1  # pretraining and fine-tuning, or fine-tuning alone
         over_runs = times * (spread**2 + shape.threshold**2)
         sd = np.sqrt(over_texts**2 + over_runs)
         for group in GROUPS:
-            odds = shape.ability + _added(record.truth, corpus, group)
+            odds = shape.ability + _added(sample.truth, corpus, group)
             sides = np.stack([odds + able + calls, odds + able - calls])
-            these, of_all = _mean(sides, over_texts).mean(), _mean(np.array([odds]), sd)[0]
-            rows.append((corpus, group, float(these), float(of_all)))
+            these, of_all = normal_mean(expit, sides, over_texts), normal_mean(expit, odds, sd)
+            rows.append((corpus, group, float(these.mean()), float(of_all)))
     schema = {"corpus": pl.String, "group": pl.String, "these": pl.Float64, "all": pl.Float64}
-    told = pl.DataFrame(rows, schema, orient="row")
-    whole = told.group_by("corpus").agg(pl.col("these", "all").mean(), group=pl.lit("all"))
-    return pl.concat([told, whole.select(told.columns)])
-
-
-def _mean(odds: Array, sd: float) -> Array:
-    """Return the mean chance at normal log-odds."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(21)
-    return np.asarray(expit(odds[..., None] + sd * nodes) @ weights / weights.sum())
+    groups = pl.DataFrame(rows, schema, orient="row")
+    overall = groups.group_by("corpus").agg(pl.col("these", "all").mean(), group=pl.lit("all"))
+    return pl.concat([groups, overall.select(groups.columns)])

@@ -1,4 +1,4 @@
-"""Outputs of the probe ``stances`` without a model: what is answered is known."""
+"""Simulated outputs of the probe ``stances``, with known responses and no model."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from calibration.truth import write_parquet
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.leaning.stances import SCHEMAS
 
 Row = dict[str, Any]
 
 FRAME = "paper"
-PLACES: dict[str, Any] = {  # settings of the analysis that the names used here need
+PLACES: dict[str, Any] = {  # settings of the analysis that match the names used here
     "frames": {"mask": FRAME, "generation": FRAME},
     "control": {"other": "control"},
     "contrasts": {"right": "left"},
@@ -24,7 +23,7 @@ PLACES: dict[str, Any] = {  # settings of the analysis that the names used here 
     "negative": ["disagree", "oppose", "opposes"],
 }
 AXES = ("economic", "social")
-TURNED = "-r"  # behind the name of a statement's opposite
+TURNED = "-r"  # suffix of the id of a statement's opposite
 
 
 def statement(
@@ -52,17 +51,17 @@ def statement(
 
 
 def pairs(number: int = 10) -> list[Row]:
-    """Return a linear questionnaire on two axes, of so many pairs of opposites on each."""
+    """Return a linear questionnaire with ``number`` pairs of opposites on each of two axes."""
     return [
         statement(
-            f"{axis}-{i:02d}{TURNED * turned}",
+            f"{axis}-{i:02d}{TURNED * reverse}",
             axis,
-            reverse=bool(turned),
-            opposite=f"{axis}-{i:02d}{TURNED * (1 - turned)}",
+            reverse=bool(reverse),
+            opposite=f"{axis}-{i:02d}{TURNED * (1 - reverse)}",
         )
         for axis in AXES
         for i in range(number)
-        for turned in (0, 1)
+        for reverse in (0, 1)
     ]
 
 
@@ -70,10 +69,12 @@ def written_to(folder: Path, models: Sequence[str] = ("m",), **questionnaires: l
     """Write the dataset ``statements`` and return the inputs of the analysis."""
     into = folder / "statements"
     empty: dict[str, list[Any]] = {"config": [], "reason": [], "number": []}
-    write_parquet(pl.DataFrame(empty), into / "rejects.parquet")
+    pl.DataFrame(empty).write_parquet(into / "rejects.parquet", mkdir=True)
     for name, rows in questionnaires.items():
         types: dict[str, Any] = {"polarity": pl.Int64, "points": pl.List(pl.Float64)}
-        write_parquet(pl.DataFrame(rows, schema_overrides=types), into / f"{name}.parquet")
+        (pl.DataFrame(rows, schema_overrides=types)).write_parquet(
+            into / f"{name}.parquet", mkdir=True
+        )
     return Inputs(tuple(models), {"statements": into}, folder / "data")
 
 
@@ -86,7 +87,7 @@ def state(
     epoch: int = 1,
     texts: int = 100,
 ) -> Row:
-    """Return the columns of a state; without a corpus those of the model itself."""
+    """Return the columns of a checkpoint, or without a corpus those of the pretrained model."""
     if not corpus:
         period, share, seed, epoch, texts = "all", 0.0, 0, 0, 0
     return {
@@ -100,13 +101,12 @@ def state(
     }
 
 
-def save(inputs: Inputs, asked: str, rows: Iterable[Row] | pl.DataFrame, model: str = "m") -> None:
-    """Write rows of outputs, with what all of them have."""
+def save(inputs: Inputs, kind: str, rows: Iterable[Row] | pl.DataFrame, model: str = "m") -> None:
+    """Write rows of outputs, completed with the columns that all rows share."""
     shared = {"questionnaire": "q", "frame": FRAME, "form": "plain", "variant": "", "text": ""}
     always = {"model": model, "revision": "0"}
-    schema = SCHEMAS[asked]
-    empty = pl.from_arrow(schema.arrow().empty_table())
-    assert isinstance(empty, pl.DataFrame)
+    schema = SCHEMAS[kind]
+    empty = pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
     types = pl.Schema({k: v for k, v in empty.schema.items() if not schema[k].labels})
     if isinstance(rows, pl.DataFrame):
         missing = {k: v for k, v in (shared | always).items() if k not in rows.columns}
@@ -114,11 +114,11 @@ def save(inputs: Inputs, asked: str, rows: Iterable[Row] | pl.DataFrame, model: 
     else:
         table = pl.DataFrame([shared | row | always for row in rows], schema_overrides=types)
     table = table.select(empty.columns).cast(types)
-    write_parquet(table, inputs.outputs("stances", model) / asked / "00000.parquet")
+    table.write_parquet(inputs.outputs("stances", model) / kind / "00000.parquet", mkdir=True)
 
 
 def filled(logit: float, *, mass: float = 0.4, top: bool = True) -> Row:
-    """Return the columns of a filled mask with those log-odds of agreeing."""
+    """Return the columns of a filled mask with the given log-odds of agreement."""
     up = float(1 / (1 + np.exp(-logit)))
     words = [" agree", "Support", "disagree", "the"] if top else ["of", "the"]
     masses = [0.7 * up * mass, 0.3 * up * mass, (1 - up) * mass, 0.1] if top else [0.3, 0.2]
@@ -133,6 +133,6 @@ def filled(logit: float, *, mass: float = 0.4, top: bool = True) -> Row:
     }
 
 
-def prior(logit: float = 0.0, **place: Any) -> Row:
-    """Return the row of a prompt with a text without content."""
-    return {"id": "", "form": "prior", "variant": "N/A"} | place | filled(logit)
+def prior(logit: float = 0.0, **key: Any) -> Row:
+    """Return the row of a prompt with a content-free text."""
+    return {"id": "", "form": "prior", "variant": "N/A"} | key | filled(logit)

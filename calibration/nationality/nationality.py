@@ -1,6 +1,6 @@
 """Analysis ``nationality`` on simulated predictions; effects are in points of P+ - P-.
 
-What is simplified is told in :mod:`calibration.nationality.swaps`.
+Its simplifications are described in :mod:`calibration.nationality.swaps`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from calibration.nationality import swaps
-from calibration.truth import Drawn, Generator, Tables, Truth, outcome, outcomes_by
+from calibration.truth import Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.probes.nationality.cases import CONTRAST, EVERY
 
 Shape = swaps.SwapsShape
@@ -25,19 +25,19 @@ SHAPES = {
         celebrity=0.4, shared=0.25
     ),
 }
-SIZES = (0.2, 0.4, 0.8)  # of planted effects, units
+SIZES = (0.2, 0.4, 0.8)  # planted effects, units
 TRUTHS = {
-    # names and texts differ
+    # only names and texts differ
     "names differ, countries do not": Truth("null"),
-    # P+ - P- of countries; of others, by nats of names
+    # P+ - P- differs between countries, and in others depends on the nats of names
     "countries planted": Truth("planted"),
-    # larger, as `changes` needs; none by nats of names
+    # larger effects, as `changes` requires; none depend on the nats of names
     "countries planted far apart": Truth("planted", sizes=(0.8, 1.6, 3.2)),
-    # variance alone
+    # only the variance differs
     "names of some countries vary more": Truth("decoy", vary=3.0),
     # length and perplexity depend on the country
     "names of some countries are rare and long": Truth("decoy", rare=2.0, long=2.0),
-    # a country moves them by the length of its names
+    # countries differ only by the length of their names
     "long names move predictions": Truth("decoy", long=2.0, per_token=0.4),
 }
 PARAMS: dict[str, Any] = {
@@ -46,102 +46,97 @@ PARAMS: dict[str, Any] = {
     "negative": {"other": ["negative"]},
 }
 SIGNS = {CONTRAST: 1.0, "positive": 0.5, "negative": -0.5, "neutral": 0.0}
-KEPT: dict[str, Any] = {"maintain_order": "left"}  # rows are known by their places
 POINTS = 100 * swaps.UNIT
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    of = planted(truth, shape)
-    inputs = swaps.write(folder, shape, of, rng)
+    effects = planted(truth, shape)
+    inputs = swaps.write(folder, shape, effects, rng)
     shift, slope, rare = (
-        swaps.of_names(values, shape).mean(axis=-1) for values in (of.shift, of.slope, of.rare)
+        swaps.of_names(values, shape).mean(axis=-1)
+        for values in (effects.shift, effects.slope, effects.rare)
     )
     rows = pl.read_parquet(inputs.datasets["counterfactuals"] / f"{swaps.CONFIG}.parquet")
     full = rows.filter(pl.col("country") != "").select(pl.col("name").str.contains(" ").mean())
     values = {"shift": shift * POINTS, "slope": slope * POINTS, "rare": rare}
     values["nats"] = rare * (1 + full.item())  # both parts of a full name are rare
     countries = [swaps.code(n) for n in range(shape.countries)]
-    return Drawn(inputs, (pl.DataFrame({"country": countries} | values), truth.settings))
+    return Drawn(inputs, pl.DataFrame({"country": countries} | values), truth)
 
 
 def planted(truth: Truth, shape: Shape) -> swaps.Planted:
-    """Return the effects planted for countries by a truth.
+    """Return the effects planted in countries.
 
-    Planted are both signs of each size in two countries, and as relations to the perplexity of
-    names in as many others; the rest have none. ``truth.settings``: ``sizes``, without relations;
-    ``all``, a shift of every country;
-    ``vary``, of a quarter of the countries; ``rare`` and ``long``, spread evenly over them;
-    ``per_token``.
+    Both signs of each size are planted in two countries, and as relations to the perplexity of
+    names in as many others. ``truth.settings``: ``sizes``, effects without such relations; ``all``,
+    a shift of every country; ``vary``, a factor for the variation of names in a quarter of the
+    countries; ``rare`` and ``long``, ranges over the countries; ``per_token``, an effect per token.
     """
     n = shape.countries
-    given = truth.settings
-    shift, slope, vary = np.full(n, given.get("all", 0.0)), np.zeros(n), np.ones(n)
+    settings = truth.settings
+    shift, slope, vary = np.full(n, settings.get("all", 0.0)), np.zeros(n), np.ones(n)
     if truth.kind == "planted":
-        each = [sign * size for size in given.get("sizes", SIZES) for sign in (1, -1)]
-        shift[: len(each)] += each
-        if "sizes" not in given:
-            slope[len(each) :][: len(each)] = each[: n - len(each)]
-    vary[: n // 4] = given.get("vary", 1.0)
+        signed = [sign * size for size in settings.get("sizes", SIZES) for sign in (1, -1)]
+        shift[: len(signed)] += signed
+        if "sizes" not in settings:
+            slope[len(signed) :][: len(signed)] = signed[: n - len(signed)]
+    vary[: n // 4] = settings.get("vary", 1.0)
     spread = np.linspace(-0.5, 0.5, n)
     return swaps.Planted(
         *(shift, slope, vary),
-        rare=given.get("rare", 0.0) * 2 * spread,
-        long=0.3 + given.get("long", 0.0) * (spread + 0.5),
-        per_token=given.get("per_token", 0.0),
+        rare=settings.get("rare", 0.0) * 2 * spread,
+        long=0.3 + settings.get("long", 0.0) * (spread + 0.5),
+        per_token=settings.get("per_token", 0.0),
     )
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test."""
-    truth, settings = sample.known
-    per_token = settings.get("per_token", 0.0) * POINTS
-    placebo = pl.col("reading") == "placebo"
-    signs = pl.DataFrame({"measure": list(SIGNS), "sign": list(SIGNS.values())})
-    shift, sign = pl.col("shift"), pl.col("sign")
-    # what long names do is no effect of a country, and no null either
+    per_token = sample.truth.get("per_token", 0.0) * POINTS
+    placebo, shift = pl.col("reading") == "placebo", pl.col("shift")
+    sign = pl.col("measure").replace_strict(SIGNS)
+    # an effect of long names is no effect of a country, but no null hypothesis either
     moved = None if per_token else shift * sign + 0.0
-    table = tables["delta"].join(truth, on="country", **KEPT).join(signs, on="measure", **KEPT)
-    halves, table = table.filter(placebo), table.filter(~placebo)
+    delta, changes, mixed, correlations, sums = (
+        table.join(sample.known, on="country", how="left", maintain_order="left")
+        for table in (
+            tables["delta"],
+            tables["changes"].rename({"class": "measure"}).filter(~placebo),
+            tables["mixed"].with_columns(country=pl.col("term").str.strip_prefix("country ")),
+            tables["correlations"],
+            tables["perplexities"].filter(~placebo, perplexity="original sum"),
+        )
+    )
+    halves, delta = delta.filter(placebo), delta.filter(~placebo)
     by = ["reading", "gender"]
-    others: dict[str, Any] = {"interval": ("contrast", "contrast_low", "contrast_high")}
-    others |= {"effect": moved, "target": moved, "family": by}
-    result = {
-        "delta: a country against the originals": outcome(table, effect=moved, target=moved, p=""),
-        "delta: a country against the others": outcome(table, **others),
-        "delta: names of the same country": outcome(halves, effect=0.0, target=0.0, family=by),
-    }
-    table = tables["changes"].rename({"class": "measure"}).filter(~placebo)
-    table = table.join(truth, on="country", **KEPT).join(signs, on="measure", **KEPT)
-    # neutral is predicted less often where the others are moved either way
+    how: dict[str, Any] = {"effect": moved, "target": moved}
+    others = how | {"interval": ("contrast", "contrast_low", "contrast_high"), "family": by}
+    same: dict[str, Any] = {"effect": 0.0, "target": 0.0, "family": by}
+    result = outcomes_by(delta, "delta: a country against the originals", p="", **how)
+    result |= outcomes_by(delta, "delta: a country against the others", **others)
+    result |= outcomes_by(halves, "delta: names of the same country", **same)
+    # neutral becomes less frequent if the other classes change in either direction
     sure = (shift == 0) | (sign != 0)
-    log = (pl.col("value", "low", "high") / 100 + 1).log()  # as they are tested
-    result["changes: a class more often"] = outcome(
-        table.with_columns(log),
+    log = (pl.col("value", "low", "high") / 100 + 1).log()  # the scale of the test
+    result |= outcomes_by(
+        changes.with_columns(log),
+        "changes: a class more often",
         effect=None if per_token else pl.when(sure).then(moved),
         target=None if per_token else pl.when(shift == 0).then(0.0),
         family=by,
     )
-    table = tables["mixed"].with_columns(country=pl.col("term").str.strip_prefix("country "))
-    table = table.join(truth, on="country", how="left", **KEPT)
-    kind = (
-        pl.when(shift.is_null()).then(pl.lit("tokens and log rank")).otherwise(pl.lit("countries"))
-    )
+    kind = shift.is_null().replace_strict({True: "tokens and log rank", False: "countries"})
     effect = shift.fill_null(pl.when(pl.col("term") == "tokens").then(per_token).otherwise(0.0))
-    how: dict[str, Any] = {"effect": effect, "target": effect, "family": ["reading"]}
-    result |= outcomes_by(table.with_columns(kind=kind), "mixed: {kind}", **how)
-    # over all countries there is neither none nor one relation where some have one
-    alike = not truth.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
-    each = pl.when(pl.col("country") == EVERY).then(0.0 if alike else None)
-    related = None if per_token else each.otherwise(pl.col("slope") * sign + 0.0)
-    table = tables["correlations"].join(truth, on="country", how="left", **KEPT)
-    table = table.join(signs, on="measure", **KEPT)
+    how = {"effect": effect, "target": effect, "family": ["reading"]}
+    result |= outcomes_by(mixed.with_columns(kind=kind), "mixed: {kind}", **how)
+    # if only some countries have a relation, the pooled one is neither zero nor known
+    homogeneous = not sample.known.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
+    single = pl.when(pl.col("country") == EVERY).then(0.0 if homogeneous else None)
+    related = None if per_token else single.otherwise(pl.col("slope") * sign + 0.0)
     planted = pl.when(pl.col("scope") == "originals").then(0.0).otherwise(related)
     none = pl.when(planted == 0).then(0.0)
     how = {"effect": planted, "target": none, "family": ["reading", "perplexity"]}
-    result |= outcomes_by(table, "correlations: {scope}", **how)
-    sums = tables["perplexities"].filter(~placebo, perplexity="original sum")
+    result |= outcomes_by(correlations, "correlations: {scope}", **how)
     rare = pl.col("rare").round(6) + 0.0  # one level per effect, despite rounding
-    sums = sums.join(truth, on="country", **KEPT)
-    result["perplexities"] = outcome(sums, effect=rare, target="nats", p="")
-    return result
+    return result | outcomes_by(sums, "perplexities", effect=rare, target="nats", p="")

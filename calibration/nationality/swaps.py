@@ -1,11 +1,11 @@
-"""Outputs of ``classification`` and ``perplexity`` without a model, from a known truth.
+"""Simulated outputs of ``classification`` and ``perplexity``, from known parameters and no model.
 
-P+ - P- and the probability of neutral of a text are its own, plus what its country does (planted),
-what its name does, what the text makes of the country, and what is of this name in this text alone.
-Originals have names too, of no country. Readings are ``corrected`` and ``placebo``; ``faithful`` is
-analysed by the same code. Countries stand in pairs that may share names; such a name does what both
-countries do on average. One person may stand in many texts, and moves them all alike. Simplified:
-texts have one person each.
+P+ - P- and the probability of neutral are sums of effects of the text, its country (planted), its
+name, the text by country, and the name by text. The names of the originals belong to no country.
+The variants are ``corrected`` and ``placebo``; ``faithful`` is analysed by the same code. Countries
+form pairs that may share names; a shared name has the mean effect of both countries. Several texts
+may be about the same person, whose effect they share. Simplification: each text mentions one
+person.
 """
 
 from __future__ import annotations
@@ -17,107 +17,103 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import Array, Bools, Generator, Integers, write_parquet
+from calibration.truth import Array, Bools, Generator, Integers
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
 from plumbline.builders.readers.name_lists import KINDS
 from plumbline.probes.core.run_analysis import Inputs
 
 CONFIG, MODEL = "sentiment-en", "m"
-UNIT = 0.05  # of P+ - P-: that is what SDs and effects are told in, 5 points
-NEUTRAL, SPREAD = 0.35, 0.04  # probability of neutral: mean, SD over texts
+UNIT = 0.05  # of P+ - P-, 5 points: the unit of SDs and effects
+NEUTRAL, SPREAD = 0.35, 0.04  # mean and SD over texts of the probability of neutral
 TONE = 0.1  # SD of P+ - P- over texts
-HALF = 0.5  # SDs of the probability of neutral, in those of P+ - P-
-BASE = 12  # tokens of a text without its name
+HALF = 0.5  # SDs for the probability of neutral, relative to those for P+ - P-
+BASE = 12  # tokens in a text without its name
 KEPT = ("id", "target", "reading", "reference_id", "country", "gender", "name", "text")
 ROW = (*KEPT, "apart", "middle", "nats", "tokens")  # P+ - P-, neutral, minus log-probability
 
 
 class SwapsShape(Params):
-    """Shape of the counterfactuals, and how much of what they say is whose."""
+    """Shape of the counterfactuals, and the SDs of effects."""
 
-    countries: int = Field(13, description="countries of names")
+    countries: int = Field(13, description="number of countries")
     texts: int = Field(55, description="source texts")
-    draws: int = Field(4, description="names for each text and country")
-    placebos: int = Field(2, description="of these, how many get a second name")
-    names: int = Field(12, description="names of a country and kind")
+    draws: int = Field(4, description="names drawn for each text and country")
+    placebos: int = Field(2, description="number of draws that get a second name")
+    names: int = Field(12, description="names per country and kind")
     women: float = Field(0.4, description="share of texts about a woman")
     full: float = Field(0.3, description="share of texts with a full name")
     celebrity: float = Field(0.0, description="share of texts about the same person")
-    shared: float = Field(0.0, description="share of names that two countries have")
-    sd_name: float = Field(0.3, description="SD of names, in that of name by text")
-    sd_text: float = Field(0.2, description="SD of text by country, likewise")
-    sd_rest: float = Field(1.0, description="SD of name by text, units of .05 of P+ - P-")
+    shared: float = Field(0.0, description="share of names that belong to two countries")
+    sd_name: float = Field(0.3, description="SD of the effect of names, in SDs of name by text")
+    sd_text: float = Field(0.2, description="SD of the effect of text by country, in the same unit")
+    sd_rest: float = Field(1.0, description="SD of name by text, in units of .05 of P+ - P-")
 
 
 class Planted(NamedTuple):
-    """True parameters of countries, (countries,) each."""
+    """True parameters of the countries, (countries,) each."""
 
-    shift: Array  # of P+ - P-, units
-    slope: Array  # units by which it goes up with a nat that a name is less likely
-    vary: Array  # how many times as much its names vary
+    shift: Array  # effect on P+ - P-, units
+    slope: Array  # effect of each nat by which a name is less likely, units
+    vary: Array  # factor for the SD of its names
     rare: Array  # nats by which its names are less likely
     long: Array  # mean tokens of its names beyond the first
-    per_token: float  # units of P+ - P-, by each token of a name
+    per_token: float  # effect of each token of a name on P+ - P-, units
 
 
 class _Drawn(NamedTuple):
-    """Sampled names and texts; c countries, p names of a kind, t texts."""
+    """Drawn names and texts: c countries, p names per kind, t texts."""
 
     owner: Integers  # (c, p): the first country that has the name
-    names: Array  # (2, 3, c, p): of P+ - P-, and of neutral, by kind; units
+    names: Array  # (2, 3, c, p): effects on P+ - P- and on neutral, by kind; units
     nats: Array  # (3, c, p)
     tokens: Integers  # (3, c, p)
-    own: Array  # (2, t, 1, 1): of the text, probabilities
-    tilt: Array  # (2, t, c, p): of text by country, units
-    rest: Array  # (2, t, c, p): of name by text, units
-    luck: Array  # (t, c, p): nats of name by text
+    own: Array  # (2, t, 1, 1): effects of the text, probabilities
+    tilt: Array  # (2, t, c, p): effects of text by country, units
+    rest: Array  # (2, t, c, p): effects of name by text, units
+    luck: Array  # (t, c, p): effects of name by text, nats
     base: Array  # (t,): nats of the text
     woman: Bools  # (t,)
     full: Bools  # (t,)
-    star: Bools  # (t,) about the same person
+    star: Bools  # (t,): whether about the same person
 
 
-def write(folder: Path, shape: SwapsShape, of: Planted, rng: Generator) -> Inputs:
-    """Write the datasets and the outputs of one classifier and the masked model behind it."""
+def write(folder: Path, shape: SwapsShape, planted: Planted, rng: Generator) -> Inputs:
+    """Write the datasets, and the outputs of one classifier and its masked model."""
     data = folder / "data"
     sets = {name: data / "datasets" / name for name in ("counterfactuals", "names", "targets")}
     inputs = Inputs((MODEL,), sets, data)
-    drawn = _draw(shape, of, rng)
-    rows = pl.concat([_originals(shape, drawn, rng), _swapped(shape, of, drawn, rng)])
-    texts = rows.unique("text", maintain_order=True)
+    drawn = _draw(shape, planted, rng)
+    rows = pl.concat([_originals(shape, drawn, rng), _swapped(shape, planted, drawn, rng)])
+    texts, nats = rows.unique("text", maintain_order=True), pl.col("nats")
     bounded = pl.col("middle").clip(0.02, 0.6), pl.col("apart").clip(-0.38, 0.38)
     write_classes(inputs, MODEL, texts.with_columns(bounded))
-    scored = texts.select(
-        *("text", pl.col("tokens") - 2),
-        sum_original_nats=-pl.col("nats"),
-        sum_l2r_nats=-1.2 * pl.col("nats"),
-    )
-    listed = _listed(drawn)
-    classified = inputs.outputs("classification", MODEL)
+    sums = {"sum_original_nats": -nats, "sum_l2r_nats": -1.2 * nats}
+    scored = texts.select("text", pl.col("tokens") - 2, **sums)
+    names = _listed(drawn)
     kinds = pl.col("kind").replace_strict(range(len(KINDS)), KINDS, return_dtype=pl.String)
-    write_parquet(listed.drop("rank").with_columns(kinds), classified / "pieces/00000.parquet")
-    write_parquet(scored, inputs.outputs("perplexity", MODEL) / CONFIG / "00000.parquet")
-    write_parquet(rows.select(KEPT), sets["counterfactuals"] / f"{CONFIG}.parquet")
+    pieces = inputs.outputs("classification", MODEL) / "pieces/00000.parquet"
+    names.drop("rank").with_columns(kinds).write_parquet(pieces, mkdir=True)
+    scored.write_parquet(inputs.outputs("perplexity", MODEL) / CONFIG / "00000.parquet", mkdir=True)
+    rows.select(KEPT).write_parquet(sets["counterfactuals"] / f"{CONFIG}.parquet", mkdir=True)
     plain = rows.filter(pl.col("reading") == READINGS.index("original")).select("text")
-    write_parquet(plain, sets["targets"] / f"{CONFIG}.parquet")
-    for (country,), own in listed.group_by("country"):
-        write_parquet(own, sets["names"] / f"{country}.parquet")
+    plain.write_parquet(sets["targets"] / f"{CONFIG}.parquet", mkdir=True)
+    for (country,), part in names.group_by("country"):
+        part.write_parquet(sets["names"] / f"{country}.parquet", mkdir=True)
     return inputs
 
 
 def write_classes(inputs: Inputs, model: str, texts: pl.DataFrame) -> None:
-    """Write probabilities of classes: ``middle`` of neutral, ``apart`` between the others."""
+    """Write class probabilities: ``middle`` for neutral, ``apart`` for positive minus negative."""
     middle, apart = pl.col("middle"), pl.col("apart")
     shares = {"negative": (1 - middle - apart) / 2, "neutral": middle}
     shares["positive"] = (1 - middle + apart) / 2
     classes = pl.concat(
-        texts.select(
-            "text", pl.lit(name).alias("class"), value.log().alias("logprob_nats"), "tokens"
-        )
+        texts.select("text", "tokens", pl.lit(name).alias("class"), logprob_nats=value.log())
         for name, value in shares.items()
     )
-    write_parquet(classes, inputs.outputs("classification", model) / CONFIG / "00000.parquet")
+    path = inputs.outputs("classification", model) / CONFIG / "00000.parquet"
+    classes.write_parquet(path, mkdir=True)
 
 
 def code(country: int) -> str:
@@ -126,7 +122,7 @@ def code(country: int) -> str:
 
 
 def of_names(values: Array, shape: SwapsShape) -> Array:
-    """Return (..., countries, names) of (..., countries): the mean where a name is of two."""
+    """Return values of names (..., countries, names): the mean of both countries if shared."""
     other = _others(shape.countries)
     both = (values + values[..., other]) / 2
     two = np.arange(shape.names) < round(shape.shared * shape.names)
@@ -134,12 +130,12 @@ def of_names(values: Array, shape: SwapsShape) -> Array:
 
 
 def _others(countries: int) -> Integers:
-    """Return the other country of each pair; of a last odd one, itself."""
-    each = np.arange(countries)
-    return np.asarray(np.minimum(each + 1 - 2 * (each % 2), countries - 1))
+    """Return the other country of each pair; for a last one without a pair, itself."""
+    index = np.arange(countries)
+    return np.asarray(np.minimum(index + 1 - 2 * (index % 2), countries - 1))
 
 
-def _draw(shape: SwapsShape, of: Planted, rng: Generator) -> _Drawn:
+def _draw(shape: SwapsShape, planted: Planted, rng: Generator) -> _Drawn:
     """Draw names and texts."""
     t, c, p, kinds = shape.texts, shape.countries, shape.names, len(KINDS)
     sds = np.array([1, HALF])[:, None, None, None]
@@ -147,19 +143,18 @@ def _draw(shape: SwapsShape, of: Planted, rng: Generator) -> _Drawn:
     owner = np.where(two, np.minimum(np.arange(c), _others(c))[:, None], np.arange(c)[:, None])
     same = (..., owner, np.arange(p))
     slope, vary, rare, long = (
-        of_names(values, shape) for values in (of.slope, of.vary, of.rare, of.long)
+        of_names(values, shape)
+        for values in (planted.slope, planted.vary, planted.rare, planted.long)
     )
     nats = rng.normal(size=(kinds, c, p))[same]
     tokens = 1 + rng.poisson(long, (kinds, c, p))[same]
     names = sds * shape.sd_name * vary * rng.normal(size=(2, kinds, c, p))[same]
-    names[0] += slope * nats + of.per_token * tokens
-    own = np.array([0, NEUTRAL])[:, None] + np.array([TONE, SPREAD])[:, None] * rng.normal(
-        size=(2, t)
-    )
+    names[0] += slope * nats + planted.per_token * tokens
+    tone = np.array([[0], [NEUTRAL]]) + np.array([[TONE], [SPREAD]]) * rng.normal(size=(2, t))
     star = rng.permutation(t) < round(shape.celebrity * t)
     woman, full = (rng.permutation(t) < round(n * t) for n in (shape.women, shape.full))
     return _Drawn(
-        *(owner, names, nats + rare, tokens, own[..., None, None]),
+        *(owner, names, nats + rare, tokens, tone[..., None, None]),
         tilt=sds * shape.sd_text * of_names(rng.normal(size=(2, t, c)), shape),
         rest=sds * shape.sd_rest * rng.normal(size=(2, t, c, p))[same],
         luck=rng.normal(0, 0.5, (t, c, p))[same],
@@ -171,56 +166,42 @@ def _draw(shape: SwapsShape, of: Planted, rng: Generator) -> _Drawn:
 
 
 def _alike(values: Any, star: Bools) -> Any:
-    """Return (..., texts) with one value where texts are about the same person."""
+    """Return (..., texts) with one common value for the texts about the same person."""
     return np.where(star, values[..., [np.argmax(star)]], values)
 
 
 def _originals(shape: SwapsShape, drawn: _Drawn, rng: Generator) -> pl.DataFrame:
-    """Return the rows of the originals, whose names are of no country."""
-    t = shape.texts
-    sds = np.array([[1], [HALF]])
-    parts = 1 + drawn.full
-    moved = sds * (
-        np.sqrt(parts) * shape.sd_name * _alike(rng.normal(size=(2, t)), drawn.star)
-        + np.hypot(shape.sd_text, shape.sd_rest) * rng.normal(size=(2, t))
-    )
-    apart, middle = drawn.own[..., 0, 0] + UNIT * moved
+    """Return the rows of the originals, whose names belong to no country."""
+    t, parts, star = shape.texts, 1 + drawn.full, drawn.star
+    moved = np.sqrt(parts) * shape.sd_name * _alike(rng.normal(size=(2, t)), star)
+    moved += np.hypot(shape.sd_text, shape.sd_rest) * rng.normal(size=(2, t))
+    apart, middle = drawn.own[..., 0, 0] + UNIT * np.array([[1], [HALF]]) * moved
+    nats = drawn.base + np.sqrt(parts) * _alike(rng.normal(size=t), star) + rng.normal(0, 0.5, t)
     ids = [f"t{n:04d}" for n in range(t)]
-    columns = {"id": ids, "target": ids, "text": [f"{one} Original" for one in ids]}
-    frame = pl.DataFrame(columns).with_columns(
-        reading=pl.lit(0, dtype=pl.Int64),
-        reference_id=pl.lit(""),
-        country=pl.lit(""),
-        gender=pl.lit(GENDERS.index("unknown"), dtype=pl.Int64),
-        name=pl.lit(""),
-        apart=pl.Series(apart),
-        middle=pl.Series(middle),
-        nats=pl.Series(
-            drawn.base
-            + np.sqrt(parts) * _alike(rng.normal(size=t), drawn.star)
-            + rng.normal(0, 0.5, t)
-        ),
-        tokens=pl.Series(BASE + parts + _alike(rng.poisson(0.5, t), drawn.star)).cast(pl.Int64),
-    )
-    return frame.select(ROW)
+    same = {"reading": np.int64(0), "reference_id": "", "country": ""}
+    same |= {"gender": np.int64(GENDERS.index("unknown")), "name": ""}
+    columns = {"id": ids, "target": ids, "text": [f"{one} Original" for one in ids]} | same
+    columns |= {"apart": apart, "middle": middle, "nats": nats}
+    tokens = BASE + parts + _alike(rng.poisson(0.5, t), star)
+    return pl.DataFrame(columns | {"tokens": tokens}).select(ROW)
 
 
-def _swapped(shape: SwapsShape, of: Planted, drawn: _Drawn, rng: Generator) -> pl.DataFrame:
-    """Return the rows of both readings."""
+def _swapped(shape: SwapsShape, planted: Planted, drawn: _Drawn, rng: Generator) -> pl.DataFrame:
+    """Return the rows of both variants."""
     t, c, p = shape.texts, shape.countries, shape.names
     number = shape.draws + shape.placebos
-    turns = -(-number // p)  # all names before any again
+    turns = -(-number // p)  # all names are used before any is repeated
 
     def places() -> Integers:
-        each = [np.argsort(rng.random((t, c, p)), axis=2) for _ in range(turns)]
-        return np.concatenate(each, axis=2)[:, :, :number].ravel()
+        orders = [np.argsort(rng.random((t, c, p)), axis=2) for _ in range(turns)]
+        return np.concatenate(orders, axis=2)[:, :, :number].ravel()
 
     text, country, draw = (a.ravel() for a in np.indices((t, c, number)))
     first, last = places(), places()
     kind, full = drawn.woman[text].astype(np.int64), drawn.full[text]
     value = drawn.names[:, kind, country, first] + full * drawn.names[:, 2, country, last]
     value = value + drawn.tilt[:, text, country, first] + drawn.rest[:, text, country, first]
-    value[0] += of_names(of.shift, shape)[country, first]
+    value[0] += of_names(planted.shift, shape)[country, first]
     apart, middle = drawn.own[:, text, 0, 0] + UNIT * value
     nats = drawn.nats[kind, country, first] + full * drawn.nats[2, country, last]
     tokens = drawn.tokens[kind, country, first] + full * drawn.tokens[2, country, last]
@@ -252,20 +233,14 @@ def _swapped(shape: SwapsShape, of: Planted, drawn: _Drawn, rng: Generator) -> p
 
 
 def _listed(drawn: _Drawn) -> pl.DataFrame:
-    """Return all names, with ranks and tokens."""
+    """Return all names with their ranks and tokens."""
     kind, country, index = (a.ravel() for a in np.indices(drawn.tokens.shape))
     owners = drawn.owner[country, index]
     keys = zip(kind.tolist(), owners.tolist(), index.tolist(), strict=True)
-    return pl.DataFrame(
-        {
-            "country": [code(n) for n in country.tolist()],
-            "kind": kind,
-            "name": [_word(*key) for key in keys],
-            "tokens": drawn.tokens.ravel(),
-            "rank": index + 1,
-        }
-    )
+    columns: dict[str, Any] = {"country": [code(n) for n in country.tolist()], "kind": kind}
+    columns |= {"name": [_word(*key) for key in keys], "tokens": drawn.tokens.ravel()}
+    return pl.DataFrame(columns | {"rank": index + 1})
 
 
-def _word(kind: int, country: int, place: int) -> str:
-    return f"{KINDS[kind].title()}{country:02d}x{place:02d}"
+def _word(kind: int, country: int, index: int) -> str:
+    return f"{KINDS[kind].title()}{country:02d}x{index:02d}"

@@ -1,8 +1,8 @@
-"""Analysis ``anova`` on simulated shares of ``sentiment``.
+"""Analysis ``anova`` on simulated shares, a table of ``sentiment``.
 
-A model has a deviation of its own, the same in all languages, as a training gives it, and its words
-are drawn one by one. Simplified: adjectives, one reading, men and women. Deviations and readings
-stand for three sizes of what is planted: by `latent-corrected` there is no p.
+Each model has a deviation that is the same in all languages, as from training, and its words are
+drawn independently. Simplifications: adjectives only, one ranking, men and women. Deviations and
+readings (method variants) represent three sizes of the planted effect; `latent-corrected` has no p.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import Drawn, Generator, Tables, Truth, outcomes_by, write_parquet
+from calibration.truth import Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.core.run_analysis import Inputs
@@ -24,19 +24,19 @@ from plumbline.probes.core.run_analysis import Inputs
 SIZES = ("base", "large", "xlarge", "xxlarge")
 ALONE = {"ALBERT": 4, "BERT": 2, "BERTweet": 1, "RoBERTa": 2, "XLNet": 2}  # English: sizes
 OF_MANY = {"XLM": 2, "XLM-R": 2, "m-BERT": 2}  # multilingual: models
-BASE = (0.14, 0.76, 0.1)  # shares of the sentiments: there is room for three times 16 points
-CHANGED = ("ALBERT", "XLM", "large", "es")  # levels that have what is planted
+BASE = (0.14, 0.76, 0.1)  # shares of the sentiments, with room for a change of 3 x 16 points
+CHANGED = ("ALBERT", "XLM", "large", "es")  # levels with a planted effect
 
 
 class Shape(Params):
-    """Shape of a study of many models."""
+    """Shape of a study with many models."""
 
-    alone: dict[str, int] = Field(ALONE, description="models of English, by family: their sizes")
-    of_many: dict[str, int] = Field(OF_MANY, description="models of all languages, by family")
-    languages: list[str] = Field(["en", "es", "fr"], description="that models are asked in")
-    worlds: bool = Field(False, description="models of one language each, as many of every one")
-    words: int = Field(100, ge=10, description="words taken for a gender")
-    training: float = Field(4, ge=0, description="SD of what a model has of its own, points")
+    alone: dict[str, int] = Field(ALONE, description="number of English models (sizes) by family")
+    of_many: dict[str, int] = Field(OF_MANY, description="number of multilingual models by family")
+    languages: list[str] = Field(["en", "es", "fr"], description="languages of the prompts")
+    worlds: bool = Field(False, description="monolingual models, equally many in each language")
+    words: int = Field(100, ge=10, description="words selected for each gender")
+    training: float = Field(4, ge=0, description="SD of the deviation of single models, points")
 
 
 SHAPES = {
@@ -50,33 +50,30 @@ SHAPES = {
     "12 worlds of 3 languages": Shape(alone={"BERT": 2, "ALBERT": 2}, of_many={}, worlds=True),
 }
 TRUTHS = {
-    # models differ, by nothing that is known of them
+    # models differ, but not by any factor
     "nothing matters": Truth("null"),
-    # points more positive words of men
+    # additional positive words for men, points
     "levels planted": Truth("planted", effects=(4, 8, 16)),
-    # large models differ among each other five times as much
+    # large models differ five times as much among each other
     "unequal spread": Truth("decoy", spread=5),
 }
 REFERENCES = {"family": "BERT", "size": "base", "language": "en"}
 DESIGNS = ("two-way", "three-way")
 PARAMS: dict[str, Any] = {"references": dict.fromkeys(DESIGNS, REFERENCES)}
 FAMILY = ["deviation", "reading"]
-PLACES = (("pmi", "pairs"), ("pmi", "argmax"), ("latent-faithful", "argmax"))  # of the sizes
+# places of the sizes in the table
+PLACES = (("pmi", "pairs"), ("pmi", "argmax"), ("latent-faithful", "argmax"))
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
-    """Write one replicate: what is known of models, and the table of shares."""
+    """Write one replicate: the models' manifests and the table of shares."""
     rows, names = [], []
     effects = truth.get("effects", (0,))
-    every = (shape.alone | shape.of_many).items()
-    apart = [[language] for language in shape.languages]
-    for family, number in every:
-        of = (
-            apart
-            if shape.worlds
-            else [shape.languages if family in shape.of_many else shape.languages[:1]]
-        )
-        for n, own_languages in product(range(number), of):
+    for family, number in (shape.alone | shape.of_many).items():
+        languages = [shape.languages if family in shape.of_many else shape.languages[:1]]
+        if shape.worlds:
+            languages = [[language] for language in shape.languages]
+        for n, own_languages in product(range(number), languages):
             size = "base" if family == "m-BERT" else SIZES[n]
             names.append("-".join([family, str(n), *own_languages * shape.worlds]).lower())
             where = folder / "samples/worlds" / names[-1]
@@ -85,32 +82,28 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
             facts["model"] |= {"control": "positive"} if shape.worlds else {}
             (where / "manifest.json").write_text(json.dumps(facts), "utf-8")
             spread = truth.get("spread", 1) if size != "base" else 1
-            own = rng.normal(0, shape.training * spread, (len(effects), 2))
-            for level, effect in enumerate(effects):
-                for language in own_languages:
-                    planted = effect * sum(x in CHANGED for x in (family, size, language))
-                    for g, (gender, more) in enumerate((("male", planted), ("female", 0))):
-                        moved = np.array([1, -1, 0]) * (own[level, g] + more) / 100
-                        shares = np.clip(np.add(BASE, moved), 0.01, 1)
-                        hits = rng.multinomial(shape.words, shares / shares.sum())
-                        rows += [
-                            (names[-1], language, *PLACES[level], gender, s, hit / shape.words)
-                            for s, hit in zip(SENTIMENTS, hits.tolist(), strict=True)
-                        ]
+            deviation = rng.normal(0, shape.training * spread, (len(effects), 2))
+            for level, language in product(range(len(effects)), own_languages):
+                levels = sum(x in CHANGED for x in (family, size, language))
+                moved = deviation[level] + [effects[level] * levels, 0]  # male, female
+                shares = np.clip(BASE + np.outer(moved, [1, -1, 0]) / 100, 0.01, 1)
+                hits = rng.multinomial(shape.words, shares / shares.sum(axis=1, keepdims=True))
+                rows += [
+                    (names[-1], language, *PLACES[level], gender, s, hit / shape.words)
+                    for gender, own_hits in zip(("male", "female"), hits.tolist(), strict=True)
+                    for s, hit in zip(SENTIMENTS, own_hits, strict=True)
+                ]
     inputs = Inputs(tuple(sorted(names)), {}, folder)
     keys = ["model", "language", *FAMILY, "gender", "sentiment", "value"]
-    shares = pl.DataFrame(rows, schema=keys, orient="row").with_columns(
-        pos=pl.lit("ADJ"), top_k=shape.words
-    )
-    path = inputs.tables("sentiment") / "shares.parquet"
-    write_parquet(shares, path)
-    return Drawn(inputs, (truth, effects))
+    table = pl.DataFrame(rows, schema=keys, orient="row")
+    table = table.with_columns(pos=pl.lit("ADJ"), top_k=shape.words)
+    table.write_parquet(inputs.tables("sentiment") / "shares.parquet", mkdir=True)
+    return Drawn(inputs, effects, truth)
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test, by design and interval; F has neither sign nor interval."""
-    truth, effects = sample.known
-    sizes = {f"{d}, {r}": float(e) for (d, r), e in zip(PLACES, effects, strict=False)}
+    """Return the rows of each test by design and interval; F tests have no sign and no interval."""
+    sizes = {f"{d}, {r}": float(e) for (d, r), e in zip(PLACES, sample.known, strict=False)}
     planted = pl.concat_str(FAMILY, separator=", ").replace_strict(sizes, return_dtype=pl.Float64)
     men = pl.col("response").is_in(["male", "male minus female"])
     sign = pl.col("sentiment").replace_strict(dict(zip(SENTIMENTS, (1.0, -1.0, 0.0), strict=True)))
@@ -119,7 +112,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     table = tables["coefficients"].filter(pl.col("factor") != "intercept")
     test = "coefficients: {design}, {interval}"
     result = outcomes_by(table, test, effect=effect, target=effect, family=FAMILY)
-    if truth.kind != "planted":
+    if sample.truth.kind != "planted":
         test = "tests: {design}"
         result |= outcomes_by(tables["tests"], test, effect=0.0, family=FAMILY, interval=())
     return result

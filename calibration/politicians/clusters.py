@@ -1,9 +1,9 @@
-"""Analysis ``clusters`` on simulated states of words.
+"""Analysis ``clusters`` on simulated hidden states of words.
 
-States are normal, of unequal spreads along their axes. Some words are in lists of the other gender
-too. What a share should be is the mean of what the states of its words tell of their gender.
-Simplified: adjectives, two numbers of clusters, two runs of k-means; words deviate to one gender
-each; a language for each planted effect; one person of each gender.
+States are normal, with unequal variances along their axes. Some words are in the lists of both
+genders. The true share of a cluster is the mean probability of its words' gender given their
+states. Simplifications: adjectives only, two numbers of clusters, two runs of k-means; each word
+deviates towards one gender; one language for each planted effect; one person per gender.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import polars as pl
 from pydantic import Field
 from scipy.special import expit
 
-from calibration.truth import Array, Bools, Drawn, Generator, Tables, Truth, outcome, write_parquet
+from calibration.truth import Array, Bools, Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.politicians.person import GENDERS
 from plumbline.probes.core.run_analysis import Inputs
@@ -29,8 +29,8 @@ MODEL = "m"
 class Shape(Params):
     """Shape of the words of a part of speech, and of their states."""
 
-    men: int = Field(40, description="words that deviate to men")
-    women: int = Field(40, description="words that deviate to women")
+    men: int = Field(40, description="words that deviate towards men")
+    women: int = Field(40, description="words that deviate towards women")
     width: int = Field(24, description="dimensions of a state")
     both: float = Field(0.6, description="share of words generated for either gender")
     decay: float = Field(0.5, description="SD of the nth axis is n to the power of -decay")
@@ -41,13 +41,13 @@ SHAPES = {
     "40 words of men, 20 of women, 100 dimensions": Shape(women=20, width=100),
 }
 TRUTHS = {
-    # states are normal and have nothing to do with gender
+    # states are normal and independent of gender
     "one cloud": Truth("null"),
-    # distance of the genders' means, SDs of the first axis
+    # distance between the means of the genders, in SDs of the first axis
     "genders apart": Truth("planted", apart=(1, 2, 3)),
-    # two topics that have nothing to do with gender, one of half the spread
+    # two topics that are independent of gender, one with half the spread
     "topics apart": Truth("decoy", topics=4),
-    # one cloud, a tenth of the words spread twice as far
+    # one cloud, with twice the spread for a tenth of the words
     "long tails": Truth("decoy", tails=2),
 }
 PARAMS: dict[str, Any] = {
@@ -62,55 +62,50 @@ PARAMS: dict[str, Any] = {
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     inputs = Inputs((MODEL,), {"politicians": folder / "people"}, folder)
-    deviations, known = [], []
-    for language, apart in zip(LANGUAGES, truth.get("apart", (0.0,)), strict=False):
+    deviations, truths = [], []
+    for language, gap in zip(LANGUAGES, truth.get("apart", (0.0,)), strict=False):
         women = np.arange(shape.men + shape.women) >= shape.men
         words = [f"adj{n:03d}" for n in range(len(women))]
-        points = _states(truth, shape, women, apart, rng)
+        points = _states(truth, shape, women, gap, rng)
         deviation = rng.uniform(0.1, 1, len(women))
         for gender in (word_counts.MALE, word_counts.FEMALE):
-            own = women == (gender == word_counts.FEMALE)
+            deviates = women == (gender == word_counts.FEMALE)
             codes = {"reading": "smoothed", "unit": "lemma", "pos": "ADJ"}
-            table = {"word": words, "form": words, "value": np.where(own, deviation, -deviation)}
+            value = np.where(deviates, deviation, -deviation)
+            table = {"word": words, "form": words, "value": value}
             table |= {"model": MODEL, "language": language, "gender": GENDERS[gender]} | codes
             deviations.append(pl.DataFrame(table))
-        distance = apart * (points[:, 1] - apart / 2) * 2 ** (2 * shape.decay)
+        distance = gap * (points[:, 1] - gap / 2) * 2 ** (2 * shape.decay)
         odds = distance + np.log(shape.women / shape.men)
         chance = expit(odds) if "apart" in truth.settings else np.full(len(odds), women.mean())
-        known.append(
-            pl.DataFrame({"word": words, "female": chance}).with_columns(
-                language=pl.lit(language), apart=pl.lit(float(apart))
-            )
-        )
-        _write_lists(inputs, language, words, _generated(shape, women, rng))
+        row = {"word": words, "female": chance, "language": language, "apart": float(gap)}
+        truths.append(pl.DataFrame(row))
+        both = rng.random(len(women)) < shape.both  # words generated for either gender
+        members = np.stack([both | ~women, both | women], axis=1)
+        _write_lists(inputs, language, words, members)
         states = pl.DataFrame({"word": words, "state": points.tolist()})
-        folder = inputs.outputs("representations", MODEL) / language
-        write_parquet(states, folder / "00000.parquet")
-    path = inputs.tables("pmi", MODEL) / "pmi.parquet"
-    write_parquet(pl.concat(deviations), path)
-    return Drawn(inputs, (truth, shape, pl.concat(known)))
-
-
-def _generated(shape: Shape, women: Bools, rng: Generator) -> Bools:
-    """Draw for whom words were generated, (words, 2): men, women."""
-    both = rng.random(len(women)) < shape.both
-    return np.stack([both | ~women, both | women], axis=1)
+        path = inputs.outputs("representations", MODEL) / language / "00000.parquet"
+        states.write_parquet(path, mkdir=True)
+    pl.concat(deviations).write_parquet(inputs.tables("pmi", MODEL) / "pmi.parquet", mkdir=True)
+    return Drawn(inputs, pl.concat(truths), truth, shape)
 
 
 def _write_lists(inputs: Inputs, language: str, words: list[str], members: Bools) -> None:
-    """Write the lists of a man and of a woman."""
-    people = pl.DataFrame({"qid": ["Q1", "Q2"], "name": ["Name 1", "Name 2"]})
-    people = people.with_columns(gender=pl.Series([word_counts.MALE, word_counts.FEMALE]))
-    write_parquet(people, inputs.datasets["politicians"] / f"{language}.parquet")
+    """Write the lists of a man and a woman; ``members``, (words, 2): whose lists have each word."""
+    genders = [word_counts.MALE, word_counts.FEMALE]
+    people = {"qid": ["Q1", "Q2"], "name": ["Name 1", "Name 2"], "gender": genders}
+    pl.DataFrame(people).write_parquet(
+        inputs.datasets["politicians"] / f"{language}.parquet", mkdir=True
+    )
     row, person = np.nonzero(members)
-    listed = pl.Series("word", words, dtype=pl.String).gather(row)
-    lists = {"qid": people["qid"].gather(person), "word": listed, "lemma": listed}
-    table = pl.DataFrame(lists | {"pos": "ADJ", "frame": "bare"})
-    write_parquet(table, inputs.outputs("associations", MODEL) / language / "00000.parquet")
+    spelled = pl.Series("word", words, dtype=pl.String).gather(row)
+    lists = {"qid": np.array(people["qid"])[person], "word": spelled, "lemma": spelled}
+    path = inputs.outputs("associations", MODEL) / language / "00000.parquet"
+    pl.DataFrame(lists | {"pos": "ADJ", "frame": "bare"}).write_parquet(path, mkdir=True)
 
 
-def _states(truth: Truth, shape: Shape, women: Bools, apart: float, rng: Generator) -> Array:
-    """Return states, (words, width)."""
+def _states(truth: Truth, shape: Shape, women: Bools, gap: float, rng: Generator) -> Array:
+    """Draw states, (words, width)."""
     spread = np.arange(1, shape.width + 1) ** -shape.decay
     points = rng.normal(size=(len(women), shape.width))
     if "tails" in truth.settings:
@@ -120,51 +115,54 @@ def _states(truth: Truth, shape: Shape, women: Bools, apart: float, rng: Generat
         points *= np.where(topic, 0.5, 1)
         points[:, :1] += topic * truth.settings["topics"]
     points *= spread
-    points[:, 1] += women * apart  # not along the widest axis
+    points[:, 1] += women * gap  # not along the widest axis
     return points
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of both tests; a gender difference of a cluster has no sign."""
-    truth, shape, known = sample.known
-    apart, result = known.select("language", "apart").unique(), {}
-    if truth.kind == "null" or "tails" in truth.settings:  # elsewhere there are clusters
+    """Return the rows of both tests; the gender difference of a cluster has no sign."""
+    _, true, truth, shape, _ = sample
+    gaps, result = true.select("language", "apart").unique(), Tables()
+    if truth.kind == "null" or "tails" in truth.settings:  # the other truths have clusters
         fits = tables["fits"].filter(measure="silhouette", reading="largest")
-        for k in PARAMS["clusters"]:
-            result[f"fits: silhouette, {k} clusters"] = outcome(fits.filter(clusters=k), effect=0.0)
-        result["fits: silhouette"] = outcome(fits, effect=0.0, family=["model"])
-    shares = _expected(tables, shape, known).join(apart, on="language")
+        result = outcomes_by(fits, "fits: silhouette, {clusters} clusters", effect=0.0)
+        result |= outcomes_by(fits, "fits: silhouette", effect=0.0, family=["model"])
+    shares = _expected(tables, shape, true).join(gaps, on="language")
     shares = shares.with_columns(pl.col("value", "low", "high", "true") - pl.col("expected"))
     planted = truth.kind == "planted"
-    for name, reading in (("shares", "largest"), ("shares: faithful", "faithful")):
+    effect = pl.col("over_all").sign() * pl.col("apart") if planted else 0.0
+    target = "true" if planted else 0.0
+    for test, reading in (("shares", "largest"), ("shares: faithful", "faithful")):
         rows = shares.filter(reading=reading)
         if not planted:
-            result[name] = outcome(rows, effect=0.0, family=["model"], interval=["value"])
-        effect = pl.col("over_all").sign() * pl.col("apart") if planted else 0.0
-        target = "true" if planted else 0.0
-        result[f"{name}, interval"] = outcome(rows, effect=effect, target=target, p="")
+            how: dict[str, Any] = {"family": ["model"], "interval": ["value"]}
+            result |= outcomes_by(rows, test, effect=0.0, **how)
+        result |= outcomes_by(rows, f"{test}, interval", effect=effect, target=target, p="")
     return result
 
 
-def _expected(tables: Tables, shape: Shape, known: pl.DataFrame) -> pl.DataFrame:
-    """Return the shares of clusters with what is ``true`` of them, given which words are there.
+def _expected(tables: Tables, shape: Shape, true: pl.DataFrame) -> pl.DataFrame:
+    """Return the shares of clusters with their true values, ``true``, given the words in them.
 
-    ``over_all``: that less what is true of all words.
+    ``over_all``: the true value minus that of all words.
     """
-    both, own = shape.both, pl.col("female")
-    words = tables["words"].filter(group="together").join(known, on=["language", "word"])
-    chances = {"women": both + (1 - both) * own, "men": 1 - (1 - both) * own}  # of being listed
+    both, p = shape.both, pl.col("female")
+    words = tables["words"].filter(group="together").join(true, on=["language", "word"])
+    # probabilities of being listed
+    chances = {"women": both + (1 - both) * p, "men": 1 - (1 - both) * p}
     alone = pl.col("reading") == "largest"
-    sides = {"women": own, "men": 1 - own}
-    each = {name: pl.when(alone).then(own).otherwise(chances[name]) for name, own in sides.items()}
-    whole = {f"all_{name}": own.mean().over("language", "reading") for name, own in each.items()}
-    words = words.with_columns(**each, **whole)
+    sides = {"women": p, "men": 1 - p}
+    weights = {name: pl.when(alone).then(p).otherwise(chances[name]) for name, p in sides.items()}
+    totals = {f"all_{name}": p.mean().over("language", "reading") for name, p in weights.items()}
+    words = words.with_columns(**weights, **totals)
     by = ["language", "reading", "cluster_id"]
-    told = words.group_by(by).agg(pl.col(*each, *whole).mean())
+    expected = words.group_by(by).agg(pl.col(*weights, *totals).mean())
     female = pl.col("gender") == "female"
-    shares = tables["shares"].join(told, on=by, maintain_order="left")
-    true, over_all = (
+    shares = tables["shares"].join(expected, on=by, maintain_order="left")
+    exact, over_all = (
         pl.when(female).then(women).otherwise(men) / (women + men)
-        for women, men in ((pl.col(f"{of}women"), pl.col(f"{of}men")) for of in ("", "all_"))
+        for women, men in (
+            (pl.col(f"{prefix}women"), pl.col(f"{prefix}men")) for prefix in ("", "all_")
+        )
     )
-    return shares.with_columns(true=true, over_all=true - over_all)
+    return shares.with_columns(true=exact, over_all=exact - over_all)

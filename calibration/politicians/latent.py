@@ -1,8 +1,8 @@
 """Analysis ``latent`` on simulated lists.
 
-What a value should be is the mean of the same fits to expected counts, by definition of the
-estimate; what they would have to be without penalty is not told. Simplified: two pairs of weights,
-50 steps, few words, one part of speech; sentiments and words differ in what is planted.
+By definition of the estimate, its true value is the mean of the same fits to expected counts;
+values without the penalty are not considered. Simplifications: two pairs of weights, 50 steps, few
+words, one part of speech; planted effects differ between sentiments and words.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from calibration.politicians import lists, meanings
-from calibration.truth import Drawn, Generator, Tables, Truth, outcome
+from calibration.truth import Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.politicians import latent, latent_model
@@ -26,11 +26,11 @@ SHAPES = {
     "as many women, 200 names": Shape(men=100, women=100, words=40, length=10, shared=0),
 }
 TRUTHS = {
-    # words differ in frequency and origin alone
+    # words differ only in frequency and origin
     "no word goes with a gender": Truth("null"),
-    # log-odds of words in lists
+    # log-odds of single words
     "words planted": Truth("planted", words=(0.6, 1.2, 2.4)),
-    # log-odds of sentiments' words
+    # log-odds of the words of a sentiment
     "sentiments planted": Truth("planted", effects=(0.8,)),
     # genders differ in origin, and words depend on origin
     "origin": Truth("decoy", origin=0.5),
@@ -45,16 +45,14 @@ PARAMS: dict[str, Any] = {
 }
 
 GENDER = ("male", "female")
-SAMPLES = 400  # of names, from which expected counts are taken
+SAMPLES = 400  # samples of names, for expected counts
 PARTS = {"latent": ["word", "sentiment", "gender"], "words": ["word", "gender"]}
 PARTS |= {"shares": ["sentiment", "gender"], "tilt": []}
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
-    """Write one replicate; words are the same in all of them."""
-    cells = _cells(truth, shape)
-    inputs = meanings.write(folder, shape, cells, rng)
-    return Drawn(inputs, _known(shape, truth))
+    """Write one replicate; all replicates have the same words."""
+    return Drawn(meanings.write(folder, shape, _cells(truth, shape), rng), _known(shape, truth))
 
 
 def _cells(truth: Truth, shape: Shape) -> list[meanings.Cell]:
@@ -64,20 +62,20 @@ def _cells(truth: Truth, shape: Shape) -> list[meanings.Cell]:
 
 @lru_cache(maxsize=8)
 def _known(shape: Shape, truth: Truth) -> Tables:
-    """Return for each table what its values should be."""
+    """Return the true values of each table."""
     (cell,) = _cells(truth, shape)
     rng = np.random.default_rng([10, shape.words])
     counts = meanings.counts(cell, shape, SAMPLES, rng).mean(axis=0)
     if truth.kind == "null":  # exactly
         people = np.array([shape.men, shape.women])
         counts = counts.sum(axis=1, keepdims=True) * people / people.sum()
-    given = section("analysis.latent", latent.Params).model_copy(update=PARAMS)
-    seen = counts + given.smoothing
+    params = section("analysis.latent", latent.Params).model_copy(update=PARAMS)
+    seen = counts + params.smoothing
     fits = latent_model.fit(
         seen[None],
         cell.q,
-        *latent_model.grid(given.l1, given.posterior),
-        latent_model.Schedule(given.steps, given.learning_rate),
+        *latent_model.grid(params.l1, params.posterior),
+        latent_model.Schedule(params.steps, params.learning_rate),
     )
     true = latent_model.average(fits, len(fits.phi))
     words = lists.words_of(cell.pos, shape.words)
@@ -98,11 +96,10 @@ def _known(shape: Shape, truth: Truth) -> Tables:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of the test of a word, sentiment and gender, and of all intervals."""
-    result = {}
+    """Return the rows of the test by word, sentiment and gender, and of all intervals."""
+    result = outcomes_by(tables["latent"], "latent: contrast", effect=0.0, interval=["value"])
     for name, keys in PARTS.items():
-        true = sample.known[name]
         how = {"on": keys} if keys else {"how": "cross"}
-        result[name] = outcome(tables[name].join(true, **how), effect=0.0, target="target", p="")
-    result["latent: contrast"] = outcome(tables["latent"], effect=0.0, interval=["value"])
+        table = tables[name].join(sample.known[name], **how)
+        result |= outcomes_by(table, name, effect=0.0, target="target", p="")
     return result

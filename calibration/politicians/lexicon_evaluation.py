@@ -1,9 +1,10 @@
 """Analysis ``lexicon_evaluation`` on simulated texts and lexica.
 
-Words come four by four, alike in frequency and in how they go with labels. What a lexicon errs in a
-word is what another errs in the next of the four: over texts, all lexica are then as good as each
-other, although they differ in every word. Simplified: labels are equally frequent, words of a text
-are drawn one by one given its label, and the lexica have the same words.
+Words come in fours with the same frequency and the same association with labels. The error of a
+lexicon in one word is the error of another lexicon in the next of the four, so that all lexica are
+equally good over many texts, although they differ in every word. Simplifications: labels are
+equally frequent, the words of a text are drawn independently given its label, and all lexica have
+the same words.
 """
 
 from __future__ import annotations
@@ -16,17 +17,7 @@ import polars as pl
 from pydantic import Field
 from sklearn.metrics import f1_score
 
-from calibration.truth import (
-    Array,
-    Bools,
-    Drawn,
-    Generator,
-    Integers,
-    Tables,
-    Truth,
-    outcomes_by,
-    write_parquet,
-)
+from calibration.truth import Array, Bools, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 from plumbline.probes.core.run_analysis import Inputs
@@ -36,19 +27,19 @@ from plumbline.probes.stats.classification import chance
 LANGUAGE = "en"
 LEXICA = ("combination", "plain mean", "view a", "view b")
 FAMILY = ("language",)
-FRESH = 20_000  # texts from which the truth is taken
+FRESH = 20_000  # texts for the true values
 
 
 class Shape(Params):
     """Shape of the texts and of the lexica."""
 
-    tuning: int = Field(400, description="texts that cuts are chosen on")
-    testing: int = Field(400, description="texts that lexica are judged by")
-    length: int = Field(10, description="words of a text, on average")
-    fours: int = Field(60, description="words, in fours that are alike")
-    known: float = Field(0.8, description="share of words that are in the lexica")
-    noise: float = Field(0.7, description="SD of errors of a lexicon; scores have SD 1")
-    common: float = Field(0.5, description="share of errors that lexica have in common")
+    tuning: int = Field(400, description="texts for the choice of cut-offs")
+    testing: int = Field(400, description="texts for the evaluation of lexica")
+    length: int = Field(10, description="mean number of words in a text")
+    fours: int = Field(60, description="number of fours of similar words")
+    known: float = Field(0.8, description="share of words in the lexica")
+    noise: float = Field(0.7, description="SD of the errors of a lexicon; scores have SD 1")
+    common: float = Field(0.5, description="share of the error variance common to all lexica")
 
 
 SHAPES = {
@@ -56,25 +47,25 @@ SHAPES = {
     "60 texts to tune and 60 to test": Shape(tuning=60, testing=60),
 }
 TRUTHS = {
-    # each errs in other words
+    # lexica have errors in different words
     "lexica as good as each other": Truth("null", signal=(0.5,)),
-    # SD of further errors in the plain mean and the views
+    # SD of additional errors in the plain mean and the views
     "errors planted": Truth("planted", signal=(0.5,), worse=(0.7, 1.5, 5)),
-    # log-odds of words by label, one corpus each
+    # log-odds of words by label, in one corpus each
     "signal planted": Truth("planted", signal=(0.1, 0.2, 0.4)),
-    # lexica differ, labels are independent of words
+    # labels are independent of words
     "words say nothing": Truth("decoy", signal=(0.0,)),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 400, "n_permutations": 199}
 
 
 class Language(NamedTuple):
-    """Words, and what lexica say of them."""
+    """Words and their scores in the lexica."""
 
-    frequency: Array  # (words,) logarithm
-    side: Array  # (words,) association with positive labels
-    scores: Array  # (lexica, words), -1 to 1
-    known: Bools  # (words,) whether in the lexica
+    frequency: Array  # (words,): logarithm
+    side: Array  # (words,): association with positive labels
+    scores: Array  # (lexica, words): -1 to 1
+    known: Bools  # (words,): whether in the lexica
 
 
 def language(truth: Truth, shape: Shape, rng: Generator) -> Language:
@@ -83,77 +74,75 @@ def language(truth: Truth, shape: Shape, rng: Generator) -> Language:
     frequency, side = rng.normal(size=(2, shape.fours))
     both = rng.normal(size=(2, shape.fours, 4))
     scores = []
-    for lexicon, more in enumerate((0.0, *truth.get("worse", (0, 0, 0)))):
-        own = np.roll(both[1], lexicon, axis=1)
-        errors = shape.noise * (shape.common**0.5 * both[0] + (1 - shape.common) ** 0.5 * own)
-        errors += more * rng.normal(size=errors.shape)
+    for lexicon, extra in enumerate((0.0, *truth.get("worse", (0, 0, 0)))):
+        shifted = np.roll(both[1], lexicon, axis=1)
+        errors = shape.noise * (shape.common**0.5 * both[0] + (1 - shape.common) ** 0.5 * shifted)
+        errors += extra * rng.normal(size=errors.shape)
         scores.append(np.tanh((side[:, None] + errors) / 2).ravel().round(4))
     known = np.repeat(rng.random(shape.fours) < shape.known, 4)
     return Language(frequency[four], side[four], np.array(scores), known)
 
 
 def texts(
-    of: Language, number: int, signal: float, shape: Shape, rng: Generator
+    drawn: Language, number: int, signal: float, shape: Shape, rng: Generator
 ) -> tuple[Integers, Integers]:
-    """Draw words, (texts, twice the length), -1 after the last of a text; and labels, -1 to 1."""
+    """Draw words, (texts, twice the length), -1 after the last, and labels from -1 to 1."""
     labels = rng.integers(-1, 2, number)
-    weight = np.exp(of.frequency + signal * np.arange(-1, 2)[:, None] * of.side)
+    weight = np.exp(drawn.frequency + signal * np.arange(-1, 2)[:, None] * drawn.side)
     running = weight.cumsum(axis=1)
     running /= running[:, -1:]
-    running += np.arange(3)[:, None]  # each label has its own unit
+    running += np.arange(3)[:, None]  # one unit interval per label
     kind = labels[:, None] + 1
-    drawn = rng.random((number, 2 * shape.length)) + kind
-    words = np.searchsorted(running.ravel(), drawn) - kind * len(of.side)
+    uniform = rng.random((number, 2 * shape.length)) + kind
+    words = np.searchsorted(running.ravel(), uniform) - kind * len(drawn.side)
     short = rng.integers(1, 2 * shape.length, number)
     return np.where(np.arange(2 * shape.length) <= short[:, None], words, -1), labels
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    of = language(truth, shape, rng)
+    drawn = language(truth, shape, rng)
     inputs = Inputs((), {"lexica": folder / "lexica", "labelled_texts": folder / "texts"}, folder)
-    names = np.array([f"{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(len(of.side))])
+    names = np.array([f"{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(len(drawn.side))])
     views = [name.removeprefix("view ") for name in LEXICA[2:]]
-    lexicon = pl.DataFrame({"word": names, "score": of.scores[1]}).with_columns(
-        q_positive=pl.Series(0.5 + of.scores[0] / 2),
-        q_negative=pl.Series(0.5 - of.scores[0] / 2),
+    lexicon = pl.DataFrame({"word": names, "score": drawn.scores[1]}).with_columns(
+        q_positive=pl.Series(0.5 + drawn.scores[0] / 2),
+        q_negative=pl.Series(0.5 - drawn.scores[0] / 2),
         view_names=pl.lit(pl.Series([views])).first(),
-        view_scores=pl.Series(of.scores[2:].T.tolist()),
+        view_scores=pl.Series(drawn.scores[2:].T.tolist()),
     )
-    write_parquet(lexicon.filter(of.known), inputs.datasets["lexica"] / f"{LANGUAGE}.parquet")
+    paths = {name: path / f"{LANGUAGE}.parquet" for name, path in inputs.datasets.items()}
+    lexicon.filter(drawn.known).write_parquet(paths["lexica"], mkdir=True)
     codes = [CODES[label] - 1 for label in LABELS]
     parts, truths = [], []
     for signal in truth.settings["signal"]:
         for split, number in zip(SPLITS, (shape.tuning, shape.testing), strict=True):
-            words, labels = texts(of, number, signal, shape, rng)
-            joined = [" ".join(names[own[own >= 0]]) for own in words]
-            table = {
-                "text": [f"{text} {n}" for n, text in enumerate(joined)],
-                "label": [codes.index(label) for label in labels.tolist()],
-            }
+            words, labels = texts(drawn, number, signal, shape, rng)
+            joined = [" ".join(names[row[row >= 0]]) for row in words]
+            table: dict[str, Any] = {"text": [f"{text} {n}" for n, text in enumerate(joined)]}
+            table["label"] = [codes.index(label) for label in labels.tolist()]
             where = {"split": SPLITS.index(split), "source": f"signal {signal:g}"}
             parts.append(pl.DataFrame(table | where))
-        words, labels = texts(of, FRESH, signal, shape, rng)
-        truths.append((f"signal {signal:g}", signal, _means(of, words), labels))
-    path = inputs.datasets["labelled_texts"] / f"{LANGUAGE}.parquet"
-    write_parquet(pl.concat(parts), path)
-    return Drawn(inputs, (truth, truths))
+        words, labels = texts(drawn, FRESH, signal, shape, rng)
+        truths.append((f"signal {signal:g}", signal, _means(drawn, words), labels))
+    pl.concat(parts).write_parquet(paths["labelled_texts"], mkdir=True)
+    return Drawn(inputs, truths, truth)
 
 
-def _means(of: Language, words: Integers) -> Array:
-    """Return the mean score of the words of texts by each lexicon, (lexica, texts)."""
-    counted = (words >= 0) & of.known[words]
+def _means(drawn: Language, words: Integers) -> Array:
+    """Return the mean score of each text's words by lexicon, (lexica, texts)."""
+    counted = (words >= 0) & drawn.known[words]
     with np.errstate(invalid="ignore"):
-        means: Array = (of.scores[:, words] * counted).sum(axis=2) / counted.sum(axis=1)
+        means: Array = (drawn.scores[:, words] * counted).sum(axis=2) / counted.sum(axis=1)
     return means
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test; the truth is that of the cuts that were chosen."""
-    truth, truths = sample.known
+    """Return the rows of each test; true values are those for the chosen cut-offs."""
+    truth = sample.truth
     worse = dict(zip(LEXICA[1:], truth.get("worse", (0, 0, 0)), strict=True))
-    known = []
-    for source, signal, means, labels in truths:
+    true_rows = []
+    for source, signal, means, labels in sample.known:
         first: dict[str, float] = {}
         chosen = tables["agreement"].filter(source=source, measure=MEASURES[0])
         for row in chosen.iter_rows(named=True):
@@ -166,21 +155,21 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
             guess = np.where(scores > positive, 1, np.where(scores < negative, -1, 0))
             f1 = f1_score(labels, guess, labels=(-1, 0, 1), average="macro", zero_division=0)
             measured = ((guess == labels).mean(), f1)
-            nothing = chance(labels + 1, guess + 1)  # of accuracy the majority class's as well
+            nothing = chance(labels + 1, guess + 1)  # for accuracy, also that of the majority class
             for measure, true, by_chance in zip(MEASURES, measured, nothing, strict=True):
                 less = first.setdefault(measure, true) - true
                 levels = (float(signal), float(worse.get(lexicon, 0)))
                 where = (source, row["lexicon"], measure)
-                known.append((*where, *levels, true, less, by_chance))
+                true_rows.append((*where, *levels, true, less, by_chance))
     keys = ["source", "lexicon", "measure"]
     names = [*keys, "signal", "worse", "true", "less", "nothing"]
-    rows = pl.DataFrame(known, names, orient="row")
+    rows = pl.DataFrame(true_rows, names, orient="row")
     agreement, differences = (tables[n].join(rows, on=keys) for n in ("agreement", "differences"))
     blind = truth.kind == "null" or "worse" in truth.settings
     effect = None if blind else "signal"
-    # as far from what labels that mean nothing would reach
-    apart = agreement.with_columns(pl.col("value", "low", "high", "true") - pl.col("nothing"))
+    # relative to the values expected for random labels
+    relative = agreement.with_columns(pl.col("value", "low", "high", "true") - pl.col("nothing"))
     test = "agreement: {measure}"
-    result = outcomes_by(apart, test, effect=effect, target="true", family=FAMILY)
+    result = outcomes_by(relative, test, effect=effect, target="true", family=FAMILY)
     test = "differences: {measure}"
     return result | outcomes_by(differences, test, effect="worse", target="less", family=FAMILY)

@@ -1,7 +1,7 @@
-"""Lists of words that have sentiments, and the lexica that know them, from a known truth.
+"""Lists of words with sentiments, and lexica of these words, from known parameters.
 
-Each word has a sentiment, drawn anew in each replicate without regard to frequency, origin and the
-word's own log-ratio: where sentiments go with no gender, words are exchangeable over sentiments.
+The sentiment of each word is drawn in each replicate, independent of its frequency, origin and
+log-ratio. If sentiments are not associated with gender, words are exchangeable over sentiments.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import polars as pl
 from pydantic import Field
 
 from calibration.politicians import lists
-from calibration.truth import Array, Bools, Generator, Integers, Truth, write_parquet
+from calibration.truth import Array, Bools, Generator, Integers, Truth
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
@@ -26,12 +26,12 @@ LANGUAGES = ("en", "es", "fr")
 
 
 class MeaningsShape(lists.ListsShape):
-    """Shape of the lists, and of the lexica."""
+    """Shape of the lists and of the lexica."""
 
-    words: int = Field(120, description="candidate words of a part of speech")
-    known: float = Field(0.9, description="share of words that the lexica have")
-    certainty: float = Field(0.7, description="q of a word's own sentiment")
-    own: float = Field(0.4, description="SD of words' own log-ratio, where they have one")
+    words: int = Field(120, description="candidate words per part of speech")
+    known: float = Field(0.9, description="share of words in the lexica")
+    certainty: float = Field(0.7, description="q of the true sentiment of a word")
+    own: float = Field(0.4, description="SD of the log-ratio of single words, if they have one")
 
 
 class Cell(NamedTuple):
@@ -39,18 +39,18 @@ class Cell(NamedTuple):
 
     language: str
     pos: int
-    effect: float  # nats by which positive words go more with women, and negative ones less
-    of: lists.Population
+    effect: float  # nats, women minus men, for positive words; the opposite for negative ones
+    population: lists.Population
     sentiment: Integers  # (words,)
-    q: Array  # (words, sentiments); nan: in no lexicon
+    q: Array  # (words, sentiments); nan for words in no lexicon
 
 
 def cells(shape: MeaningsShape, truth: Truth, rng: Generator) -> list[Cell]:
     """Draw the words of each part of speech, in as many languages as there are effects.
 
-    ``truth.settings``: ``effects`` of sentiments, nats, one a language; ``own``: whether words have
-    log-ratios of their own; ``words`` and ``origin``: effects of words and unequal origins, as
-    :func:`lists.population` has them.
+    ``truth.settings``: ``effects`` of sentiments, nats, one per language; ``own``, whether single
+    words have log-ratios; ``words`` and ``origin``, the effects of words and the differences in
+    origins for :func:`lists.population`.
     """
     result = []
     for language, nats in zip(LANGUAGES, truth.get("effects", (0.0,)), strict=False):
@@ -59,17 +59,13 @@ def cells(shape: MeaningsShape, truth: Truth, rng: Generator) -> list[Cell]:
             q = np.full((shape.words, len(SENTIMENTS)), (1 - shape.certainty) / 2)
             q[np.arange(shape.words), sentiment] = shape.certainty
             q[rng.permutation(shape.words)[round(shape.known * shape.words) :]] = np.nan
-            own = shape.own * truth.get("own", 0)
-            words = Truth(
-                truth.kind, origin=truth.get("origin", 0.0), effects=truth.get("words", ())
-            )
-            bare = lists.population(shape, words, pos)
-            effect = bare.effect + rng.normal(0, 1, shape.words) * own
-            of = bare._replace(
-                effect=effect + 2 * TOWARDS[sentiment] * nats,
-                frequency=rng.normal(0, shape.spread, shape.words),
-            )
-            result.append(Cell(language, pos, nats, of, sentiment, q))
+            effects, origin = truth.get("words", ()), truth.get("origin", 0.0)
+            words = Truth(truth.kind, origin=origin, effects=effects)
+            bare, spread = lists.population(shape, words, pos), shape.own * truth.get("own", 0)
+            effect = bare.effect + rng.normal(0, 1, shape.words) * spread
+            effect = effect + 2 * TOWARDS[sentiment] * nats
+            part = bare._replace(effect=effect, frequency=rng.normal(0, shape.spread, shape.words))
+            result.append(Cell(language, pos, nats, part, sentiment, q))
     return result
 
 
@@ -80,46 +76,43 @@ def write(
     inputs = Inputs((model,), {n: folder / n for n in ("politicians", "lexica")}, folder)
     female = sexes(shape)
     again = rng.choice(len(female), round(shape.shared * len(female)), replace=False)
-    bearer = np.concatenate([np.arange(len(female)), again])  # the name of each person
+    bearer = np.concatenate([np.arange(len(female)), again])  # index of each person's name
     gender = np.where(female, FEMALE, MALE)
     none = np.zeros_like(gender)
-    of = lists.Names(gender, none, none > 0, none > 0, none, bearer)
+    drawn = lists.Names(gender, none, none > 0, none > 0, none, bearer)
     people = pl.DataFrame(
         {"name": [f"Name {n}" for n in bearer], "gender": gender[bearer]}
     ).with_columns(
         qid=pl.Series([f"Q{n}" for n in range(len(bearer))]),
         popularity=pl.Series(rng.integers(1, 50, len(bearer)), dtype=pl.Int32),
     )
-    for language, own in groupby(cells, key=lambda cell: cell.language):
-        parts = list(own)
-        write_parquet(people, inputs.datasets["politicians"] / f"{language}.parquet")
-        write_parquet(_lexicon(shape, parts), inputs.datasets["lexica"] / f"{language}.parquet")
+    for language, group in groupby(cells, key=lambda cell: cell.language):
+        parts = list(group)
+        people.write_parquet(inputs.datasets["politicians"] / f"{language}.parquet", mkdir=True)
+        words = [word for cell in parts for word in lists.words_of(cell.pos, shape.words)]
+        q = np.concatenate([cell.q for cell in parts])
+        columns = {f"q_{s}": q[:, i] for i, s in enumerate(SENTIMENTS)}
+        lexicon = pl.DataFrame({"word": words} | columns).filter(pl.col("q_positive").is_not_nan())
+        lexicon.write_parquet(inputs.datasets["lexica"] / f"{language}.parquet", mkdir=True)
         side = np.where(female, 0.5, -0.5)
-        each = (lists.utilities(c.of, lists.origins(c.of, female, rng), side) for c in parts)
-        lists.write_lists(inputs, model, of, each, shape.length, rng, language=language)
+        drawn_from = [cell.population for cell in parts]
+        utility = (lists.utilities(p, lists.origins(p, female, rng), side) for p in drawn_from)
+        lists.write_lists(inputs, model, drawn, utility, shape.length, rng, language=language)
     return inputs
 
 
 def sexes(shape: lists.ListsShape) -> Bools:
-    """Return a mask of the names of women, (names,)."""
+    """Return a mask of women's names, (names,)."""
     return np.arange(shape.men + shape.women) >= shape.men
 
 
 def counts(cell: Cell, shape: MeaningsShape, samples: int, rng: Generator) -> Array:
-    """Count names with each word in other samples of as many names, (samples, words, 2).
-
-    Men are first.
-    """
+    """Count the names with each word in other samples of names, (samples, words, 2), men first."""
     female = np.repeat(sexes(shape), samples)
-    best = lists.lists(cell.of, female, shape.length, rng)
+    origin = lists.origins(cell.population, female, rng)
+    utility = lists.utilities(cell.population, origin, np.where(female, 0.5, -0.5))
+    best = lists.best(utility, shape.length, rng)
     sample = np.tile(np.arange(samples), shape.men + shape.women)[:, None]
     index = (sample * shape.words + best) * 2 + female[:, None]
     result = np.bincount(index.ravel(), minlength=samples * shape.words * 2)
     return result.reshape(samples, shape.words, 2).astype(np.float64)
-
-
-def _lexicon(shape: MeaningsShape, cells: list[Cell]) -> pl.DataFrame:
-    words = [word for cell in cells for word in lists.words_of(cell.pos, shape.words)]
-    q = np.concatenate([cell.q for cell in cells])
-    table = pl.DataFrame({"word": words} | {f"q_{s}": q[:, i] for i, s in enumerate(SENTIMENTS)})
-    return table.filter(pl.col("q_positive").is_not_nan())

@@ -1,9 +1,9 @@
 """Analysis ``pmi`` on simulated lists.
 
-A row of the table is a word and a gender, in either reading; the smoothed one has p. Without
-non-binary people both genders of a word have one p. The truth of an interval is the PMI of the
-expected counts, that of infinitely many names. Words are in one language; the real run is simulated
-with one name in forty.
+The table has one row per word, gender and reading (method variant); the smoothed variant has p.
+Without non-binary people, both genders of a word have the same p. The true value of an interval is
+the PMI of the expected counts, as from infinitely many names. Words are in one language; the real
+run is simulated with one name in forty.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ SHAPES = {
     "names with many bearers": Shape(men=400, women=100, zipf=1.6),
 }
 TRUTHS = {
-    # words differ in frequency and origin alone
+    # words differ only in frequency and origin
     "no word goes with a gender": Truth("null"),
-    # log-odds of words in lists
+    # log-odds of single words
     "words planted": Truth("planted", effects=(0.5, 1.0, 1.6)),
     # genders differ in origin, and words depend on origin
     "origin": Truth("decoy", origin=0.5),
@@ -49,22 +49,22 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 
 
 def known(shape: Shape, chances: list[tuple[Array, Array]]) -> pl.DataFrame:
-    """Return planted effect and true PMI of each word and gender, columns :data:`KEYS` and these.
+    """Return the planted effect and the true PMI of each word and gender, with :data:`KEYS`.
 
-    A word associated with women has an effect above 0 for women and below 0 for men. The group of
-    others has no effects; those of men and women change its PMI too, so that no effect is stated
-    for it for such a word.
+    The effect of a word associated with women is positive for women and negative for men. Others
+    have no effects, but effects on men and women change their PMI, so the effect is null for such
+    words.
 
-    ``chances``: for each part of speech effects (words,), and how many lists of a person of a
-    gender are expected to have a word, (words, 3).
+    ``chances``: for each part of speech, effects (words,), and the expected number of lists with
+    each word per person of a gender, (words, 3).
     """
     sizes = np.array([shape.men, shape.women, shape.others])
-    there = np.flatnonzero(sizes)
+    present = np.flatnonzero(sizes)
     parts = []
     for pos, (effect, chance) in enumerate(chances):
-        true = pmi((chance * sizes)[:, there])
+        true = pmi((chance * sizes)[:, present])
         sides = (-effect, effect, np.where(effect, np.nan, 0.0))
-        for column, gender in enumerate(there):
+        for column, gender in enumerate(present):
             values = {"effect": sides[gender] + 0.0, "target": true[:, column]}
             key = {"pos": POS[pos], "word": lists.words_of(pos, shape.words)}
             parts.append(pl.DataFrame(key | {"gender": GENDERS[gender]} | values))
@@ -72,14 +72,14 @@ def known(shape: Shape, chances: list[tuple[Array, Array]]) -> pl.DataFrame:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test: one of each word and gender, in either reading."""
+    """Return the rows of each test, one per word and gender, by variant."""
     return by_reading(tables["pmi"], sample, "pmi", "model")
 
 
 def by_reading(table: pl.DataFrame, sample: Drawn, name: str, family: str) -> Tables:
-    """Return the rows of a table of PMI, a test for each reading.
+    """Return the rows of a table of PMI, with one test per variant.
 
-    Of lemmas alone: here each word is its own, and counts of forms are the same ones.
+    Only lemmas are counted: each word is its own lemma here, so forms have the same counts.
     """
     joined = table.filter(unit="lemma").join(
         sample.known, on=KEYS, how="left", maintain_order="left"

@@ -1,9 +1,9 @@
-"""Analysis ``pmi`` of a group of models, on their simulated lists about the same people.
+"""Analysis ``pmi`` for a group of models, on simulated lists about the same people.
 
-Models have words, and words of origins, that are alike but not the same; and a name has words of
-its own, which all models know. So the lists of a name in several models hang together, and a pooled
-count is of fewer independent lists than there are. The truth of an interval is the PMI of expected
-counts of all models. Simplified: all models know all words.
+The effects of words and origins are similar in all models but not equal, and each name has its own
+effects on words in all models. The lists of a name in several models are therefore dependent, and a
+pooled count contains fewer independent lists than lists. The true value of an interval is the PMI
+of the expected counts of all models. Simplification: all models have the same words.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class Shape(lists.ListsShape):
-    """Shape of the lists that several models gave about the same people."""
+    """Shape of the lists that several models generate about the same people."""
 
-    models: int = Field(3, ge=2, description="models of the group")
-    apart: float = Field(0.5, ge=0, description="SD of a model's own log-frequencies, nats")
+    models: int = Field(3, ge=2, description="number of models in the group")
+    apart: float = Field(0.5, ge=0, description="SD of log-frequencies between models, nats")
     own: float = Field(
-        1.0, ge=0, description="SD of what goes with a name alone, the same in all models, nats"
+        1.0, ge=0, description="SD of the effects of single names, equal in all models, nats"
     )
 
 
@@ -40,13 +40,13 @@ SHAPES = {
     "lists of 15 and 20, many bearers": Shape(men=400, women=100, short=0.8, zipf=1.6),
 }
 TRUTHS = {
-    # names have words of their own in all models
+    # single names have effects in all models
     "no word goes with a gender": Truth("null"),
-    # log-odds in all models
+    # log-odds, equal in all models
     "words planted": Truth("planted", effects=(0.4, 0.8, 1.4)),
-    # words associated with women in a model are associated with men in another
+    # words associated with women in one model are associated with men in another
     "opposite models": Truth("decoy", effects=(0.8,), opposite=True),
-    # models agree on the words of a woman's name, not of a man's
+    # models agree on the words of women's names, but not of men's
     "women alike": Truth("decoy", agree=False),
 }
 PARAMS: dict[str, Any] = {"groups": {"all": "all"}, "n_bootstrap": 200, "n_permutations": 999}
@@ -54,43 +54,43 @@ PARAMS: dict[str, Any] = {"groups": {"all": "all"}, "n_bootstrap": 200, "n_permu
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    each = [_models(shape, truth, pos) for pos in range(2)]
-    drawn = lists.names(shape, each[0][0], rng)
+    parameters = [_models(shape, truth, pos) for pos in range(2)]
+    drawn = lists.names(shape, parameters[0][0], rng)
     models = tuple(f"m{k}" for k in range(shape.models))
     inputs = lists.write_people(folder, drawn, models)
     size = (2, len(drawn.gender), shape.words)
     shared = rng.normal(0, shape.own, size)
     agree = truth.get("agree", True) | (drawn.gender == FEMALE)[:, None]
     for k, model in enumerate(models):
-        own = np.where(agree, shared, rng.normal(0, shape.own, size))
+        by_name = np.where(agree, shared, rng.normal(0, shape.own, size))
         utilities = [
-            lists.utilities(of[k], drawn.origin, drawn.side()) + own[pos]
-            for pos, of in enumerate(each)
+            lists.utilities(by_model[k], drawn.origin, drawn.side()) + by_name[pos]
+            for pos, by_model in enumerate(parameters)
         ]
         lists.write_lists(inputs, model, drawn, utilities, shape.length, rng)
     return Drawn(inputs, _known(shape, truth))
 
 
 def _models(shape: Shape, truth: Truth, pos: int) -> list[lists.Population]:
-    """Return the population of lists of each model.
+    """Return the parameters of each model's lists.
 
-    Two opposite models differ in nothing else: pooled, no word is associated with a gender.
+    Two opposite models differ in nothing else, so no word is associated with a gender in the pool.
     """
-    of = lists.population(shape, truth, pos)
+    base = lists.population(shape, truth, pos)
     result = []
     for k in range(shape.models):
         opposite = truth.get("opposite", False)
         rng = np.random.default_rng([9, pos, k // 2 if opposite else k])
         sign = ((1.0, -1.0)[k % 2] if k < shape.models // 2 * 2 else 0.0) if opposite else 1.0
-        frequency = of.frequency + rng.normal(0, shape.apart, shape.words)
-        origin = of.origin + rng.normal(0, shape.apart * shape.taste, of.origin.shape)
-        result.append(of._replace(frequency=frequency, origin=origin, effect=sign * of.effect))
+        frequency = base.frequency + rng.normal(0, shape.apart, shape.words)
+        origin = base.origin + rng.normal(0, shape.apart * shape.taste, base.origin.shape)
+        result.append(base._replace(frequency=frequency, origin=origin, effect=sign * base.effect))
     return result
 
 
 @lru_cache(maxsize=8)
 def _known(shape: Shape, truth: Truth) -> pl.DataFrame:
-    """Return the truth for each word and gender; see :func:`..pmi.known`."""
+    """Return the true values for each word and gender; see :func:`..pmi.known`."""
     chances = []
     for pos in range(2):
         rng = np.random.default_rng([10, pos])
@@ -103,5 +103,5 @@ def _known(shape: Shape, truth: Truth) -> pl.DataFrame:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test: one of each word and gender, in either reading."""
+    """Return the rows of each test, one per word and gender, by variant."""
     return by_reading(tables["pooled"], sample, "pooled_pmi", "group")

@@ -1,6 +1,6 @@
-"""Analysis ``sentiment`` on simulated lists, words ranked by PMI.
+"""Analysis ``sentiment`` on simulated lists, with words ranked by PMI.
 
-Rankings by the latent-variable model have no test and no interval.
+Rankings by the latent-variable model have neither test nor interval.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import polars as pl
 from pydantic import Field
 
 from calibration.politicians import meanings
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.words.build import POS
 
 
 class Shape(meanings.MeaningsShape):
-    """Shape of the lists, and what words are ranked by."""
+    """Shape of the lists, and the number of samples for true values."""
 
-    samples: int = Field(30, description="of names, whose mean an interval should cover; 0: none")
+    samples: int = Field(30, description="samples of names for true means; 0 for none")
 
 
 SHAPES = {
@@ -33,9 +33,9 @@ SHAPES = {
     "as many women, 1,000 words": Shape(men=1000, women=1000, words=1000, samples=0),
 }
 TRUTHS = {
-    # words differ in frequency and origin alone
+    # words differ only in frequency and origin
     "no word goes with a gender": Truth("null"),
-    # log-odds of positive and of negative words
+    # log-odds of positive and negative words
     "sentiments planted": Truth("planted", effects=(0.1, 0.2, 0.4), own=1),
     # words depend on gender, independent of their sentiment
     "words, not sentiments": Truth("decoy", own=1),
@@ -52,7 +52,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         men, women = _mean_shares(cell, shape, rng)
         effect: list[float | None] = [0.0 - cell.effect, cell.effect, 0.0]  # male minus female
         if cell.effect:
-            effect[meanings.NEUTRAL] = None  # what it loses to the others depends on much
+            effect[meanings.NEUTRAL] = None  # its change depends on the other sentiments
         key = {"language": cell.language, "pos": POS[cell.pos], "sentiment": list(SENTIMENTS)}
         parts.append(pl.DataFrame(key | {"effect": effect, "men": men, "women": women}))
     return Drawn(inputs, pl.concat(parts).fill_nan(None))
@@ -61,33 +61,32 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
 def _mean_shares(cell: meanings.Cell, shape: Shape, rng: Generator) -> Array:
     """Return the mean share of each sentiment over samples of as many names, (2, sentiments).
 
-    Without samples nan.
-
-    What intervals are for, as the page of the study says. Of the known words that five names or
-    more have, a third is taken, by the PMI of counts plus 0.5.
+    Intervals should cover it. A third of the words in the lexica with at least five names is
+    selected, by the PMI of counts plus 0.5. Without samples, the result is nan.
     """
     if not shape.samples:
         return np.full((2, len(SENTIMENTS)), np.nan)
     counts = meanings.counts(cell, shape, shape.samples, rng)
-    known = ~np.isnan(cell.q[:, 0])
+    in_lexicon = ~np.isnan(cell.q[:, 0])
     result = np.zeros((2, len(SENTIMENTS)))
     for sample in counts:
-        kept = np.flatnonzero(known & (sample.sum(axis=1) >= 5))
-        table = sample[kept] + 0.5
+        candidates = np.flatnonzero(in_lexicon & (sample.sum(axis=1) >= 5))
+        table = sample[candidates] + 0.5
         ratio = np.log(table / table.sum(axis=1, keepdims=True) / table.sum(axis=0))
-        size = max(1, int(0.33 * len(kept)))
+        size = max(1, int(0.33 * len(candidates)))
         for gender in range(2):
-            top = kept[np.argsort(-ratio[:, gender])[:size]]
+            top = candidates[np.argsort(-ratio[:, gender])[:size]]
             result[gender] += np.bincount(cell.sentiment[top], minlength=len(SENTIMENTS)) / size
     return result / shape.samples
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test and interval; a test for each unit."""
+    """Return the rows of each test and interval, with one test per unit."""
     keys = ["language", "pos", "sentiment"]
-    differences = tables["differences"].join(sample.known, on=keys)
-    shares = tables["shares"].join(sample.known, on=keys)
+    differences, shares = (
+        tables[name].join(sample.known, on=keys) for name in ("differences", "shares")
+    )
     mean = pl.when(pl.col("gender") == "male").then("men").otherwise("women")
-    result = {"shares: pmi": outcome(shares, effect="effect", target=mean)}
-    apart, test = pl.col("men") - pl.col("women"), "differences: pmi, argmax, {test}"
-    return result | outcomes_by(differences, test, effect="effect", target=apart, family=["model"])
+    result = outcomes_by(shares, "shares: pmi", effect="effect", target=mean)
+    gap, test = pl.col("men") - pl.col("women"), "differences: pmi, argmax, {test}"
+    return result | outcomes_by(differences, test, effect="effect", target=gap, family=["model"])

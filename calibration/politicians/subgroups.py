@@ -1,14 +1,14 @@
 """Analysis ``subgroups`` on simulated lists.
 
-Words are positive, negative or neutral. What is planted is by how much positive words go more with
-women than with men, and negative ones less, in nats: among natives, and among all others. Natives
-have other origins, and so other words are frequent among them; there are fewer of them, and few old
-people. Who is popular or old has words like everybody's: these subgroups differ in nothing from
-their complements, though women are fewer among them.
+Words are positive, negative or neutral. The planted effect is the log-odds, women minus men, of
+positive words, and the opposite for negative words, in nats, separately for natives and others.
+Natives have other origins, and so other frequent words; they are fewer and rarely old. Popular and
+old people have the same words as all others, so these subgroups do not differ from their
+complements, although women are rarer in them.
 
-What an interval should cover is what another sample of as many names gives on average, since the
-words that lead are other ones among more names: the mean of ``SAMPLES`` samples. Simplified: all
-words have a sentiment, in one language; the draws of the analysis are fewer.
+Intervals should cover the mean over ``SAMPLES`` other samples of as many names, since other words
+lead among more names. Simplifications: all words have a sentiment, in one language; fewer draws
+than in the analysis.
 """
 
 from __future__ import annotations
@@ -23,17 +23,7 @@ import polars as pl
 
 from calibration.politicians import lists
 from calibration.politicians.lists import NATIVE
-from calibration.truth import (
-    Array,
-    Bools,
-    Drawn,
-    Generator,
-    Integers,
-    Tables,
-    Truth,
-    outcome,
-    outcomes_by,
-)
+from calibration.truth import Array, Bools, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.subgroups import AGAINST, CONTRASTS, SUBGROUPS
@@ -47,26 +37,26 @@ SHAPES = {
     "default run: 99 men, 88 women, 6 others": Shape(men=99, women=88, others=6, words=90),
     "real run, 1 name in 40: 400 men, 90 women": Shape(men=400, women=90),
 }
-NONE = ((0.0, 0.0), (0.0, 0.0))  # adjectives, verbs: among natives, and among others
+NONE = ((0.0, 0.0), (0.0, 0.0))  # adjectives and verbs: effects for natives and for others
 TRUTHS = {
-    # words differ in frequency and origin alone
+    # words differ only in frequency and origin
     "no sentiment goes with a gender": Truth("null"),
-    # nats by which sentiments go with gender, more of natives; in half of the tables half
+    # effects in nats, larger for natives, halved in half of the tables
     "natives": Truth("planted", nats=((1.2, 0.0), (0.6, 0.15)), sizes=(0.5, 1.0)),
     # subgroups differ in size and in words, not in gender effects
     "the same everywhere": Truth("decoy", nats=((1.2, 1.2), (0.6, 0.6))),
-    # positive words are frequent, especially for natives; sentiments do not depend on gender
+    # positive words are frequent, especially for natives, but not associated with gender
     "positive words are common": Truth("decoy", common=1.0),
 }
 SIZE: dict[str, Any] = {"top_k": 100, "top_share": 0.33, "smoothing": 0.5, "min_count": 5}
 PARAMS: dict[str, Any] = SIZE | {"min_people": 10, "n_bootstrap": 200, "n_permutations": 1999}
-KEYS = {  # of the rows of each table
+KEYS = {  # keys of each table
     "differences": ["pos", "contrast", "sentiment"],
     "shares": ["pos", "subgroup", "gender", "sentiment"],
     "agreement": ["pos", "contrast"],
 }
 SAMPLES = 200  # other samples of as many names
-TOWARDS = np.array([1.0, -1.0, 0.0])  # positive, negative, neutral: towards women
+TOWARDS = np.array([1.0, -1.0, 0.0])  # positive, negative, neutral: sign for women
 SIDES = dict(zip(SENTIMENTS, TOWARDS, strict=True))
 
 
@@ -77,52 +67,52 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
         size = float(rng.choice(truth.settings["sizes"]))
         nats = tuple(tuple(size * one for one in pos) for pos in nats)
     populations, sentiments = zip(*(_words(shape, pos, common) for pos in range(2)), strict=True)
-    names, each = _names(shape, nats, populations, rng)
+    names, utilities = _names(shape, nats, populations, rng)
     inputs = lists.write_people(folder, names, ("m",))
-    lists.write_lists(inputs, "m", names, each, shape.length, rng)
+    lists.write_lists(inputs, "m", names, utilities, shape.length, rng)
     inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", list(sentiments))
     return Drawn(inputs, (nats, _means(shape, nats, common)))
 
 
 def _words(shape: Shape, pos: int, common: float) -> tuple[lists.Population, Integers]:
-    """Return the population of lists with a planted effect of 1, and sentiments (words,).
+    """Return the parameters of the lists with a planted effect of 1, and sentiments (words,).
 
-    ``common``: nats by which positive words are more frequent, and negative ones less; in the last
-    origin, seven in ten of whom are natives, twice as many.
+    ``common``: nats by which positive words are more frequent and negative ones rarer; twice as
+    many in the last origin, in which 70% are natives.
     """
     sentiment = np.random.default_rng([11, pos]).permutation(shape.words) % len(SENTIMENTS)
-    of = lists.population(shape, TRUTHS["no sentiment goes with a gender"], pos)
+    base = lists.population(shape, TRUTHS["no sentiment goes with a gender"], pos)
     side = TOWARDS[sentiment]
-    more = common * np.linspace(0, 1, shape.origins)[:, None] * side
-    frequency = of.frequency + common * side
-    return of._replace(frequency=frequency, origin=of.origin + more, effect=side), sentiment
+    origin = base.origin + common * np.linspace(0, 1, shape.origins)[:, None] * side
+    frequency = base.frequency + common * side
+    return base._replace(frequency=frequency, origin=origin, effect=side), sentiment
 
 
 def _names(
     shape: Shape, planted: Any, populations: tuple[lists.Population, ...], rng: Generator
 ) -> tuple[lists.Names, list[Array]]:
-    """Draw names and their utilities for each part of speech."""
+    """Draw names, and return them with their utilities for each part of speech."""
     drawn = lists.names(shape, populations[0], rng)
     nats = np.array(planted)[:, np.where(drawn.native, 0, 1)]
-    each = [
-        lists.utilities(of, drawn.origin, drawn.side() * own)
-        for of, own in zip(populations, nats, strict=True)
+    utilities = [
+        lists.utilities(parameters, drawn.origin, drawn.side() * effect)
+        for parameters, effect in zip(populations, nats, strict=True)
     ]
-    return drawn, each
+    return drawn, utilities
 
 
 @lru_cache(maxsize=16)
 def _means(shape: Shape, nats: Any, common: float) -> Tables:
-    """Return the mean of each number over other samples of names, for each table."""
+    """Return the mean of each number over other samples of names, by table."""
     words, rng = [_words(shape, pos, common) for pos in range(2)], np.random.default_rng(12)
     rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in KEYS}
     for _ in range(SAMPLES):
-        names, each = _names(shape, nats, tuple(of for of, _ in words), rng)
+        names, utilities = _names(shape, nats, tuple(parameters for parameters, _ in words), rng)
         parts = _parts(names)
-        for pos, ((_, sentiment), utility) in enumerate(zip(words, each, strict=True)):
+        for pos, ((_, sentiment), utility) in enumerate(zip(words, utilities, strict=True)):
             best = lists.best(utility, shape.length, rng)[names.bearer]
-            own = [_of_part(best, names, part, sentiment) for part in parts]
-            for table, *key, value in _numbers(own):
+            subgroups = [_of_part(best, names, part, sentiment) for part in parts]
+            for table, *key, value in _numbers(subgroups):
                 rows[table].append((POS[pos], *key, value))
     return {
         name: pl.DataFrame(rows[name], [*keys, "target"], orient="row").group_by(keys).mean()
@@ -131,58 +121,58 @@ def _means(shape: Shape, nats: Any, common: float) -> Tables:
 
 
 def _parts(names: lists.Names) -> list[Bools]:
-    """Return the membership of each subgroup, (people,) each."""
+    """Return membership masks of the subgroups, (people,) each."""
     native, old = names.native[names.bearer], names.old[names.bearer]
     order = np.argsort(-names.sitelinks[names.bearer], kind="stable")
-    popular = np.zeros(len(order), dtype=np.bool_)
-    popular[order[: len(order) // 2]] = True
+    popular = np.argsort(order) < len(order) // 2
     return [native, ~native, popular, ~popular, old, ~old]
 
 
 def _of_part(
     best: Integers, names: lists.Names, part: Bools, sentiment: Integers
 ) -> tuple[Array, Array] | None:
-    """Return shares (2, sentiments) of men's and women's words, and PMI (words,) between them."""
+    """Return shares by gender, (2, sentiments), and the PMI between genders, (words,)."""
     gender = names.gender[names.bearer][part]
     if min((gender == MALE).sum(), (gender == FEMALE).sum()) < PARAMS["min_people"]:
         return None
     counts = np.bincount((best[part] * 3 + gender[:, None]).ravel(), minlength=3 * len(sentiment))
     cells = counts.reshape(-1, 3)[:, np.unique(gender)].astype(np.float64)
-    kept, seen = cells.sum(axis=1) >= SIZE["min_count"], cells.any(axis=1)
-    deviations = np.round(pmi(cells[seen], SIZE["smoothing"])[kept[seen], :2].T, 10)
-    size = max(1, min(SIZE["top_k"], int(SIZE["top_share"] * kept.sum())))
-    apart = np.full(len(sentiment), np.nan)
-    apart[kept] = deviations[1] - deviations[0]
-    return shares(deviations, sentiment[kept], size, len(SENTIMENTS)), apart
+    frequent, seen = cells.sum(axis=1) >= SIZE["min_count"], cells.any(axis=1)
+    deviations = np.round(pmi(cells[seen], SIZE["smoothing"])[frequent[seen], :2].T, 10)
+    size = max(1, min(SIZE["top_k"], int(SIZE["top_share"] * frequent.sum())))
+    between = np.full(len(sentiment), np.nan)
+    between[frequent] = deviations[1] - deviations[0]
+    return shares(deviations, sentiment[frequent], size, len(SENTIMENTS)), between
 
 
-def _numbers(own: list[tuple[Array, Array] | None]) -> Iterator[tuple[Any, ...]]:
-    """Yield table, key and value of what the subgroups of one part of speech have."""
+def _numbers(subgroups: list[tuple[Array, Array] | None]) -> Iterator[tuple[Any, ...]]:
+    """Yield table, key and value of the numbers for one part of speech."""
     for name in CONTRASTS:
-        parts = [own[SUBGROUPS.index(one)] for one in name.split(AGAINST)]
-        there = [part for part in parts if part is not None]
-        if len(there) < len(parts):
+        parts = [subgroups[SUBGROUPS.index(one)] for one in name.split(AGAINST)]
+        present = [part for part in parts if part is not None]
+        if len(present) < len(parts):
             continue
-        gaps = [share[1] - share[0] for share, _ in there]
+        gaps = [share[1] - share[0] for share, _ in present]
         for s, sentiment in enumerate(SENTIMENTS):
-            gap = gaps[0][s] - (gaps[1][s] if len(there) > 1 else 0.0)
+            gap = gaps[0][s] - (gaps[1][s] if len(present) > 1 else 0.0)
             yield "differences", name, sentiment, gap
-            if len(there) == 1:
-                yield "shares", name, "male", sentiment, there[0][0][0, s]
-                yield "shares", name, "female", sentiment, there[0][0][1, s]
-        if len(there) > 1:
-            apart = np.stack([apart for _, apart in there])
-            one, two = apart[:, ~np.isnan(apart).any(axis=0)]
+            if len(present) == 1:
+                yield "shares", name, "male", sentiment, present[0][0][0, s]
+                yield "shares", name, "female", sentiment, present[0][0][1, s]
+        if len(present) > 1:
+            between = np.stack([between for _, between in present])
+            one, two = between[:, ~np.isnan(between).any(axis=0)]
             yield "agreement", name, float(rank_correlations(one, two))
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
     """Return the rows of each test.
 
-    The differences of a subgroup and those between two are one family: ``differences``, and each
-    alone. Where there are true findings in it others may be false, by the rate of discoveries that
-    is held: in that decoy they are not adjusted. Shares are not either. Agreement has the nats that
-    two subgroups share: the geometric mean for natives and others, elsewhere those of all people.
+    The differences within a subgroup and between two subgroups form one family. If all subgroups
+    have the same effect, the family contains true findings, and other tests may be false positives
+    at the false discovery rate; their p-values are not used after adjustment. Shares are not
+    adjusted. The effect of agreement is the common effect of both subgroups: the geometric mean for
+    natives and others, and the effect among all people for the rest.
     """
     nats, means = sample.known
     planted = pl.DataFrame(nats, ["native", "foreign"], orient="row").with_columns(
@@ -200,27 +190,28 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     alone = any(one == two != 0 for one, two in nats)
     tests: dict[str, Any] = {"effect": _effect(pl.col("contrast")), "family": family}
     tests["p_adjusted"] = "" if alone else "p_bh"
-    result = {"differences": outcome(joined["differences"], **tests)}
-    single = pl.when(pl.col("contrast").is_in(SUBGROUPS))
-    where = single.then(pl.lit("in a subgroup")).otherwise(pl.lit("between subgroups"))
+    labels = {True: "in a subgroup", False: "between subgroups"}
+    where = pl.col("contrast").is_in(SUBGROUPS).replace_strict(labels)
     differences = joined["differences"].with_columns(where=where)
+    result = outcomes_by(differences, "differences", **tests)
     result |= outcomes_by(differences, "differences {where}", target="target", **tests)
     sign = pl.when(pl.col("gender") == "female").then(1).otherwise(-1)
     effect = _effect(pl.col("subgroup")) * sign + 0.0
-    result["shares"] = outcome(joined["shares"], effect=effect, target="target")
+    result |= outcomes_by(joined["shares"], "shares", effect=effect, target="target")
     if "agreement" in joined:
         natives = pl.when(pl.col("contrast").str.starts_with(SUBGROUPS[0]))
-        whole = sum(NATIVE) / 2 * one + (1 - sum(NATIVE) / 2) * two
-        shared = natives.then((one * two).sqrt()).otherwise(whole).round(2)
-        table = joined["agreement"]
-        result["agreement"] = outcome(table, effect=shared, target="target", family=family)
+        overall = sum(NATIVE) / 2 * one + (1 - sum(NATIVE) / 2) * two
+        shared = natives.then((one * two).sqrt()).otherwise(overall).round(2)
+        how: dict[str, Any] = {"effect": shared, "target": "target", "family": family}
+        result |= outcomes_by(joined["agreement"], "agreement", **how)
     return result
 
 
 def _effect(name: pl.Expr) -> pl.Expr:
-    """Return nats planted in a subgroup, or between two, on the words of a sentiment.
+    """Return the planted nats of a subgroup, or between two, for the words of a sentiment.
 
-    Null in subgroups that mix others, and of neutral words where the others have an effect.
+    The result is null for subgroups with mixed effects, and for neutral words if others have an
+    effect.
     """
     native, foreign = pl.col("native"), pl.col("foreign")
     nats = (

@@ -1,14 +1,14 @@
 """Analysis ``supersenses`` on simulated lists.
 
-Lemmas are of the classes in the shares of the default run's words; which is of which is drawn anew
-in each replicate, without regard to frequency and to origins, and so is what goes with a gender: of
-a class, and of each lemma by itself. Without an effect of classes words are exchangeable over them,
-as the test has it. Most lemmas of a class are of one sentiment. Some lemmas have two forms, which
-go with the same gender; some verbs are in two classes alike. The tables ``pmi`` and ``latent`` are
-made of the same lists by their own analyses, the latter with as few fits as in its own simulation.
+The classes of lemmas have the proportions of the default run. They are drawn in each replicate,
+independent of frequency and origin, as are the effects of gender on classes and on single lemmas.
+Without effects on classes, words are exchangeable over classes, which is the null hypothesis of the
+test. Most lemmas of a class have the same sentiment. Some lemmas have two forms with the same
+effects; some verbs belong equally to two classes. The tables ``pmi`` and ``latent`` are computed
+from the same lists by their analyses, the latter with as few fits as in its own simulation.
 
-What an interval should cover is what another sample of as many names gives on average for the same
-words, since other words lead among more names: the mean of ``SAMPLES`` samples.
+Intervals should cover the mean over ``SAMPLES`` other samples of as many names for the same words,
+since other words lead among more names.
 """
 
 from __future__ import annotations
@@ -22,16 +22,7 @@ from pydantic import Field
 
 from calibration.politicians import latent as simulated_latent
 from calibration.politicians import lists
-from calibration.truth import (
-    Array,
-    Drawn,
-    Generator,
-    Integers,
-    Tables,
-    Truth,
-    outcomes_by,
-    write_parquet,
-)
+from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.supersenses.build import CLASSES
@@ -43,20 +34,20 @@ from plumbline.probes.politicians.words.word_counts import FEMALE, MALE
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import leading
 
-SIZES = (  # lemmas of the default run that a class fits best, adjectives and verbs
+SIZES = (  # lemmas by best class in the default run, adjectives and verbs
     (30, 5, 11, 8, 10, 2, 6, 3, 11, 5, 3, 6, 3),
     (6, 12, 14, 38, 5, 2, 8, 6, 6, 9, 7, 10, 24, 11, 4),
 )
-TWO = (0.0, 0.4)  # share of lemmas that two classes fit as well
+TWO = (0.0, 0.4)  # share of lemmas that belong equally to two classes
 FIRST = tuple(next(n for n, c in enumerate(CLASSES) if c.startswith(p)) for p in PREFIXES.values())
 
 
 class Shape(lists.ListsShape):
     """Shape of the lists, and of the classes of words."""
 
-    top_k: int = Field(20, description="words that are compared for each gender")
-    forms: float = Field(0.05, description="share of words: a lemma's second form")
-    known: float = Field(0.95, description="share of lemmas that have a class")
+    top_k: int = Field(20, description="words compared for each gender")
+    forms: float = Field(0.05, description="share of words that are second forms of a lemma")
+    known: float = Field(0.95, description="share of lemmas with a class in the dataset")
 
 
 SHAPES = {
@@ -66,9 +57,9 @@ SHAPES = {
     ),
 }
 TRUTHS = {
-    # words differ in frequency and origin alone
+    # words differ only in frequency and origin
     "nothing goes with a gender": Truth("null"),
-    # log-odds of the words of classes
+    # log-odds of the words of a class
     "classes planted": Truth("planted", classes=(0.2, 0.5, 1.6), own=0.2),
     # lemmas depend on gender, independent of their class
     "words without classes": Truth("decoy", own=0.6),
@@ -76,68 +67,71 @@ TRUTHS = {
     "rare classes": Truth("decoy", rare=1.0),
 }
 PARAMS: dict[str, Any] = {"n_bootstrap": 100, "n_permutations": 999, "smoothing": 0.5}
-LEAST = 5  # lists that a word is in
-OWN_SENTIMENT = 0.6  # share of a class's lemmas that have its sentiment; the others have any
+LEAST = 5  # minimum number of lists with a word
+OWN_SENTIMENT = 0.6  # share of a class's lemmas with its sentiment; the rest is random
 SAMPLES = 20  # other samples of as many names
 
 
 class Lexemes(NamedTuple):
     """Words of one part of speech."""
 
-    of: lists.Population
-    lemma: Integers  # (words,): place of its lemma
+    population: lists.Population
+    lemma: Integers  # (words,): index of its lemma
     weights: Array  # (lemmas, classes)
-    best: Array  # (lemmas, classes): 0 and 1
-    known: Array  # (lemmas,): 0 and 1, whether it has a class in the dataset
+    best: Array  # (lemmas, classes): 0 or 1
+    known: Array  # (lemmas,): 1 for lemmas in the dataset, else 0
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     words = [_lexemes(shape, truth, pos, rng) for pos in range(2)]
-    populations = [own.of for own in words]
-    lemmas = [[f"l{n}" for n in own.lemma.tolist()] for own in words]
+    populations = [lexemes.population for lexemes in words]
+    lemmas = [[f"l{n}" for n in lexemes.lemma.tolist()] for lexemes in words]
     inputs = lists.write(folder, shape, populations, rng, lemmas=lemmas)
     inputs.datasets["supersenses"] = _write_classes(folder / "supersenses", words)
-    _write_pmi(inputs)
+    settings = {"version": "0.0.0", "min_count": LEAST, "n_bootstrap": 20}  # intervals are not used
+    params = pmi_of_lists.Params.model_validate(settings | {"smoothing": PARAMS["smoothing"]})
+    path = inputs.tables("pmi", inputs.models[0]) / "pmi.parquet"
+    pmi_of_lists.run(inputs, params)["pmi"].write_parquet(path, mkdir=True)
     _write_latent(inputs, folder, words, rng)
-    places = [own.lemma for own in words]
-    samples = [lists.counts(shape, populations, rng, places) for _ in range(SAMPLES)]
-    known = [
-        _true(shape, truth, own, [sample[pos] for sample in samples], pos)
-        for pos, own in enumerate(words)
+    indices = [lexemes.lemma for lexemes in words]
+    samples = [lists.counts(shape, populations, rng, indices) for _ in range(SAMPLES)]
+    true_rows = [
+        _true(shape, truth, lexemes, [sample[pos] for sample in samples], pos)
+        for pos, lexemes in enumerate(words)
     ]
-    return Drawn(inputs, pl.concat(known), {"top_k": shape.top_k})
+    return Drawn(inputs, pl.concat(true_rows), params={"top_k": shape.top_k})
 
 
 def _lexemes(shape: Shape, truth: Truth, pos: int, rng: Generator) -> Lexemes:
-    """Draw the classes of lemmas, and the effects of gender.
+    """Draw the classes of lemmas and the effects of gender.
 
-    ``truth.settings``: ``classes``, nats of classes of middling size, both signs of each; ``own``,
-    SD of gender effects of single lemmas; ``rare``, SD of log-frequency of classes.
+    ``truth.settings``: ``classes``, nats planted with both signs in classes of medium size;
+    ``own``, SD of the effects on single lemmas; ``rare``, SD of the log-frequency of classes.
     """
     sizes = np.array(SIZES[pos])
     several = round(shape.forms * shape.words)
     number = shape.words - several
     lemma = np.concatenate([np.arange(number), rng.choice(number, several, replace=False)])
-    places = np.searchsorted(sizes.cumsum() / sizes.sum(), (np.arange(number) + 0.5) / number)
-    of_class = rng.permutation(places)
+    index = np.searchsorted(sizes.cumsum() / sizes.sum(), (np.arange(number) + 0.5) / number)
+    of_class = rng.permutation(index)
     best = np.eye(len(sizes))[of_class]
     two = rng.random(number) < TWO[pos]
     best[two] += np.eye(len(sizes))[rng.permutation(of_class)][two]
     best = np.minimum(best, 1.0)
     weights = best / best.sum(axis=1, keepdims=True)
-    if pos == 0:  # of a classifier: nowhere nothing
+    if pos == 0:  # as from a classifier: all weights are positive
         weights = 0.7 * weights + 0.3 / len(sizes)
     nats = _nats(truth, pos)[of_class] + rng.normal(0, truth.get("own", 0.0), number)
     offset = np.random.default_rng([13, pos]).normal(0, truth.get("rare", 0.0), len(sizes))
     bare = lists.population(shape, truth, pos)
     frequency = rng.permutation(bare.frequency) + offset[of_class[lemma]]
-    of = bare._replace(effect=nats[lemma], frequency=frequency)
-    return Lexemes(of, lemma, weights, best, (rng.random(number) < shape.known).astype(float))
+    part = bare._replace(effect=nats[lemma], frequency=frequency)
+    return Lexemes(part, lemma, weights, best, (rng.random(number) < shape.known).astype(float))
 
 
 def _nats(truth: Truth, pos: int) -> Array:
-    """Return the planted effect of each class, (classes,): in the classes after the largest."""
+    """Return the planted effect of each class, (classes,): in the largest ones but the first."""
     result = np.zeros(len(SIZES[pos]))
     order = np.argsort(-np.array(SIZES[pos]), kind="stable")
     signed = [s * e for e in truth.get("classes", ()) for s in (1, -1)]
@@ -147,66 +141,60 @@ def _nats(truth: Truth, pos: int) -> Array:
 
 def _write_classes(folder: Path, words: list[Lexemes]) -> Path:
     parts = []
-    for pos, own in enumerate(words):
-        row, column = np.nonzero((own.weights > 0) & (own.known[:, None] > 0))
-        kept = {"weight": own.weights[row, column], "best": own.best[row, column] > 0}
+    for pos, lexemes in enumerate(words):
+        row, column = np.nonzero((lexemes.weights > 0) & (lexemes.known[:, None] > 0))
+        columns = {"weight": lexemes.weights[row, column], "best": lexemes.best[row, column] > 0}
         codes = {"lemma": [f"l{n}" for n in row.tolist()], "supersense": column + FIRST[pos]}
-        parts.append(pl.DataFrame(codes | kept).with_columns(pos=pl.lit(pos, dtype=pl.Int64)))
-    write_parquet(pl.concat(parts), folder / f"{lists.LANGUAGE}.parquet")
+        parts.append(pl.DataFrame(codes | columns).with_columns(pos=pl.lit(pos, dtype=pl.Int64)))
+    pl.concat(parts).write_parquet(folder / f"{lists.LANGUAGE}.parquet", mkdir=True)
     return folder
 
 
-def _write_pmi(inputs: Inputs) -> None:
-    """Write the table ``pmi`` of these lists; its intervals are not read."""
-    settings = {"version": "0.0.0", "min_count": LEAST, "n_bootstrap": 20}
-    settings["smoothing"] = PARAMS["smoothing"]
-    tables = pmi_of_lists.run(inputs, pmi_of_lists.Params.model_validate(settings))
-    write_parquet(tables["pmi"], inputs.tables("pmi", inputs.models[0]) / "pmi.parquet")
-
-
 def _write_latent(inputs: Inputs, folder: Path, words: list[Lexemes], rng: Generator) -> None:
-    """Write a lexicon in which classes have sentiments, and the table ``latent`` with it."""
-    of = []
-    for own in words:
-        classes, number = own.best.argmax(axis=1), len(SENTIMENTS)
+    """Write a lexicon in which classes have sentiments, and the resulting table ``latent``."""
+    sentiments = []
+    for part in words:
+        classes, number = part.best.argmax(axis=1), len(SENTIMENTS)
         usual = (classes + rng.integers(number)) % number
         drawn = rng.random(len(classes)) < OWN_SENTIMENT
-        of.append(np.where(drawn, usual, rng.integers(0, number, len(classes)))[own.lemma])
-    inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", of)
+        sentiments.append(np.where(drawn, usual, rng.integers(0, number, len(classes)))[part.lemma])
+    inputs.datasets["lexica"] = lists.write_lexicon(folder / "lexica", sentiments)
     params = section("analysis.latent", latent_of_lists.Params).model_dump()
     params |= simulated_latent.PARAMS | {"n_bootstrap": 20, "n_permutations": 19}
     tables = latent_of_lists.run(inputs, latent_of_lists.Params.model_validate(params))
-    write_parquet(tables["latent"], inputs.tables("latent", inputs.models[0]) / "latent.parquet")
+    tables["latent"].write_parquet(
+        inputs.tables("latent", inputs.models[0]) / "latent.parquet", mkdir=True
+    )
 
 
-def _true(shape: Shape, truth: Truth, own: Lexemes, samples: list[Array], pos: int) -> pl.DataFrame:
-    """Return planted nats, and differences of shares of women and men over samples, on average.
+def _true(shape: Shape, truth: Truth, lex: Lexemes, samples: list[Array], pos: int) -> pl.DataFrame:
+    """Return planted nats, and the mean difference of shares, women minus men, over samples.
 
-    One row for each class; those of other pairs are not told.
+    There is one row per class; other pairs of genders have no true values.
 
-    ``samples``: names of each gender that have each lemma, (lemmas, 3) each.
+    ``samples``: names of each gender with each lemma, (lemmas, 3) each.
     """
     nats = _nats(truth, pos)
-    parts = own.best / own.best.sum(axis=1, keepdims=True)
+    parts = lex.best / lex.best.sum(axis=1, keepdims=True)
     sums = np.zeros(len(nats))
     for counts in samples:
-        kept = np.flatnonzero((own.known > 0) & (counts.sum(axis=1) >= LEAST))
+        frequent = np.flatnonzero((lex.known > 0) & (counts.sum(axis=1) >= LEAST))
         seen = counts[counts.any(axis=1)][:, counts.any(axis=0)]
         values = np.full(counts.shape, np.nan)
         values[np.ix_(counts.any(axis=1), counts.any(axis=0))] = pmi(seen, PARAMS["smoothing"])
-        ranked = values[kept].T
-        one, two = (kept[leading(ranked[g], shape.top_k)] for g in (FEMALE, MALE))
+        ranked = values[frequent].T
+        one, two = (frequent[leading(ranked[g], shape.top_k)] for g in (FEMALE, MALE))
         sums += parts[one].mean(axis=0) - parts[two].mean(axis=0)
     classes = CLASSES[FIRST[pos] : FIRST[pos] + len(nats)]
     return pl.DataFrame({"supersense": classes, "nats": nats, "target": sums / len(samples)})
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test, for each deviation.
+    """Return the rows of each test by deviation.
 
-    Under ``Bonferroni`` is the adjustment over the classes of a part of speech, as in the paper.
-    Where classes are planted those without move too: of them, and of pairs with non-binary people,
-    no effect is told.
+    ``Bonferroni`` is the adjustment over the classes of a part of speech, as in the paper. If
+    classes are planted, others change too: no effect is stated for them, nor for pairs with
+    non-binary people.
     """
     table = tables["supersenses"].join(sample.known, on="supersense", how="left")
     planted = bool((sample.known["nats"] != 0).any())
@@ -215,7 +203,7 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
         effect=pl.when(both & (pl.col("nats") != 0)).then("nats") if planted else 0.0,
         target=pl.when(both & (pl.col("deviation") == "pmi")).then("target"),
     )
-    # by latent deviations themselves there is no test
+    # latent deviations themselves have no test
     table = table.filter(pl.col("p").is_not_null().any().over("deviation"))
     test, truth = "supersenses: {deviation}", {"effect": "effect", "target": "target"}
     bonferroni: dict[str, Any] = {"p_adjusted": "p_bonferroni", "interval": ["value"]}

@@ -1,12 +1,11 @@
 """Analysis ``reliability`` on simulated responses of one model to the probe ``stances``.
 
 The difference of probabilities of a written response is a tenth of the score. Effects are normal;
-responses are not valid at random.
+responses are invalid at random.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +13,21 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, write_parquet
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.core.params import Params
 from plumbline.probes.core.run_analysis import Inputs
 
 MODEL = "simulated"
-UNIT = 0.1  # of a score, in differences of probability
+UNIT = 0.1  # difference of probabilities per unit of the score
 
 
 class Shape(Params):
-    """The shape of a run."""
+    """Shape of a run."""
 
-    statements: int = Field(40, description="of a questionnaire")
-    templates: int = Field(5, description="that each of them is put in")
-    seeds: int = Field(3, description="samples of each prompt")
-    lost: float = Field(0.0, description="share of responses that are not valid")
+    statements: int = Field(40, description="statements in the questionnaire")
+    templates: int = Field(5, description="templates for each statement")
+    seeds: int = Field(3, description="seeds for each prompt")
+    lost: float = Field(0.0, description="share of invalid responses")
 
 
 SHAPES = {
@@ -49,9 +48,9 @@ PARTS = {
 }
 ALONE = dict.fromkeys(PARTS, 0.0) | {"statement": 1.0, "rest": 0.2}
 TRUTHS = {
-    # scores vary with the statement, and by chance
+    # scores vary over statements and by chance
     "statements alone": Truth("null", **ALONE),
-    # parts of variance
+    # all variance components
     "parts": Truth("planted", **PARTS),
 }
 PARAMS: dict[str, Any] = {"draws": 400, "reml_scores": 0}
@@ -61,33 +60,24 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
     names = [f"s{index:03d}" for index in range(shape.statements)]
     inputs = Inputs((MODEL,), {"statements": folder / "statements"}, folder / "data")
-    _statements(inputs.datasets["statements"], names)
-    signs = np.where(np.arange(shape.statements) % 3 == 0, -1.0, 1.0)
-    score = effects(truth.settings, shape, rng) * signs[:, None, None]
+    reverse = np.arange(shape.statements) % 3 == 0
+    same = {"language": "l0", "scale": "axes", "axis": "one"}
+    statements = pl.DataFrame({"id": names, "reversed": reverse} | same)
+    statements.write_parquet(inputs.datasets["statements"] / "axes.parquet", mkdir=True)
+    sizes = {"statement": shape.statements, "template": shape.templates, "seed": shape.seeds}
+    score = np.zeros(tuple(sizes.values()))
+    for term in PARTS:
+        facets = list(sizes) if term == "rest" else term.split(" x ")
+        size = [n if name in facets else 1 for name, n in sizes.items()]
+        score += rng.normal(0, 1, size) * truth.settings[term] ** 0.5
+    score *= np.where(reverse, -1.0, 1.0)[:, None, None]
     _stances(inputs.outputs("stances", MODEL), score, names, shape.lost, rng)
     return Drawn(inputs, truth.settings)
 
 
-def effects(parts: Mapping[str, float], shape: Shape, rng: Generator) -> Array:
-    """Return scores, (statements, templates, seeds)."""
-    sizes = {"statement": shape.statements, "template": shape.templates, "seed": shape.seeds}
-    result = np.zeros(tuple(sizes.values()))
-    for term in PARTS:
-        facets = list(sizes) if term == "rest" else term.split(" x ")
-        size = [n if name in facets else 1 for name, n in sizes.items()]
-        result += rng.normal(0, 1, size) * parts[term] ** 0.5
-    return result
-
-
-def _statements(folder: Path, names: list[str]) -> None:
-    table = {"id": names, "reversed": [index % 3 == 0 for index in range(len(names))]}
-    same = {"language": "l0", "scale": "axes", "axis": "one"}
-    write_parquet(pl.DataFrame(table | same), folder / "axes.parquet")
-
-
 def _stances(folder: Path, score: Array, names: list[str], lost: float, rng: Generator) -> None:
     """Write responses, some of them empty."""
-    index = [own.ravel() for own in np.indices(score.shape)]
+    index = [axis.ravel() for axis in np.indices(score.shape)]
     small = score.ravel() * UNIT
     table = {
         "id": [names[s] for s in index[0]],
@@ -99,17 +89,12 @@ def _stances(folder: Path, score: Array, names: list[str], lost: float, rng: Gen
     }
     state = {"corpus": "", "period": "all", "share": 0.0, "pretraining_seed": 0, "epoch": 0}
     state |= {"questionnaire": "axes", "form": "plain", "variant": "", "text": ""}
-    write_parquet(pl.DataFrame(table | state), folder / "generation/0.parquet")
+    pl.DataFrame(table | state).write_parquet(folder / "generation/0.parquet", mkdir=True)
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return intervals of the parts."""
-    truth = sample.known
-    parts = tables["parts"].filter(pl.col("probe") == "stances", pl.col("value").is_not_null())
-    parts = parts.filter(pl.col("language") != "", pl.col("model") != "")
-    return {
-        f"parts: {term}": outcome(
-            parts.filter(term=term), effect=truth[term], target=truth[term] * UNIT**2
-        )
-        for term in PARTS
-    }
+    """Return the intervals of the variance components."""
+    parts = tables["parts"].filter(pl.col("language") != "", pl.col("model") != "")
+    parts = parts.drop_nulls("value").filter(probe="stances")
+    true = pl.col("term").replace_strict(sample.known)
+    return outcomes_by(parts, "parts: {term}", effect=true, target=true * UNIT**2)

@@ -1,23 +1,24 @@
-"""Outputs of ``completions`` and ``after_training`` without a model, from a known truth.
+"""Simulated outputs of ``completions`` and ``after_training``, from known parameters.
 
-The score of a word in a list is what the word has everywhere (log-frequency), in lists of the
-category, of the group, of the template, and in this list alone, and what is planted: normal parts,
-in nats. A list has the words of the highest scores. Priors are log-frequencies, so that typicality
-is the rest; the one of a single mask has noise of its own, the released one is of another sentence.
-Simplified: every word is one token and begins a word, but for pieces; log-frequencies are normal.
+The score of a word in a list is the sum of the word's log-frequency and its normal effects in the
+category, group, template and single list, plus the planted effect, in nats. A list contains the
+words with the highest scores. Priors are log-frequencies, so that typicality is the remainder; the
+prior for a single mask has additional noise, and the released prior comes from another sentence.
+Simplifications: every word is one token and, unless marked as a piece, begins a word;
+log-frequencies are normal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.truth import Array, Bools, Generator, Integers, write_parquet
+from calibration.truth import Array, Bools, Generator, Integers
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.core.run_analysis import Inputs
@@ -27,34 +28,35 @@ TEMPLATES = (
     *("why do {group} look so", "why are all {group} so"),
 )
 LANGUAGE = "en"
-CARRY = (0.18, 0.11, 0.14, 0.18, 0.21, 0.18, 0.09, 0.22, 0.35, 0.42)  # of the lexicon's words
+CARRY = (0.18, 0.11, 0.14, 0.18, 0.21, 0.18, 0.09, 0.22, 0.35, 0.42)  # share of words by affect
 DATASETS = ("stereotypes", "emotions")
-DIFFERENCE = ("difference", "low_difference", "high_difference")  # columns of tables
-ARTICLES = 100  # of a training
+DIFFERENCE = ("difference", "low_difference", "high_difference")  # columns of the tables
+ARTICLES = 100  # articles in a training run
+QUERY = pl.col("template").str.replace("{group}", pl.col("group"), literal=True)
 
 
 class ListsShape(Params):
     """Shape of a model's lists; spreads are standard deviations in nats."""
 
     categories: dict[str, int] = Field(
-        {"age": 8, "country": 12, "profession": 16}, description="groups of each category"
+        {"age": 8, "country": 12, "profession": 16}, description="number of groups by category"
     )
-    templates: int = Field(2, description="questions about each group")
-    words: int = Field(150, description="words that lists are made of")
+    templates: int = Field(2, description="number of templates")
+    words: int = Field(150, description="words in the vocabulary")
     top: int = Field(60, description="words in a list")
-    frequency: float = Field(1.0, description="spread of words everywhere")
-    common: float = Field(0.3, description="spread of words in a category")
-    own: float = Field(0.8, description="spread of words in a group")
-    template: float = Field(0.3, description="spread of words in a template")
-    single: float = Field(0.4, description="spread of words in a single list")
-    pieces: float = Field(0.1, description="share of words that are pieces of others")
+    frequency: float = Field(1.0, description="spread of log-frequencies")
+    common: float = Field(0.3, description="spread of effects in a category")
+    own: float = Field(0.8, description="spread of effects in a group")
+    template: float = Field(0.3, description="spread of effects in a template")
+    single: float = Field(0.4, description="spread of effects in a single list")
+    pieces: float = Field(0.1, description="share of words that are pieces of other words")
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())
 
     @property
     def groups(self) -> list[tuple[str, str]]:
-        """Return category and name of each group."""
+        """Return the category and name of each group."""
         return [
             (category, f"{category}s of kind {number:03d}")
             for category, size in self.categories.items()
@@ -63,12 +65,12 @@ class ListsShape(Params):
 
     @property
     def category(self) -> Integers:
-        """Return the number of each group's category, (groups,)."""
+        """Return the index of each group's category, (groups,)."""
         return np.repeat(np.arange(len(self.categories)), list(self.categories.values()))
 
 
 class Words(NamedTuple):
-    """Properties of words independent of the group, equal in all lists of a model."""
+    """Properties of words that do not depend on the group, equal in all lists of a model."""
 
     frequency: Array  # (words,)
     common: Array  # (categories, words)
@@ -78,7 +80,7 @@ class Words(NamedTuple):
 
 
 def vocabulary(shape: ListsShape, rng: Generator) -> Words:
-    """Draw what words have everywhere."""
+    """Draw the properties of words."""
     n = shape.words
     return Words(
         rng.normal(0, shape.frequency, n),
@@ -94,39 +96,39 @@ def scores(
 ) -> Array:
     """Draw scores, (groups, templates, words).
 
-    ``category``, ``planted``: (groups,) and (groups, words): category of each group, and nats that
-    words have more in its lists.
+    ``category``: index of each group's category, (groups,).
+    ``planted``: planted effects in the lists of each group, (groups, words) nats.
     """
-    own = rng.normal(0, shape.own, (len(category), shape.words))
-    whole = words.frequency + words.common[category] + own + planted
-    result: Array = whole[:, None] + words.template
+    group_effects = rng.normal(0, shape.own, (len(category), shape.words))
+    total = words.frequency + words.common[category] + group_effects + planted
+    result: Array = total[:, None] + words.template
     return result + rng.normal(0, shape.single, result.shape)
 
 
 def unions(scores: Array, words: Words, top: int, number: int, *, typical: bool = True) -> Bools:
-    """Return a mask of the top words in the lists of each group, (groups, words).
+    """Return a mask of the top words over the lists of each group, (groups, words).
 
-    ``typical``: ranked by typicality, without pieces; otherwise by probability.
+    ``typical``: if True, words are ranked by typicality, without pieces; otherwise by probability.
     """
-    listed = np.argsort(np.argsort(-scores, axis=2), axis=2) < top
+    in_list = np.argsort(np.argsort(-scores, axis=2), axis=2) < top
     by = scores
     if typical:
-        listed = listed & ~words.pieces
-        by = np.where(listed, scores - words.frequency, -np.inf)
+        in_list = in_list & ~words.pieces
+        by = np.where(in_list, scores - words.frequency, -np.inf)
     first = np.argsort(np.argsort(-by, axis=2), axis=2) < number
-    return np.asarray((listed & first).any(axis=1))
+    return np.asarray((in_list & first).any(axis=1))
 
 
 def profiles(unions: Bools, affects: Bools) -> Array:
-    """Return the share of each affect in the words of groups, (groups, affects)."""
+    """Return the share of each affect in the words of each group, (groups, affects)."""
     return np.asarray(unions.astype(np.float64) @ affects / unions.sum(axis=1)[:, None])
 
 
 def priors(frequency: Array) -> dict[str, Array]:
-    """Return the priors of readings, of log-frequencies (words,); of two with noise."""
-    own = frequency - np.logaddexp.reduce(frequency)
-    noise = np.random.default_rng([5, len(own)]).normal(0, 0.2, (2, len(own)))
-    return {"corrected": own, "corrected_one": own + noise[0], "faithful": own + noise[1] - 1}
+    """Return priors by variant from log-frequencies (words,), two of them with noise."""
+    logs = frequency - np.logaddexp.reduce(frequency)
+    noise = np.random.default_rng([5, len(logs)]).normal(0, 0.2, (2, len(logs)))
+    return {"corrected": logs, "corrected_one": logs + noise[0], "faithful": logs + noise[1] - 1}
 
 
 def names(number: int) -> list[str]:
@@ -143,32 +145,29 @@ def table(
     pieces: Bools | None = None,
     prior: Mapping[str, Array] | None = None,
 ) -> pl.DataFrame:
-    """Return lists with the columns that the probe writes.
+    """Return lists with the columns of the probe's outputs.
 
     ``scores``: (groups, templates, words) array.
-    ``frequency``, (words,) array: log-frequencies, of which priors are made where they are not
-    given.
+    ``frequency``: log-frequencies, (words,), which determine the priors if ``prior`` is None.
     """
     spelled = np.array(names(scores.shape[2]), dtype=object)
     logprobs = scores - np.logaddexp.reduce(scores, axis=2, keepdims=True)
     best = np.argsort(-logprobs, axis=2, kind="stable")[..., :top]
-    kept = np.take_along_axis(logprobs, best, axis=2)
+    logs = np.take_along_axis(logprobs, best, axis=2)
     prior = prior or priors(frequency)
-    some = list(TEMPLATES[: scores.shape[1]])
-    of = pl.DataFrame(groups, schema=["category", "group"], orient="row")
-    lists = of.join(pl.DataFrame({"template": some}), how="cross", maintain_order="left_right")
-    query = pl.col("template").str.replace("{group}", pl.col("group"), literal=True)
-    lists = lists.with_columns(query=query, rewritten=pl.lit(value=False))
-    flat = best.ravel()
-    lists = lists.select(pl.all().repeat_by(top).explode())
+    prompts = [(*group, text) for group in groups for text in TEMPLATES[: scores.shape[1]]]
+    lists = pl.DataFrame(prompts, schema=["category", "group", "template"], orient="row")
+    lists, flat = lists.select(pl.all().repeat_by(top).explode()), best.ravel()
     return lists.with_columns(
-        prompt=pl.col("query"),
+        query=QUERY,
+        rewritten=pl.lit(value=False),
+        prompt=QUERY,
         token=pl.Series(spelled[flat], dtype=pl.String),
         word=pl.Series(spelled[flat], dtype=pl.String),
         starts_word=pl.Series(np.ones(len(flat), bool) if pieces is None else ~pieces[flat]),
         rank=pl.Series(np.tile(np.arange(1, top + 1), len(flat) // top), dtype=pl.Int32),
-        logprob_nats=pl.Series(kept.ravel()),
-        logprob_top_nats=pl.Series((kept - np.logaddexp.reduce(kept, 2, keepdims=True)).ravel()),
+        logprob_nats=pl.Series(logs.ravel()),
+        logprob_top_nats=pl.Series((logs - np.logaddexp.reduce(logs, 2, keepdims=True)).ravel()),
         prior_nats=pl.Series(prior["corrected"][flat]),
         prior_one_nats=pl.Series(prior["corrected_one"][flat]),
         prior_released_nats=pl.Series(prior["faithful"][flat]),
@@ -177,35 +176,29 @@ def table(
 
 
 def write_lists(inputs: Inputs, model: str, lists: pl.DataFrame) -> None:
-    """Write the outputs of ``completions``, in two shards."""
-    folder = inputs.outputs("completions", model) / LANGUAGE
-    half = lists["query"].unique(maintain_order=True)[: lists["query"].n_unique() // 2]
-    first = pl.col("query").is_in(half.implode())
-    write_parquet(lists.filter(first), folder / "00000.parquet")
-    write_parquet(lists.filter(~first), folder / "00001.parquet")
+    """Write the outputs of ``completions``."""
+    path = inputs.outputs("completions", model) / LANGUAGE / "00000.parquet"
+    lists.write_parquet(path, mkdir=True)
 
 
 def write_training(inputs: Inputs, model: str, lists: pl.DataFrame, corpus: str, seed: int) -> None:
-    """Write the outputs of ``after_training`` after one training on a whole corpus."""
+    """Write the outputs of ``after_training`` for one training run on a whole corpus."""
     path = inputs.outputs("after_training", model) / LANGUAGE / f"{corpus}-1-{seed}.parquet"
-    whole = {"tuning_seed": seed, "articles": ARTICLES, "steps": -(-ARTICLES // 8)}
-    table = lists.with_columns(
-        *(pl.lit(value, dtype=pl.Int32).alias(name) for name, value in whole.items()),
-        corpus=pl.lit(corpus),
-        share=pl.lit(1.0),
-    )
-    write_parquet(table, path)
+    constants = {"tuning_seed": seed, "articles": ARTICLES, "steps": -(-ARTICLES // 8)}
+    numbers = {name: pl.lit(value, dtype=pl.Int32) for name, value in constants.items()}
+    table = lists.with_columns(**numbers, corpus=pl.lit(corpus), share=pl.lit(1.0))
+    table.write_parquet(path, mkdir=True)
 
 
 def write_vocabulary(inputs: Inputs, model: str, pieces: Mapping[str, int]) -> None:
-    """Write in how many tokens a model has each attribute."""
+    """Write the number of tokens of each attribute in a model."""
     table = pl.DataFrame({"attribute": list(pieces), "pieces": list(pieces.values())})
     path = inputs.outputs("completions", model) / "vocabulary" / f"{LANGUAGE}.parquet"
-    write_parquet(table, path)
+    table.write_parquet(path, mkdir=True)
 
 
 def datasets(folder: Path, models: tuple[str, ...] = ("m",)) -> Inputs:
-    """Return the inputs of an analysis, in a folder, with empty folders of datasets."""
+    """Return the inputs of an analysis in a folder, and create empty dataset folders."""
     inputs = Inputs(models, {name: folder / name for name in DATASETS}, folder / "data")
     for name in inputs.datasets.values():
         name.mkdir(parents=True)
@@ -213,11 +206,11 @@ def datasets(folder: Path, models: tuple[str, ...] = ("m",)) -> Inputs:
 
 
 def write_lexicon(inputs: Inputs, affects: Bools, words: Sequence[str] = ()) -> None:
-    """Write the dataset ``emotions``: the words of (words, affects), or the first of them."""
-    known = list(words) or names(len(affects))
+    """Write the dataset ``emotions`` from (words, affects), by default for the first words."""
+    spelled = list(words) or names(len(affects))
     flags = {name: affects[:, a] for a, name in enumerate(AFFECTS)}
-    lexicon = pl.DataFrame({"word": known, "english": known} | flags)
-    write_parquet(lexicon, inputs.datasets["emotions"] / f"{LANGUAGE}.parquet")
+    lexicon = pl.DataFrame({"word": spelled, "english": spelled} | flags)
+    lexicon.write_parquet(inputs.datasets["emotions"] / f"{LANGUAGE}.parquet", mkdir=True)
 
 
 def write_attributes(
@@ -227,25 +220,22 @@ def write_attributes(
 ) -> pl.DataFrame:
     """Write the dataset ``stereotypes`` and return it.
 
-    ``attributes``: of each group: the number of the template, the attribute, and its flags,
-    ``multi_word`` among them where it has several words.
+    ``attributes``: for each group, the index of the template, the attribute, and its flags,
+    including ``multi_word`` if it has several words.
     """
     rows = [
         (category, group, TEMPLATES[t], text, " " not in text, flags)
-        for (category, group), own in zip(groups, attributes, strict=True)
-        for t, text, flags in own
+        for (category, group), of_group in zip(groups, attributes, strict=True)
+        for t, text, flags in of_group
     ]
-    texts = ("category", "group", "template", "attribute")
-    schema = pl.Schema(
-        {name: pl.String() for name in texts}
-        | {"single_word": pl.Boolean(), "flags": pl.List(pl.String())}
+    schema: dict[str, Any] = dict.fromkeys(
+        ("category", "group", "template", "attribute"), pl.String
     )
+    schema |= {"single_word": pl.Boolean, "flags": pl.List(pl.String)}
     result = pl.DataFrame(rows, schema=schema, orient="row").with_columns(
-        language=pl.lit(LANGUAGE),
-        query=pl.col("template").str.replace("{group}", pl.col("group"), literal=True),
-        source_row=pl.lit(0, dtype=pl.Int64),
+        language=pl.lit(LANGUAGE), query=QUERY, source_row=pl.lit(0, dtype=pl.Int64)
     )
     folder = inputs.datasets["stereotypes"]
-    write_parquet(result, folder / f"{LANGUAGE}.parquet")
-    write_parquet(result.head(0), folder / "rejects.parquet")
+    result.write_parquet(folder / f"{LANGUAGE}.parquet", mkdir=True)
+    result.head(0).write_parquet(folder / "rejects.parquet", mkdir=True)
     return result

@@ -1,40 +1,41 @@
 """Analysis ``recall`` on simulated lists.
 
-Words and attributes are those of one of a few populations: what words have everywhere and in a
-category, and how often a search engine says each, of whatever group. A replicate draws groups of
-it, their attributes and lists. Simplified: one model; an attribute of several words has one of the
-words that lists are made of first; recall that intervals should cover is taken of many more groups.
+Words and attributes come from one of a few populations, which determine the frequency of words,
+their effects in a category, and their popularity as attributes of any group. Each replicate draws
+groups from a population, with attributes and lists. Simplifications: one model; an attribute of
+several words begins with a word of the vocabulary; intervals should cover the recall of many more
+groups.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.stereotypes import completions as made
+from calibration.stereotypes import completions as outputs
 from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
 from plumbline.probes.stereotypes.typicality import EVERY, READINGS
 
 POPULATIONS = 12
-LARGE = 600  # groups of a category that true recall is taken of
-FIRST = " as few of many"  # what follows the first word of an attribute of several
+LARGE = 600  # groups per category, for true recall
+FIRST = " as few of many"  # text after the first word of an attribute of several words
 
 
-class Shape(made.ListsShape):
-    """Shape of lists and attributes."""
+class Shape(outputs.ListsShape):
+    """Shape of the lists and attributes."""
 
-    templates: int = Field(3, description="questions about each group")
-    words: int = Field(200, description="words that lists are made of")
+    templates: int = Field(3, description="number of templates")
+    words: int = Field(200, description="words in the vocabulary")
     top: int = Field(80, description="words in a list")
-    few: int = Field(3, description="attributes of a group, at least")
-    many: int = Field(11, description="at most")
-    longer: float = Field(0.15, description="share of attributes of several words")
-    popular: float = Field(1.0, description="spread of attributes in what is said, nats")
+    few: int = Field(3, description="minimum number of attributes of a group")
+    many: int = Field(11, description="maximum number of attributes of a group")
+    longer: float = Field(0.15, description="share of attributes with several words")
+    popular: float = Field(1.0, description="spread of the popularity of attributes, nats")
 
 
 SHAPES = {
@@ -44,121 +45,102 @@ SHAPES = {
     ),
 }
 TRUTHS = {
-    # attributes and lists of a group have nothing in common
+    # the lists of a group are independent of its attributes
     "lists know no group": Truth("null"),
-    # nats that attributes have more, each category another
+    # nats added to attributes, different in each category
     "attributes planted": Truth("planted", lifts=(0.3, 0.7, 2.2)),
-    # attributes are frequent words, in lists of any group
+    # attributes are frequent words, in the lists of all groups
     "frequent words": Truth("decoy", frequent=1.0),
 }
 PARAMS: dict[str, Any] = {"tested": [10, 40, 80], "n_permutations": 999}
 
 
-class Known(NamedTuple):
-    """True parameters of a replicate."""
-
-    shape: Shape
-    population: int
-    lifts: dict[str, float]  # by category
-    frequent: float
-
-
 @lru_cache(maxsize=64)
-def population(shape: Shape, number: int) -> tuple[made.Words, Array]:
-    """Return the vocabulary, and the popularity of words as attributes, (categories, words)."""
+def population(shape: Shape, number: int) -> tuple[outputs.Words, Array]:
+    """Return the vocabulary and the popularity of words as attributes, (categories, words)."""
     rng = np.random.default_rng([11, number])
-    words = made.vocabulary(shape, rng)
+    words = outputs.vocabulary(shape, rng)
     popular = rng.normal(0, shape.popular, shape.words)
     return words, popular + rng.normal(0, shape.popular / 2, words.common.shape)
 
 
-class Groups(NamedTuple):
-    """Groups, what is said of them, and their lists."""
-
-    said: list[Integers]  # of each group: words, of which the nth is in template n mod T
-    scores: Array  # (groups, templates, words)
-
-
 def groups(
     shape: Shape, number: int, category: Integers, lift: Array, frequent: float, rng: Generator
-) -> Groups:
-    """Draw groups of some categories, (groups,), whose attributes have a lift, (groups,) nats."""
+) -> tuple[list[Integers], Array]:
+    """Draw groups of given categories, (groups,), with effects on their attributes, (groups,) nats.
+
+    Returns the attributes of each group, the nth of which belongs to template n mod T, and the
+    scores of their lists, (groups, templates, words).
+    """
     words, popular = population(shape, number)
     utility = (popular + frequent * words.frequency)[category]
     order = np.argsort(-(utility + rng.gumbel(size=utility.shape)), axis=1)
     sizes = rng.integers(shape.few, shape.many + 1, len(category))
-    said = [own[:size] for own, size in zip(order, sizes, strict=True)]
+    attributes = [row[:size] for row, size in zip(order, sizes, strict=True)]
     planted = np.zeros(utility.shape)
-    for own, which, nats in zip(planted, said, lift, strict=True):
-        own[which] = nats
-    return Groups(said, made.scores(shape, words, category, planted, rng))
+    for row, words_in, nats in zip(planted, attributes, lift, strict=True):
+        row[words_in] = nats
+    return attributes, outputs.scores(shape, words, category, planted, rng)
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    number, inputs = int(rng.integers(POPULATIONS)), made.datasets(folder)
+    number, inputs = int(rng.integers(POPULATIONS)), outputs.datasets(folder)
     words, _ = population(shape, number)
     lifts = rng.permutation(truth.get("lifts", (0.0, 0.0, 0.0)))
     frequent = truth.get("frequent", 0.0)
-    of = groups(shape, number, shape.category, lifts[shape.category], frequent, rng)
-    attributes = [
-        [
-            (n % shape.templates, f"w{w:03d}{FIRST if longer else ''}", ["multi_word"] * longer)
-            for n, (w, longer) in enumerate(
-                zip(own, (rng.random(len(own)) < shape.longer).tolist(), strict=True)
-            )
-        ]
-        for own in of.said
-    ]
-    said = made.write_attributes(inputs, shape.groups, attributes)
-    made.write_vocabulary(inputs, "m", dict.fromkeys(said["attribute"].unique().sort(), 1))
-    lists = made.table(shape.groups, of.scores, words.frequency, shape.top, pieces=words.pieces)
-    made.write_lists(inputs, "m", lists)
+    words_of, scores = groups(shape, number, shape.category, lifts[shape.category], frequent, rng)
+    attributes = []
+    for row in words_of:
+        longer = zip(row, (rng.random(len(row)) < shape.longer).tolist(), strict=True)
+        named = enumerate((f"w{w:03d}{FIRST * long}", ["multi_word"] * long) for w, long in longer)
+        attributes.append([(n % shape.templates, *attribute) for n, attribute in named])
+    written = outputs.write_attributes(inputs, shape.groups, attributes)
+    outputs.write_vocabulary(inputs, "m", dict.fromkeys(written["attribute"].unique().sort(), 1))
+    lists = outputs.table(shape.groups, scores, words.frequency, shape.top, pieces=words.pieces)
+    outputs.write_lists(inputs, "m", lists)
     by_category = dict(zip(shape.categories, map(float, lifts), strict=True))
-    known = Known(shape, number, by_category, frequent)
-    return Drawn(inputs, known, {"top_k": shape.top})
+    true_rows = _true(shape, number, by_category, frequent)
+    return Drawn(inputs, true_rows, params={"top_k": shape.top})
 
 
 @lru_cache(maxsize=256)
 def recall(shape: Shape, number: int, category: int, lift: float, frequent: float) -> Array:
     """Return the recall of many groups at each tested k, and with the lists of another group.
 
-    The other group has the same category; (2, readings, ranks).
+    The other group is in the same category; the result has shape (2, readings, ranks).
     """
     rng = np.random.default_rng([12, number, category])
     words, _ = population(shape, number)
-    every = np.full(LARGE, category)
-    of = groups(shape, number, every, np.full(LARGE, lift), frequent, rng)
-    prior = made.priors(words.frequency)
-    row = np.repeat(np.arange(LARGE), [len(own) for own in of.said])
-    asked = np.concatenate([np.arange(len(own)) % shape.templates for own in of.said])
-    word = np.concatenate(of.said)
-    index = np.argsort(np.argsort(-of.scores, axis=2), axis=2)
-    listed = index < shape.top
+    category_of = np.full(LARGE, category)
+    attributes, scores = groups(shape, number, category_of, np.full(LARGE, lift), frequent, rng)
+    prior = outputs.priors(words.frequency)
+    row = np.repeat(np.arange(LARGE), [len(same) for same in attributes])
+    template = np.concatenate([np.arange(len(same)) % shape.templates for same in attributes])
+    word = np.concatenate(attributes)
+    in_list = np.argsort(np.argsort(-scores, axis=2), axis=2) < shape.top
     result = np.zeros((2, len(READINGS), len(PARAMS["tested"])))
     for reading, name in enumerate(READINGS):
-        by, kept = of.scores - prior.get(name, 0.0), listed
+        by, ranked = scores - prior.get(name, 0.0), in_list
         if name.startswith("corrected"):
-            kept = listed & ~words.pieces
-        best = np.argsort(np.argsort(-np.where(kept, by, -np.inf), axis=2), axis=2)
-        places = np.where(kept, best, shape.words)
-        own, other = places[row, asked, word], places[(row + 1) % LARGE, asked, word]
+            ranked = in_list & ~words.pieces
+        best = np.argsort(np.argsort(-np.where(ranked, by, -np.inf), axis=2), axis=2)
+        ranks = np.where(ranked, best, shape.words)
+        same, other = ranks[row, template, word], ranks[(row + 1) % LARGE, template, word]
         for codes, k in enumerate(PARAMS["tested"]):
-            result[:, reading, codes] = (own < k).mean(), (other < k).mean()
+            result[:, reading, codes] = (same < k).mean(), (other < k).mean()
     return result
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test, and intervals, by reading and kind of attributes.
+    """Return the rows of each test, and intervals, by variant and kind of attributes.
 
-    Frequent words are no decoy of it: they are in the lists of other groups too.
+    Frequent words are no decoy, as they are in the lists of other groups too.
     """
-    record: Known = sample.known
     tested = tables["recall"].filter(pl.col("k").is_in(PARAMS["tested"]))
-    tested = tested.join(_known(record), on=["category", "reading", "k"])
-    every = pl.col("category") == EVERY
-    tested = tested.with_columns(
-        where=pl.when(every).then(pl.lit("all")).otherwise(pl.lit("a category"))
+    pooled = pl.col("category") == EVERY
+    tested = tested.join(sample.known, on=["category", "reading", "k"]).with_columns(
+        where=pooled.replace_strict({True: "all", False: "a category"})
     )
     single, effect = tested.filter(attributes="single word"), pl.col("effect").fill_null(0.0)
     test: dict[str, Any] = {"effect": "effect", "interval": ["value"]}
@@ -169,11 +151,10 @@ def outcomes(tables: Tables, sample: Drawn) -> Tables:
     )
 
 
-def _known(record: Known) -> pl.DataFrame:
-    """Return planted effect and true recall of each category, reading and k."""
-    shape, lifts = record.shape, record.lifts
+def _true(shape: Shape, population: int, lifts: dict[str, float], frequent: float) -> pl.DataFrame:
+    """Return the planted effect and the true recall of each category, variant and k."""
     true = {
-        name: recall(shape, record.population, number, lift, record.frequent)[0]
+        name: recall(shape, population, number, lift, frequent)[0]
         for number, (name, lift) in enumerate(lifts.items())
     }
     sizes = np.array(list(shape.categories.values()))

@@ -1,9 +1,9 @@
-"""Analysis ``rsa`` on the emotions of simulated lists of several models.
+"""Analysis ``rsa`` on the emotions in simulated lists of several models.
 
-Groups evoke affects: each model adds to the words of an affect what the group evokes in it, normal
-parts. Those of the first model are shared with the others by a part of their variance. Simplified:
-words and affects are the same in all models, and every model has frequencies of its own. What
-intervals should cover is the mean over many draws of as many groups.
+Each group evokes affects: it has a normal effect on the words with each affect in each model. The
+other models share a part of the variance of these effects with the first. Simplifications: all
+models have the same words and affects, and different frequencies. Intervals should cover the mean
+over many draws of as many groups.
 """
 
 from __future__ import annotations
@@ -18,36 +18,27 @@ import polars as pl
 from pydantic import Field
 from scipy.stats import rankdata
 
-from calibration.stereotypes import completions as made
-from calibration.truth import (
-    Array,
-    Bools,
-    Drawn,
-    Generator,
-    Tables,
-    Truth,
-    outcomes_by,
-    write_parquet,
-)
+from calibration.stereotypes import completions as outputs
+from calibration.truth import Array, Bools, Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes import emotions
 from plumbline.probes.stereotypes.rsa import READINGS
 from plumbline.probes.stereotypes.typicality import EVERY
 
 MODELS = ("a", "b", "c", "d")
-MANY = 100  # draws of which the true likeness is the mean
+MANY = 100  # draws for the true mean similarity
 
 
-class Shape(made.ListsShape):
+class Shape(outputs.ListsShape):
     """Shape of the models' lists."""
 
     categories: dict[str, int] = Field(
-        {"age": 5, "country": 10, "profession": 16}, description="groups of each category"
+        {"age": 5, "country": 10, "profession": 16}, description="number of groups by category"
     )
-    words: int = Field(250, description="words that lists are made of")
-    common: float = Field(0.0, description="spread of words in a category")
-    evoked: float = Field(1.0, description="spread of what a group evokes, an affect's words")
-    short: int = Field(20, description="words of each list that make a profile")
+    words: int = Field(250, description="words in the vocabulary")
+    common: float = Field(0.0, description="spread of effects in a category")
+    evoked: float = Field(1.0, description="spread of a group's effect on the words with an affect")
+    short: int = Field(20, description="words of each list in a profile")
 
 
 SHAPES = {
@@ -57,72 +48,72 @@ SHAPES = {
     ),
 }
 TRUTHS = {
-    # groups evoke other affects in each model
+    # groups evoke different affects in each model
     "models share nothing": Truth("null"),
-    # part of what groups evoke that the first model shares
+    # share of the variance common with the first model
     "models share a part": Truth("planted", shared=(0.25, 0.6, 1)),
-    # categories evoke affects, others in each model
+    # categories evoke affects, different ones in each model
     "categories": Truth("decoy", categories=1.0),
 }
 PARAMS: dict[str, Any] = {"n_permutations": 999}
 
 
 def evoked(truth: Truth, shape: Shape, rng: Generator) -> list[Array]:
-    """Return the affect of groups in each model, (groups, affects) nats."""
+    """Draw the effects of groups on affects in each model, (groups, affects) nats."""
     size = (len(shape.category), len(AFFECTS))
     first = rng.normal(0, shape.evoked, size)
     result = [first]
     for part in truth.get("shared", (0.0, 0.0, 0.0)):
-        own = rng.normal(0, shape.evoked, size)
-        result.append(part**0.5 * first + (1 - part) ** 0.5 * own)
+        separate = rng.normal(0, shape.evoked, size)
+        result.append(part**0.5 * first + (1 - part) ** 0.5 * separate)
     spread = truth.get("categories", 0.0)
-    of = (len(shape.categories), len(AFFECTS))
-    return [x + rng.normal(0, spread, of)[shape.category] for x in result]
+    shape_of = (len(shape.categories), len(AFFECTS))
+    return [x + rng.normal(0, spread, shape_of)[shape.category] for x in result]
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
-    """Write one replicate: lists, and the table of emotions."""
-    inputs = made.datasets(folder, MODELS)
-    affects = made.vocabulary(shape, rng).affects
-    made.write_lexicon(inputs, affects)
+    """Write one replicate: lists, and the resulting table of emotions."""
+    inputs = outputs.datasets(folder, MODELS)
+    affects = outputs.vocabulary(shape, rng).affects
+    outputs.write_lexicon(inputs, affects)
     for model, (words, scores) in zip(MODELS, _models(truth, shape, affects, rng), strict=True):
-        lists = made.table(shape.groups, scores, words.frequency, shape.top, pieces=words.pieces)
-        made.write_lists(inputs, model, lists)
+        lists = outputs.table(shape.groups, scores, words.frequency, shape.top, pieces=words.pieces)
+        outputs.write_lists(inputs, model, lists)
     profiles = emotions.Params(
         version="0.1.0", top_k={"corrected": shape.short}, n_permutations=99, n_bootstrap=100
     )
     for name, table in emotions.run(inputs, profiles).items():
-        write_parquet(table, inputs.tables("emotions") / f"{name}.parquet")
-    return Drawn(inputs, (truth, _likeness(shape, truth)))
+        table.write_parquet(inputs.tables("emotions") / f"{name}.parquet", mkdir=True)
+    return Drawn(inputs, _likeness(shape, truth), truth)
 
 
 def _models(
     truth: Truth, shape: Shape, affects: Bools, rng: Generator
-) -> Iterator[tuple[made.Words, Array]]:
-    """Yield what words have in each model, and its scores."""
+) -> Iterator[tuple[outputs.Words, Array]]:
+    """Yield the properties of words and the scores of each model."""
     for nats in evoked(truth, shape, rng):
-        words = made.vocabulary(shape, rng)
-        yield words, made.scores(shape, words, shape.category, nats @ affects.T, rng)
+        words = outputs.vocabulary(shape, rng)
+        yield words, outputs.scores(shape, words, shape.category, nats @ affects.T, rng)
 
 
 @lru_cache(maxsize=8)
 def _likeness(shape: Shape, truth: Truth) -> pl.DataFrame:
-    """Return the mean likeness of the first model and each other, over many draws."""
+    """Return the mean similarity of the first model to each other one, over many draws."""
     rng, rows = np.random.default_rng(13), []
     for _ in range(MANY):
-        affects = made.vocabulary(shape, rng).affects
+        affects = outputs.vocabulary(shape, rng).affects
         profiles = [
-            made.profiles(made.unions(scores, words, shape.top, shape.short), affects)
+            outputs.profiles(outputs.unions(scores, words, shape.top, shape.short), affects)
             for words, scores in _models(truth, shape, affects, rng)
         ]
         for reading in READINGS:
-            some = [a for a, x in enumerate(AFFECTS) if reading != "faithful" or x != "fear"]
+            columns = [a for a, x in enumerate(AFFECTS) if reading != "faithful" or x != "fear"]
             for number, category in enumerate([*shape.categories, EVERY]):
                 inside = (shape.category == number) | (category == EVERY)
                 for model, other in zip(MODELS[1:], profiles[1:], strict=True):
-                    pair = profiles[0][inside][:, some], other[inside][:, some]
-                    own = _rank_correlation(*pair, diagonal=reading != "corrected")
-                    rows.append((model, category, reading, own))
+                    pair = profiles[0][inside][:, columns], other[inside][:, columns]
+                    correlation = _rank_correlation(*pair, diagonal=reading != "corrected")
+                    rows.append((model, category, reading, correlation))
     keys = ["second", "category", "reading"]
     table = pl.DataFrame(rows, [*keys, "target"], orient="row")
     return table.group_by(keys).agg(pl.col("target").drop_nans().mean())
@@ -132,8 +123,8 @@ def _rank_correlation(a: Array, b: Array, *, diagonal: bool) -> float:
     """Return the mean Spearman correlation of the rows of two matrices of cosines."""
     unit = [x / np.linalg.norm(x, axis=1, keepdims=True) for x in (a, b)]
     one, other = ((x @ x.T).round(10) for x in unit)
-    kept = np.ones_like(one, dtype=bool) if diagonal else ~np.eye(len(one), dtype=bool)
-    ranks = (rankdata(x[kept].reshape(len(x), -1), axis=1) for x in (one, other))
+    mask = np.ones_like(one, dtype=bool) if diagonal else ~np.eye(len(one), dtype=bool)
+    ranks = (rankdata(x[mask].reshape(len(x), -1), axis=1) for x in (one, other))
     first, second = (x - x.mean(axis=1, keepdims=True) for x in ranks)
     with np.errstate(invalid="ignore"):
         above = (first * second).sum(axis=1)
@@ -141,22 +132,21 @@ def _rank_correlation(a: Array, b: Array, *, diagonal: bool) -> float:
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test: within categories and over all groups, in each reading.
+    """Return the rows of each test by variant, within categories and over all groups.
 
-    In pairs without the first model nothing is known but under the null.
+    For pairs without the first model, true values are known only under the null hypothesis.
     """
-    truth, likeness = sample.known
-    keys = ["second", "category", "reading"]
-    table = tables["rsa"].join(likeness, on=keys, how="left", maintain_order="left")
+    truth, keys = sample.truth, ["second", "category", "reading"]
+    table = tables["rsa"].join(sample.known, on=keys, how="left", maintain_order="left")
     first = pl.col("first") == MODELS[0]
     effect: pl.Expr | float = 0.0
     if truth.kind == "planted":
         shared = dict(zip(MODELS[1:], truth.settings["shared"], strict=True))
         part = pl.col("second").replace_strict(shared, default=None, return_dtype=pl.Float64)
         effect = pl.when(first).then(part)
-    every = pl.col("category") == EVERY
+    pooled = pl.col("category") == EVERY
     table = table.with_columns(
-        where=pl.when(every).then(pl.lit("all groups")).otherwise(pl.lit("a category"))
+        where=pooled.replace_strict({True: "all groups", False: "a category"})
     )
     target = pl.when(first).then("target")
     return outcomes_by(table, "{reading}", effect=effect) | outcomes_by(

@@ -1,9 +1,9 @@
-"""Analysis ``shift`` on simulated lists before and after trainings.
+"""Analysis ``shift`` on simulated lists before and after training.
 
-A training adds to the scores of words what it does to all groups alike, to each word and to the
-words of each affect, and what it does to each group: normal parts, of such spreads that the mean
-share of an affect varies over trainings about as much as the change of one group varies over
-groups. Simplified: one share, one model and ranking; equally many articles.
+A training run adds normal effects to the scores of words: common to all groups, for each word and
+for the words with each affect, and specific to each group. With their spreads, the mean share of an
+affect varies over training runs about as much as the change of one group varies over groups.
+Simplifications: one share of the corpus, one model and ranking, equally many articles.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from calibration.stereotypes import completions as made
-from calibration.truth import Array, Drawn, Generator, Integers, Tables, Truth, outcomes_by
+from calibration.stereotypes import completions as outputs
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcomes_by
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes.shift import BEFORE
 from plumbline.probes.stereotypes.typicality import EVERY, MEAN
@@ -25,21 +25,21 @@ CONTROL = "control"
 OUTLETS = ("herald", "post", "wire")
 
 
-class Shape(made.ListsShape):
-    """Shape of a model's trainings."""
+class Shape(outputs.ListsShape):
+    """Shape of a model's training runs."""
 
-    seeds: int = Field(2, description="trainings on each corpus")
-    all_groups: float = Field(0.3, description="spread of a training, common to all groups")
-    each_group: float = Field(0.3, description="spread of a training in each group")
-    affects: float = Field(0.4, description="spread of a training in the words of an affect")
-    attributes: int = Field(4, description="attributes of a group")
+    seeds: int = Field(2, description="training runs on each corpus")
+    all_groups: float = Field(0.3, description="spread of the effects common to all groups")
+    each_group: float = Field(0.3, description="spread of the effects in each group")
+    affects: float = Field(0.4, description="spread of the effects on the words with an affect")
+    attributes: int = Field(4, description="number of attributes of a group")
 
 
 SHAPES = {f"{seeds} seeds": Shape(seeds=seeds) for seeds in (2, 3, 5)}
 TRUTHS = {
-    # trainings move all groups together
+    # training runs have effects common to all groups
     "outlets do what the control does": Truth("null"),
-    # what outlets do to all groups has twice the spread of the control's
+    # the common effects of outlets have twice the spread of the control's
     "outlets vary more": Truth("decoy", vary=2.0),
 }
 PARAMS: dict[str, Any] = {
@@ -52,63 +52,51 @@ PARAMS: dict[str, Any] = {
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    inputs, groups = made.datasets(folder), shape.groups
-    words, mine = made.vocabulary(shape, rng), attributes(shape, rng)
+    inputs, groups = outputs.datasets(folder), shape.groups
+    words = outputs.vocabulary(shape, rng)
     owned = np.zeros((len(groups), shape.words))
-    np.put_along_axis(owned, mine, 1.0, axis=1)
-    base = made.scores(shape, words, shape.category, owned, rng)
-    none: list[str] = []
-    made.write_attributes(
-        inputs,
-        groups,
-        [[(t % shape.templates, f"w{w:03d}", none) for t, w in enumerate(own)] for own in mine],
+    # many groups share popular attributes
+    popular = rng.normal(0, 1, shape.words) + rng.gumbel(size=owned.shape)
+    top = np.argsort(-popular, axis=1)[:, : shape.attributes]
+    np.put_along_axis(owned, top, 1.0, axis=1)
+    base = outputs.scores(shape, words, shape.category, owned, rng)
+    outputs.write_attributes(
+        *(inputs, groups),
+        [[(t % shape.templates, f"w{w:03d}", []) for t, w in enumerate(row)] for row in top],
     )
-    made.write_lexicon(inputs, words.affects)
+    outputs.write_lexicon(inputs, words.affects)
 
     def lists(scores: Array) -> pl.DataFrame:
-        return made.table(groups, scores, words.frequency, shape.top, pieces=words.pieces)
+        return outputs.table(groups, scores, words.frequency, shape.top, pieces=words.pieces)
 
-    made.write_lists(inputs, "m", lists(base))
+    outputs.write_lists(inputs, "m", lists(base))
     for corpus in (*OUTLETS, CONTROL):
         vary = 1.0 if corpus == CONTROL else truth.get("vary", 1.0)
         for seed in range(1, shape.seeds + 1):
             moved = rng.normal(0, vary * shape.all_groups, shape.words)
             moved = moved + words.affects @ rng.normal(0, vary * shape.affects, len(AFFECTS))
             moved = moved + rng.normal(0, shape.each_group, owned.shape)
-            made.write_training(inputs, "m", lists(base + moved[:, None]), corpus, seed)
-    return Drawn(inputs, truth.kind)
-
-
-def attributes(shape: Shape, rng: Generator) -> Integers:
-    """Draw the attributes of each group, (groups, attributes): words, some more often than others.
-
-    Search engines say the same of many groups.
-    """
-    popular = rng.normal(0, 1, shape.words) + rng.gumbel(size=(len(shape.category), shape.words))
-    return np.argsort(-popular, axis=1)[:, : shape.attributes]
+            outputs.write_training(inputs, "m", lists(base + moved[:, None]), corpus, seed)
+    return Drawn(inputs, None, truth)
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test: of each measure, in categories and over all groups.
+    """Return the rows of each test by measure, within categories and over all groups.
 
-    Where outlets vary more, they do differ from the control in all but the emotions.
+    If outlets vary more, they do differ from the control, except in emotions.
     """
     similar = (
         tables["similarities"]
         .filter(first=BEFORE)
         .with_columns(corpus="second", measure="rsa " + pl.col("reading"))
     )
-    tested = pl.lit(sample.known == "null") | (pl.col("measure") == "emotion")
-    every = pl.col("category").is_in([EVERY, MEAN])
-    where = pl.when(every).then(pl.lit("all groups")).otherwise(pl.lit("a category"))
-    # intervals are over groups, given the trainings: they have no target
-    settings = {"effect": 0.0, "family": ["measure"], "interval": made.DIFFERENCE}
-    return {
-        test: rows
-        for table in (tables["shifts"], similar)
-        for test, rows in outcomes_by(
-            table.filter(tested, pl.col("corpus") != CONTROL).with_columns(where=where),
-            "{measure}: {where}",
-            **settings,
-        ).items()
-    }
+    tested = pl.lit(sample.truth.kind == "null") | (pl.col("measure") == "emotion")
+    pooled = pl.col("category").is_in([EVERY, MEAN])
+    where = pooled.replace_strict({True: "all groups", False: "a category"})
+    # intervals are over groups for fixed training runs, and have no target
+    settings: dict[str, Any] = {"effect": 0.0, "family": ["measure"]}
+    result: Tables = {}
+    for table in (tables["shifts"], similar):
+        rows = table.filter(tested, pl.col("corpus") != CONTROL).with_columns(where=where)
+        result |= outcomes_by(rows, "{measure}: {where}", interval=outputs.DIFFERENCE, **settings)
+    return result

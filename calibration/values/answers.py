@@ -1,9 +1,9 @@
-"""Outputs of ``agreement`` without a model, and what they are about, from a known truth.
+"""Simulated outputs of ``agreement``, statements and a survey, from known model.
 
-The log-odds of agreeing, beyond a line through 0, are normal: a statement has a part that a frame
-keeps, one that its denial keeps, and one of each gender, and all of them are shared with its
-opposite as far as the two correlate. Values turn with the direction of a statement and with its
-denial; a habit of agreeing does neither.
+The deviations of the log-odds of agreement from a line through 0 are normal. The effect of a
+statement has parts shared between templates, with its negation, and specific to each gender, all
+correlated with those of its opposite. Effects of values change sign with the direction of a
+statement and with its negation; acquiescence, a habit of agreeing, does not.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 from scipy.special import ndtr
 
-from calibration.truth import Array, Generator, write_parquet
+from calibration.truth import Array, Generator
 from plumbline.builders.core.params import Params
 from plumbline.builders.datasets.survey.responses import GENDERS as PEOPLE
 from plumbline.builders.datasets.survey.responses import HIGHEST, INFECTED, LOWEST
@@ -30,180 +30,167 @@ AXES = ("order", "trade", "care", "faith", "land", "work")
 FRAMES = ("said", "wrote", "asked", "thought")
 SCALE, NEUTRAL = "values", "calibration"
 SOURCE = {"source": "simulated", "licence": "CC0-1.0"}
-NEAR, MIDDLE, FAR = 2.0, 4.0, 6.0  # nats: log-probabilities of disagreeing are uniform
-TASTE, BETWEEN = 0.9, 0.6  # SD of a person's answers about their value, and of people
+NEAR, MIDDLE, FAR = 2.0, 4.0, 6.0  # nats: uniform log-probabilities of disagreement
+TASTE, BETWEEN = 0.9, 0.6  # SD of answers within people, and between people
 
 
 class AnswersShape(Params):
-    """Shape of the responses of a model, and of a survey."""
+    """Shape of a model's responses and of a survey."""
 
     axes: int = Field(4, description="values")
-    pairs: int = Field(6, description="pairs of a statement and its opposite, of each value")
-    single: int = Field(0, description="statements without opposite in all, none reversed")
+    pairs: int = Field(6, description="pairs of opposite statements per value")
+    single: int = Field(0, description="statements without an opposite in total, none reversed")
     neutral: int = Field(100, description="apolitical statements, half of them likely")
     frames: int = Field(3, description="templates")
-    noise: float = Field(0.3, description="SD of log-odds of agreeing, nats")
-    opposite: float = Field(0.65, description="correlation of a statement and its opposite")
-    subject: float = Field(0, description="of a likely and an unlikely apolitical statement")
+    noise: float = Field(0.3, description="SD of the log-odds of agreement, nats")
+    opposite: float = Field(0.65, description="correlation between a statement and its opposite")
     frame: float = Field(0.8, description="correlation between templates")
-    denied: float = Field(0.9, description="correlation with the statement denied")
+    denied: float = Field(0.9, description="correlation with the negated statement")
     method: float = Field(0, description="correlation between methods")
-    gender: float = Field(0.1, description="SD of each gender's own part, of the noise")
-    people: int = Field(120, description="respondents of the survey")
+    gender: float = Field(0.1, description="SD specific to each gender, relative to the noise")
+    people: int = Field(120, description="respondents in the survey")
 
 
 class Convictions(NamedTuple):
-    """Distribution of responses: nats, the first rows of method ``together``."""
+    """Distribution of responses in nats; the first row is method ``together``."""
 
-    values: Array  # (methods, axes): agreeing with what speaks for a value
-    gender: Array  # (methods, axes): the same, feminine minus masculine
-    women: Array  # (methods, axes): the same of what speaks for it and against it alike
-    likely: Array  # (methods,): agreeing with likely statements, disagreeing with unlikely ones
-    shift: float = 0.0  # agreeing with what is political
-    # agreeing with anything, where the line has its middle; feminine minus masculine
+    values: Array  # (methods, axes): agreement with statements in favour of a value
+    gender: Array  # (methods, axes): its difference, feminine minus masculine
+    women: Array  # (methods, axes): the same for statements in either direction
+    likely: Array  # (methods,): agreement with likely, disagreement with unlikely statements
+    shift: float = 0.0  # agreement with political statements
+    # acquiescence at the middle of the line, feminine minus masculine
     habit: float = 0.0
-    louder: float = 1.0  # how much larger the feminine part of the noise is
-    unrelated: bool = False  # nothing is the same in two frames, genders, methods
+    louder: float = 1.0  # factor for the feminine part of the noise
+    unrelated: bool = False  # templates, genders and methods are independent
 
 
 def convictions(shape: AnswersShape) -> Convictions:
-    """Return those of a model that has none."""
+    """Return the parameters of a model without effects."""
     nothing = np.zeros((2, shape.axes))
     return Convictions(nothing, nothing, nothing, np.zeros(2))
 
 
 @lru_cache(maxsize=8)
 def statements(shape: AnswersShape) -> pl.DataFrame:
-    """Return the statements: first the apolitical ones, then pairs, then those without opposite."""
-    about = {"id": [f"c{i:02d}" for i in range(shape.neutral)], "axis": [""] * shape.neutral}
-    opposite, reverse = [""] * shape.neutral, [False] * shape.neutral
-    for axis in AXES[: shape.axes]:
-        for i, turned in product(range(shape.pairs), (False, True)):
-            about["id"].append(f"{axis}-{i}{'-r' * turned}")
-            about["axis"].append(axis)
-            opposite.append(f"{axis}-{i}{'-r' * (not turned)}")
-            reverse.append(turned)
+    """Return the statements: apolitical ones, then pairs, then those without an opposite."""
+    rows: list[tuple[Any, ...]]
+    rows = [(f"c{i:02d}", "", "", False, i % 2, NEUTRAL) for i in range(shape.neutral)]
+    for axis, i, reverse in product(AXES[: shape.axes], range(shape.pairs), (False, True)):
+        names = [f"{axis}-{i}{'-r' * back}" for back in (reverse, not reverse)]
+        rows.append((names[0], axis, names[1], reverse, None, SCALE))
     for i in range(shape.single):
-        about["axis"].append(AXES[i % shape.axes])
-        about["id"].append(f"{about['axis'][-1]}-s{i}")
-    number = len(about["id"])
-    political = np.array(about["axis"]) != ""
-    polarity = [None if p else i % 2 for i, p in enumerate(political)]
-    return pl.DataFrame(about).with_columns(
-        opposite=pl.Series(opposite + [""] * shape.single),
-        reversed=pl.Series(reverse + [False] * shape.single),
-        polarity=pl.Series(polarity, dtype=pl.Int64),
-        scale=pl.Series(np.where(political, SCALE, NEUTRAL)),
-        text=pl.Series([f"statement {n}" for n in range(number)]),
+        axis = AXES[i % shape.axes]
+        rows.append((f"{axis}-s{i}", axis, "", False, None, SCALE))
+    names = ["id", "axis", "opposite", "reversed", "polarity", "scale"]
+    table = pl.DataFrame(rows, names, schema_overrides={"polarity": pl.Int64}, orient="row")
+    return table.with_columns(
+        text=pl.format("statement {}", pl.int_range(pl.len())),
         language=pl.lit(LANGUAGE),
         weight=pl.lit(1.0),
         **{name: pl.lit(value) for name, value in SOURCE.items()},
     )
 
 
-def odds(shape: AnswersShape, of: Convictions, x: Array, rng: Generator) -> Array:
-    """Draw log-odds beyond the line, (statements, methods, frames, forms, genders), nats.
+def odds(shape: AnswersShape, model: Convictions, x: Array, rng: Generator) -> Array:
+    """Draw deviations from the line, (statements, methods, frames, forms, genders), nats.
 
-    A habit is a slope of its own; ``x`` are log-probabilities of disagreeing, (statements,).
+    Acquiescence is a separate slope; ``x``, (statements,), are log-probabilities of disagreement.
     """
     cells = (2, shape.frames, 2, 2)
 
     def drawn(*size: int) -> Array:
-        """Return standard normal numbers, (statements, *size), those of a pair correlated."""
+        """Return standard normal numbers, (statements, *size), correlated within pairs."""
         paired = 2 * shape.pairs * shape.axes
         result = rng.standard_normal((shape.neutral + paired + shape.single, *size))
-        even = shape.neutral - shape.neutral % 2
-        for own, r in ((result[:even], shape.subject), (result[shape.neutral :][:paired], None)):
-            rho = shape.opposite if r is None else r
-            own[1::2] = rho * own[::2] + np.sqrt(1 - rho**2) * own[1::2]
+        part, rho = result[shape.neutral :][:paired], shape.opposite
+        part[1::2] = rho * part[::2] + np.sqrt(1 - rho**2) * part[1::2]
         return result
 
     def mixed(r: float, one: Array, other: Array) -> Array:
         result: Array = np.sqrt(r) * one + np.sqrt(1 - r) * other
         return result
 
-    own = drawn(*cells) * np.array([of.louder, 1.0])
-    if of.unrelated:
-        result = own
+    part = drawn(*cells) * np.array([model.louder, 1.0])
+    if model.unrelated:
+        result = part
     else:
         of_method = mixed(shape.method, drawn(1, 1), drawn(2, 1))
         plain = mixed(shape.frame, of_method, drawn(2, shape.frames))
         again = mixed(shape.frame, drawn(2, 1), drawn(2, shape.frames))
         denied = shape.denied * plain + np.sqrt(1 - shape.denied**2) * again
-        result = np.stack([plain, denied], axis=-1)[..., None] + shape.gender * own
-    about, side = statements(shape), np.array([0.5, -0.5])  # of the genders
-    bears = np.array([about["axis"] == axis for axis in AXES[: shape.axes]], dtype=np.float64).T
-    faces = bears * np.where(about["reversed"], -1.0, 1.0)[:, None]
-    likely = 1 - 2 * about["polarity"].fill_null(0.5).cast(pl.Float64).to_numpy()
-    likely = np.where(about["axis"] == "", likely, 0.0)
-    means = (faces @ of.values.T + np.outer(likely, of.likely))[..., None]
-    means = means + (faces @ of.gender.T + bears @ of.women.T)[..., None] * side
+        result = np.stack([plain, denied], axis=-1)[..., None] + shape.gender * part
+    items, side = statements(shape), np.array([0.5, -0.5])  # feminine, masculine
+    bears = np.array([items["axis"] == axis for axis in AXES[: shape.axes]], dtype=np.float64).T
+    faces = bears * np.where(items["reversed"], -1.0, 1.0)[:, None]
+    likely = 1 - 2 * items["polarity"].fill_null(0.5).cast(pl.Float64).to_numpy()
+    likely = np.where(items["axis"] == "", likely, 0.0)
+    means = (faces @ model.values.T + np.outer(likely, model.likely))[..., None]
+    means = means + (faces @ model.gender.T + bears @ model.women.T)[..., None] * side
     # statements, methods, 1, forms, genders
-    turned = means[:, :, None, None] * np.array([1.0, -1.0])[:, None]
-    habit = of.habit * np.outer(x / -MIDDLE, side)  # (statements, genders)
-    alike = of.shift * bears.sum(axis=1)[:, None] + habit
-    every: Array = shape.noise * result + turned + alike[:, None, None, None]
-    return every
+    signed = means[:, :, None, None] * np.array([1.0, -1.0])[:, None]
+    habit = model.habit * np.outer(x / -MIDDLE, side)  # (statements, genders)
+    shift = model.shift * bears.sum(axis=1)[:, None] + habit
+    total: Array = shape.noise * result + signed + shift[:, None, None, None]
+    return total
 
 
 def slopes(shape: AnswersShape) -> Array:
     """Return the slopes of the lines, (methods, frames, forms)."""
-    frames = 0.9 + 0.05 * np.arange(shape.frames)
-    result: Array = np.add.outer(np.zeros(2), np.add.outer(frames, [0.0, 0.03]))
-    return result
+    by_frame = np.add.outer(0.9 + 0.05 * np.arange(shape.frames), [0.0, 0.03])
+    return np.stack([by_frame, by_frame])
 
 
 @lru_cache(maxsize=8)
 def _questions(shape: AnswersShape) -> pl.DataFrame:
-    """Return the questions, in the order of the log-odds."""
-    about = statements(shape).select(
+    """Return the questions in the order of the log-odds."""
+    items = statements(shape).select(
         "scale", "id", questionnaire=pl.col("scale") + f"-{LANGUAGE}", text="text"
     )
     names = ("method", "frame", "form", "gender")
     cells = [*product(METHODS[:2], FRAMES[: shape.frames], FORMS, GENDERS)]
     questions = pl.DataFrame(cells, schema=names, orient="row")
-    return about.join(questions, how="cross", maintain_order="left_right")
+    return items.join(questions, how="cross", maintain_order="left_right")
 
 
 def write(
-    folder: Path, shape: AnswersShape, of: Convictions, rng: Generator, *, causal: bool = False
+    folder: Path, shape: AnswersShape, model: Convictions, rng: Generator, *, causal: bool = False
 ) -> Inputs:
-    """Write statements, a survey and the responses of one model; return the analysis's inputs."""
+    """Write statements, a survey and a model's responses, and return the inputs of the analysis."""
     datasets = {name: folder / name for name in ("statements", "survey")}
     inputs = Inputs((MODEL,), datasets, folder / "data")
     empty = pl.DataFrame({"config": [], "reason": [], "number": []})
-    write_parquet(empty, datasets["statements"] / "rejects.parquet")
-    about = statements(shape)
+    empty.write_parquet(datasets["statements"] / "rejects.parquet", mkdir=True)
+    items = statements(shape)
     for scale in (NEUTRAL, SCALE):
-        own = about.filter(scale=scale)
-        write_parquet(own, datasets["statements"] / f"{scale}-{LANGUAGE}.parquet")
-    write_parquet(survey(shape, rng), datasets["survey"] / "simulated.parquet")
-    disagree = -rng.uniform(NEAR, FAR, len(about))
-    err, x = odds(shape, of, disagree, rng), disagree[:, None, None, None, None]
-    asked = _questions(shape).with_columns(
+        part = items.filter(scale=scale)
+        part.write_parquet(datasets["statements"] / f"{scale}-{LANGUAGE}.parquet", mkdir=True)
+    survey(shape, rng).write_parquet(datasets["survey"] / "simulated.parquet", mkdir=True)
+    disagree = -rng.uniform(NEAR, FAR, len(items))
+    err, x = odds(shape, model, disagree, rng), disagree[:, None, None, None, None]
+    rows = _questions(shape).with_columns(
         agree_nats=pl.Series((slopes(shape)[..., None] * x + err).ravel()),
         disagree_nats=pl.Series(np.broadcast_to(x, err.shape).ravel()),
     )
     if causal:
-        asked = asked.filter(method=METHODS[0]).with_columns(method=pl.lit("sequence"))
-    path = inputs.outputs("agreement", MODEL) / LANGUAGE / "00000.parquet"
-    write_parquet(asked, path)
+        rows = rows.filter(method=METHODS[0]).with_columns(method=pl.lit("sequence"))
+    rows.write_parquet(inputs.outputs("agreement", MODEL) / LANGUAGE / "00000.parquet", mkdir=True)
     return inputs
 
 
 def centres(shape: AnswersShape) -> Array:
-    """Return the mean values of respondents minus 3, (genders of people, axes): women, men."""
+    """Return the mean values of women and men minus 3, (2, axes)."""
     axes = np.arange(shape.axes)
     return np.stack([0.6 - 0.3 * axes, 0.4 - 0.2 * axes])
 
 
 def survey(shape: AnswersShape, rng: Generator) -> pl.DataFrame:
-    """Draw answers: women and men by turns, three in ten infected, one answer of 100 lacking."""
-    about = statements(shape).filter(scale=SCALE)
-    index = np.array([AXES.index(axis) for axis in about["axis"]])
+    """Draw answers: women and men alternate, 30% are infected, 1% of the answers are missing."""
+    items = statements(shape).filter(scale=SCALE)
+    index = np.array([AXES.index(axis) for axis in items["axis"]])
     man = np.arange(shape.people) % 2
     value = centres(shape)[man] + BETWEEN * rng.standard_normal((shape.people, shape.axes))
-    taste = value[:, index] * np.where(about["reversed"], -1, 1)
+    taste = value[:, index] * np.where(items["reversed"], -1, 1)
     taste = taste + TASTE * rng.standard_normal(taste.shape)
     codes = {
         "gender": man * (PEOPLE.index("male") - PEOPLE.index("female")) + PEOPLE.index("female"),
@@ -211,7 +198,7 @@ def survey(shape: AnswersShape, rng: Generator) -> pl.DataFrame:
     }
     names = pl.DataFrame({"respondent": [f"p{n:04d}" for n in range(shape.people)]} | codes)
     return (
-        names.join(about.select("scale", item="id"), how="cross", maintain_order="left_right")
+        names.join(items.select("scale", item="id"), how="cross", maintain_order="left_right")
         .with_columns(
             answer=pl.Series(np.clip(np.rint(3 + taste), LOWEST, HIGHEST).ravel().astype(np.int32)),
             simulated=pl.lit(value=True),
@@ -222,8 +209,8 @@ def survey(shape: AnswersShape, rng: Generator) -> pl.DataFrame:
 
 
 def survey_means(shape: AnswersShape) -> Array:
-    """Return the true mean answer of women and of men, turned round where due, (2, axes)."""
+    """Return the true mean answers of women and men, reversed if required, (2, axes)."""
     spread = np.hypot(BETWEEN, TASTE)
-    edges = np.arange(LOWEST, HIGHEST) + 0.5 - 3  # an answer is above how many of these
+    edges = np.arange(LOWEST, HIGHEST) + 0.5 - 3  # between adjacent answers
     result: Array = LOWEST + ndtr((centres(shape)[..., None] - edges) / spread).sum(axis=-1)
     return result

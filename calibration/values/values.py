@@ -1,9 +1,10 @@
 """Analysis ``values`` on simulated responses.
 
-What is planted is stated in points of the rating, and turned into nats by a closed form: E Phi(e +
-m) = Phi(m / sqrt(1 + v)) for a normal e of mean 0 and variance v. Simplified: lines truly go
-through 0, log-odds are normal, and all statements weigh the same. Responses by a method are planted
-for the reading that uses it. The values of those who always agree or disagree have no interval.
+Planted effects are stated in points of the rating and converted into nats by a closed form: E Phi(e
++ m) = Phi(m / sqrt(1 + v)) for a normal e with mean 0 and variance v. Simplifications: lines go
+through 0, log-odds are normal, and all statements have the same weight. Responses by a method are
+planted for the reading (method variant) that uses it. The values of respondents who always agree or
+disagree have no interval.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtr, ndtri
 
-from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcome, outcomes_by
+from calibration.truth import Array, Drawn, Generator, Tables, Truth, outcomes_by
 from calibration.values import answers
 from calibration.values.answers import AXES, FRAMES, NEUTRAL, SCALE, Convictions
 from plumbline.probes.values.schemas import ALL, CALIBRATION
@@ -25,9 +26,9 @@ FITTED = ("by gender", "pooled", "by gender, likely half")
 GENDERS = ("feminine", "masculine")
 MARGIN = 0.2
 NEAR = 1e-9
-SIDES = (0.5, -0.5)  # of what is planted between genders, feminine and masculine
-PLACES = np.linspace(answers.NEAR, answers.FAR, 101) / answers.MIDDLE  # where habit is
-MEAN = PLACES.mean() / (PLACES**2).mean()  # slope that a line through 0 has of a constant 1
+SIDES = (0.5, -0.5)  # shares of a gender effect, feminine and masculine
+PLACES = np.linspace(answers.NEAR, answers.FAR, 101) / answers.MIDDLE  # places on the line
+MEAN = PLACES.mean() / (PLACES**2).mean()  # slope of a line through 0 fitted to a constant 1
 ABOVE = "likely above unlikely"
 Shape = answers.AnswersShape
 SHAPES = {
@@ -35,37 +36,37 @@ SHAPES = {
     "12 pairs a value, unrelated": Shape(pairs=12, opposite=0, denied=0, gender=0.3),
     "34 statements, no opposites": Shape(pairs=0, single=34),
 }
-# values, gender and women: points of the rating, of each value; likely: how often a likely
-# statement is above an unlikely one, by each method; others: SDs of log-odds
+# values, gender and women: rating points by value; likely: probability that a likely statement is
+# above an unlikely one, by method; others: SDs of log-odds
 TRUTHS = {
     # statements differ, but not by value, gender or likelihood
     "nothing differs": Truth("null"),
-    # every frame, denial, gender and method is drawn by itself
+    # templates, negations, genders and methods are independent
     "nothing is related": Truth("null", unrelated=True),
-    # gender makes the least difference that matters, in values and in agreeing
+    # the gender differences in values and agreement are at the margin
     "gender at the margin": Truth(
         "null", gender=(MARGIN,) * 4, women=(MARGIN,) * 4, likely=(0.62, 0.62)
     ),
-    # points of the rating by value, and likelihood; templates, denials, methods little related
+    # rating points by value; templates, negations and methods are weakly correlated
     "values differ": Truth(
         "planted",
         values=(0, 0.4, -0.7, 1.0),
         likely=(0.58, 0.68),
         shape={"frame": 0.35, "denied": 0.2, "method": 0.5},
     ),
-    # correlations: templates, denials, opposites, genders and methods are less related
+    # templates, negations, opposites, genders and methods are less correlated
     "less is related": Truth(
         "planted",
         likely=(0.55, 0.54),
         shape={"frame": 0.6, "denied": 0.45, "opposite": 0.6, "gender": 0.6, "method": 0.9},
     ),
-    # points of the rating between genders, by value
+    # gender differences in rating points, by value
     "genders differ": Truth("planted", gender=(0, 0.1, -0.22, 0.55), likely=(0.64, 0.6)),
-    # all that is political is agreed with, 1 SD
+    # agreement with all political statements, 1 SD
     "political is agreed with": Truth("decoy", shift=1.0),
-    # women agree more with anything, 1 SD
+    # women agree more with all statements, 1 SD
     "women agree": Truth("decoy", habit=1.0),
-    # the part of the feminine gender varies three times as much
+    # the feminine part varies three times as much
     "women are louder": Truth("decoy", louder=3.0),
 }
 PARAMS: dict[str, Any] = {
@@ -77,12 +78,12 @@ PARAMS: dict[str, Any] = {
 
 
 class Spread(NamedTuple):
-    """Standard deviations of log-odds in one reading, nats."""
+    """Standard deviations of log-odds in one variant, nats."""
 
-    genders: Array  # (2,): of a statement in feminine and masculine frames
-    both: float  # of the mean of the two
-    neutral: Array  # (2,): of apolitical statements, with what likelihood adds
-    line: float  # around the line of both genders
+    genders: Array  # (2,): of a statement in feminine and masculine templates
+    both: float  # of the mean over both
+    neutral: Array  # (2,): of apolitical statements, including likelihood
+    line: float  # around the line for both genders
 
 
 class Known(NamedTuple):
@@ -90,33 +91,32 @@ class Known(NamedTuple):
 
     shape: Shape
     kind: str
-    of: Convictions
+    model: Convictions
     spreads: tuple[Spread, ...]  # by reading
-    random: Array  # (axes,): a mean of random answers
+    random: Array  # (axes,): mean of random answers
 
 
 def draw(folder: Path, truth: Truth, shape: Shape, rng: Generator) -> Drawn:
     """Write one replicate."""
-    shape = shape.model_copy(update=truth.get("shape", {}))
-    of = planted(shape, truth)
-    inputs = answers.write(folder, shape, of, rng)
+    model = planted(shape, truth)
+    inputs = answers.write(folder, shape, model, rng)
     items = answers.statements(shape)["axis"].value_counts().rows_by_key("axis", unique=True)
     random = [1 + 4 * rng.random(items[axis]).mean() for axis in AXES[: shape.axes]]
-    return Drawn(inputs, Known(shape, truth.kind, of, spreads(shape, of), np.array(random)))
+    return Drawn(inputs, Known(shape, truth.kind, model, spreads(shape, model), np.array(random)))
 
 
-def spreads(shape: Shape, of: Convictions) -> tuple[Spread, ...]:
-    """Return the spread in each reading: one plain frame, or all with denials turned."""
-    kept = shape.frame + (1 - shape.frame) / shape.frames  # of the mean over frames
-    common = np.array([1.0, kept * (1 - shape.denied) / 2]) * (not of.unrelated)
-    own = np.array([1.0, 1 / (2 * shape.frames)]) * (1 if of.unrelated else shape.gender**2)
-    louder = np.array([of.louder, 1.0]) ** 2
+def spreads(shape: Shape, model: Convictions) -> tuple[Spread, ...]:
+    """Return the spread in each variant: one plain template, or all with negations reversed."""
+    frames = shape.frame + (1 - shape.frame) / shape.frames  # of the mean over templates
+    common = np.array([1.0, frames * (1 - shape.denied) / 2]) * (not model.unrelated)
+    part = np.array([1.0, 1 / (2 * shape.frames)]) * (1 if model.unrelated else shape.gender**2)
+    louder = np.array([model.louder, 1.0]) ** 2
     result = []
     for reading in range(2):
-        genders = shape.noise * np.sqrt(common[reading] + own[reading] * louder)
-        both = shape.noise * np.sqrt(common[reading] + own[reading] * louder.sum() / 4)
-        neutral = np.hypot(genders, of.likely[reading])
-        habit = (not reading) * of.habit / 2 * PLACES  # denials take it out
+        genders = shape.noise * np.sqrt(common[reading] + part[reading] * louder)
+        both = shape.noise * np.sqrt(common[reading] + part[reading] * louder.sum() / 4)
+        neutral = np.hypot(genders, model.likely[reading])
+        habit = (not reading) * model.habit / 2 * PLACES  # removed by negations
         line = np.sqrt((neutral**2).mean() + (habit**2).mean())
         result.append(Spread(genders, float(both), neutral, float(line)))
     return tuple(result)
@@ -124,56 +124,56 @@ def spreads(shape: Shape, of: Convictions) -> tuple[Spread, ...]:
 
 def planted(shape: Shape, truth: Truth) -> Convictions:
     """Return the distribution of responses, in nats."""
-    given = truth.settings
-    of = answers.convictions(shape)._replace(
-        shift=shape.noise * given.get("shift", 0.0),
-        habit=shape.noise * given.get("habit", 0.0),
-        louder=given.get("louder", 1.0),
-        unrelated=given.get("unrelated", False),
+    settings = truth.settings
+    model = answers.convictions(shape)._replace(
+        shift=shape.noise * settings.get("shift", 0.0),
+        habit=shape.noise * settings.get("habit", 0.0),
+        louder=settings.get("louder", 1.0),
+        unrelated=settings.get("unrelated", False),
     )
-    apart = np.sqrt(2) * ndtri(np.array(given.get("likely", (0.5, 0.5))))  # in SDs
-    of = of._replace(likely=apart / 2 * np.array([s.both for s in spreads(shape, of)]))
-    wide = np.array([np.hypot(s.line, s.genders) for s in spreads(shape, of)])
-    wide = 1 / (1 / wide).mean(axis=1)  # half of a difference is planted in either gender
+    distance = np.sqrt(2) * ndtri(np.array(settings.get("likely", (0.5, 0.5))))  # in SDs
+    model = model._replace(likely=distance / 2 * np.array([s.both for s in spreads(shape, model)]))
+    wide = np.array([np.hypot(s.line, s.genders) for s in spreads(shape, model)])
+    wide = 1 / (1 / wide).mean(axis=1)  # half of a difference is planted in each gender
     points = {
-        name: np.array(given.get(name, (0.0,) * shape.axes)[: shape.axes])
+        name: np.array(settings.get(name, (0.0,) * shape.axes)[: shape.axes])
         for name in ("values", "gender", "women")
     }
-    return of._replace(
+    return model._replace(
         values=np.outer(wide, ndtri(0.5 + points["values"] / 4)),
         gender=np.outer(wide, 2 * ndtri(0.5 + points["gender"] / 8)),
         women=np.outer(wide, 2 * ndtri(0.5 + points["women"] / 8)),
     )
 
 
-def likely_sigma(spread: Spread, of: Convictions, reading: int, gender: int) -> float:
-    """Return the spread of likely statements around a line through 0 of their own."""
-    left = of.likely[reading] * (1 - MEAN * PLACES)
+def likely_sigma(spread: Spread, model: Convictions, reading: int, gender: int) -> float:
+    """Return the spread of likely statements around their own line through 0."""
+    left = model.likely[reading] * (1 - MEAN * PLACES)
     return float(np.sqrt(spread.genders[gender] ** 2 + (left**2).mean()))
 
 
 def ratings(record: Known) -> pl.DataFrame:
-    """Return the true mean rating of statements of each value, direction, gender and line."""
-    shape, of = record.shape, record.of
+    """Return the true mean rating of statements by value, direction, gender and line."""
+    shape, model = record.shape, record.model
     rows = []
-    about = answers.statements(shape).group_by("axis", "reversed").len()
-    for axis, reverse, items in about.sort("axis", "reversed").iter_rows():
+    groups = answers.statements(shape).group_by("axis", "reversed").len()
+    for axis, reverse, items in groups.sort("axis", "reversed").iter_rows():
         for reading, spread in enumerate(record.spreads):
             for g, side in enumerate(SIDES):
                 nats = np.zeros((1, 1))
                 if axis:
                     codes = AXES.index(axis)
-                    faced = of.values[reading, codes] + side * of.gender[reading, codes]
-                    nats += (-faced if reverse else faced) + side * of.women[reading, codes]
-                    nats += 0.0 if reading else of.shift
+                    faced = model.values[reading, codes] + side * model.gender[reading, codes]
+                    nats += (-faced if reverse else faced) + side * model.women[reading, codes]
+                    nats += 0.0 if reading else model.shift
                 else:
-                    nats = nats + of.likely[reading] * np.array([1, -1])
-                habit = side * of.habit * (not reading) * PLACES[:, None]
-                lines = (spread.neutral[g], spread.line, likely_sigma(spread, of, reading, g))
-                # an own line takes a habit out, that of likely statements also their mean
-                moved = (0.0, habit, -(of.likely[reading] * MEAN * PLACES)[:, None])
-                for fitted, line, more in zip(FITTED, lines, moved, strict=True):
-                    p = ndtr((nats + more) / np.hypot(line, spread.genders[g])).mean()
+                    nats = nats + model.likely[reading] * np.array([1, -1])
+                habit = side * model.habit * (not reading) * PLACES[:, None]
+                lines = (spread.neutral[g], spread.line, likely_sigma(spread, model, reading, g))
+                # a separate line removes a habit, that of likely statements also their mean
+                moved = (0.0, habit, -(model.likely[reading] * MEAN * PLACES)[:, None])
+                for fitted, line, removed in zip(FITTED, lines, moved, strict=True):
+                    p = ndtr((nats + removed) / np.hypot(line, spread.genders[g])).mean()
                     key = (axis, reverse, items, READINGS[reading], GENDERS[g], fitted)
                     rows.append((*key, float(4 * p + 1)))
     names = ("axis", "reversed", "items", "reading", "gender", "fitted", "rating")
@@ -181,7 +181,7 @@ def ratings(record: Known) -> pl.DataFrame:
 
 
 def _mean(table: pl.DataFrame, value: str, *by: str) -> pl.DataFrame:
-    """Return means of a column, weighted by items."""
+    """Return weighted means of a column, with the items as weights."""
     mean = (pl.col(value) * pl.col("items")).sum() / pl.col("items").sum()
     return table.group_by(by, maintain_order=True).agg(target=mean)
 
@@ -200,46 +200,46 @@ def true_differences(record: Known) -> pl.DataFrame:
     key = ["reading", "fitted", "axis", "reversed", "items"]
     wide = ratings(record).pivot(on="gender", index=key, values="rating")
     wide = wide.with_columns(apart=pl.col(GENDERS[0]) - pl.col(GENDERS[1]))
-    neutral, own = wide.filter(axis=""), wide.filter(pl.col("axis") != "")
+    neutral, political = wide.filter(axis=""), wide.filter(pl.col("axis") != "")
     parts = [neutral.with_columns(measure=pl.lit("agreement"), axis=pl.lit(CALIBRATION))]
-    turned = pl.when("reversed").then(-pl.col("apart")).otherwise("apart")
-    for measure, value in (("value", turned), ("agreement", pl.col("apart"))):
-        told = own.with_columns(measure=pl.lit(measure), apart=value)
-        parts += [told, told.with_columns(axis=pl.lit(ALL))]
+    signed = pl.when("reversed").then(-pl.col("apart")).otherwise("apart")
+    for measure, value in (("value", signed), ("agreement", pl.col("apart"))):
+        rows = political.with_columns(measure=pl.lit(measure), apart=value)
+        parts += [rows, rows.with_columns(axis=pl.lit(ALL))]
     return _mean(pl.concat(parts), "apart", "reading", "fitted", "measure", "axis")
 
 
 def true_correlations(record: Known) -> dict[tuple[str, str], float | None]:
     """Return the true correlations of residuals, by scale and comparison."""
-    shape, of = record.shape, record.of
-    related = not of.unrelated
+    shape, model = record.shape, record.model
+    related = not model.unrelated
     frame, number = shape.frame * related, shape.frames
-    each = np.array([of.louder**2, 1.0]) * (shape.gender**2 if related else 1.0)
-    kept, own = (frame + (1 - frame) / number) * related, each.sum() / 4
+    by_gender = np.array([model.louder**2, 1.0]) * (shape.gender**2 if related else 1.0)
+    over_frames, gender_part = (frame + (1 - frame) / number) * related, by_gender.sum() / 4
     result: dict[tuple[str, str], float | None] = {}
     for scale in (NEUTRAL, SCALE):
-        likely = of.likely / shape.noise * (scale == NEUTRAL)
-        wide = kept + likely**2  # of the mean over frames, by method
-        of_methods = np.sqrt((wide + own / number).prod())
-        whole = related + likely[0] ** 2 + own
-        told = {
-            "frames": (frame + likely[0] ** 2) / whole,
-            "denied": (likely[0] ** 2 - shape.denied * related) / whole,
+        likely = model.likely / shape.noise * (scale == NEUTRAL)
+        wide = over_frames + likely**2  # variance of the mean over templates, by method
+        of_methods = np.sqrt((wide + gender_part / number).prod())
+        total = related + likely[0] ** 2 + gender_part
+        correlations = {
+            "frames": (frame + likely[0] ** 2) / total,
+            "denied": (likely[0] ** 2 - shape.denied * related) / total,
             "opposites": -shape.opposite,
-            "genders": wide[0] / np.sqrt((wide[0] + each / number).prod()),
+            "genders": wide[0] / np.sqrt((wide[0] + by_gender / number).prod()),
             "methods": (shape.method * frame + likely.prod()) / of_methods,
         }
-        clear = scale == NEUTRAL or not any(part.any() for part in of[:3])
-        for name, value in told.items():
+        clear = scale == NEUTRAL or not any(part.any() for part in model[:3])
+        for name, value in correlations.items():
             result[scale, name] = float(value) if clear else None
     return result
 
 
 def outcomes(tables: Tables, sample: Drawn) -> Tables:
-    """Return the rows of each test: tests by reading, of gender by line and measure too."""
+    """Return the rows of each test by variant, and for gender also by line and measure."""
     record: Known = sample.known
     result: Tables = {}
-    if not record.of.unrelated:
+    if not record.model.unrelated:
         result |= _values(tables["values"], record) | _gender(tables["gender"], record)
         result |= _calibration(tables["calibration"], record) | _people(tables, record)
     return result | _consistency(tables["consistency"], record)
@@ -261,25 +261,25 @@ def _gender(table: pl.DataFrame, record: Known) -> Tables:
     part = pl.when(neutral).then(pl.lit(CALIBRATION)).otherwise("measure")
     table = table.with_columns(checked=neutral, part=part)
     decoy = record.kind == "decoy"
-    # the null of equivalence is the margin; outside of it no effect is known
+    # the null hypothesis of equivalence is the margin; outside, no effect is known
     inside = (MARGIN - target.abs()).round(2) + 0.0
     inside = pl.when((inside >= 0) & (not decoy)).then(inside)
     several = (pl.col("axis") == ALL) & (not decoy) & (target.abs() > NEAR)
     agreement, pooled = pl.col("measure") == "agreement", pl.col("fitted") == "pooled"
-    habit = agreement & pooled & (record.of.habit != 0)  # a habit is agreement
-    apart = pl.when(~several & ~habit).then(pl.lit(0.0) if decoy else target.round(2))
+    habit = agreement & pooled & (record.model.habit != 0)  # a habit changes agreement
+    gap = pl.when(~several & ~habit).then(pl.lit(0.0) if decoy else target.round(2))
     family = ["reading", "fitted", "checked"]
     equivalence: dict[str, Any] = {"interval": ["value", "equivalence_low", "equivalence_high"]}
-    tested = {"p": "p_equivalence", "p_adjusted": "p_equivalence_bh", "family": family}
+    tested: dict[str, Any] = {"p": "p_equivalence", "p_adjusted": "p_equivalence_bh"}
     result: Tables = {}
     both = table.filter(pl.col("fitted").is_in(FITTED[:2]))
-    each = ("gender, {reading}, {fitted}, {part}", both, target)
-    for test, rows, true in (("gender", table, None), each):
-        result |= outcomes_by(rows, f"{test}: difference", effect=apart, target=true, family=family)
+    single = ("gender, {reading}, {fitted}, {part}", both, target)
+    for test, rows, true in (("gender", table, None), single):
+        result |= outcomes_by(rows, f"{test}: difference", effect=gap, target=true, family=family)
         name = f"{test}: equivalence"
-        result |= outcomes_by(rows, name, effect=inside, **equivalence, **tested)
+        result |= outcomes_by(rows, name, effect=inside, family=family, **equivalence, **tested)
         name = f"{test}: equivalence, 90% interval"
-        result |= outcomes_by(rows, name, effect=apart, target=true, p="", **equivalence)
+        result |= outcomes_by(rows, name, effect=gap, target=true, p="", **equivalence)
     return result
 
 
@@ -300,19 +300,19 @@ def _calibration(table: pl.DataFrame, record: Known) -> Tables:
 def _line(
     record: Known, reading: str, fitted: str, gender: str, frame: str, form: str, measure: str
 ) -> float:
-    """Return the true value of a number about a line."""
+    """Return the true value of a parameter of a line."""
     r, negated = READINGS.index(reading), form == "negated"
-    spread, likely = record.spreads[r], record.of.likely[r]
+    spread, likely = record.spreads[r], record.model.likely[r]
     alone, half = gender in GENDERS, fitted == FITTED[-1]
     g = GENDERS.index(gender) if alone else 0
     if measure == "slope":
         slope = float(answers.slopes(record.shape)[r, FRAMES.index(frame), int(negated)])
-        slope -= SIDES[g] * record.of.habit / answers.MIDDLE if alone else 0.0
+        slope -= SIDES[g] * record.model.habit / answers.MIDDLE if alone else 0.0
         return float(slope - half * (-1 if negated else 1) * likely * MEAN / answers.MIDDLE)
     if measure == ABOVE:
         return float(ndtr(np.sqrt(2) * likely / (spread.genders[g] if alone else spread.both)))
     if half:
-        return likely_sigma(spread, record.of, r, g)
+        return likely_sigma(spread, record.model, r, g)
     return float(spread.neutral[g]) if alone else spread.line
 
 
@@ -320,30 +320,29 @@ def _consistency(table: pl.DataFrame, record: Known) -> Tables:
     true = true_correlations(record)
     targets = [true[key] for key in table.select("scale", "comparison").iter_rows()]
     table = table.with_columns(target=pl.Series(targets, dtype=pl.Float64))
-    apart = record.of.gender.any()
-    told = record.kind == "null" or (record.kind == "planted" and not apart)  # of correlations
-    effect = pl.col("target").round(2) + 0.0 if told else None
+    differs = record.model.gender.any()
+    stated = record.kind == "null" or (record.kind == "planted" and not differs)  # of correlations
+    effect = pl.col("target").round(2) + 0.0 if stated else None
     result: Tables = {}
     for test, target in (("consistency", None), ("consistency, {comparison}", "target")):
         result |= outcomes_by(table, test, effect=effect, target=target, family=["scale"])
     return result
 
 
-def _people(tables: Tables, known: Known) -> Tables:
-    """Return respondents' means, and a mean of random answers where they are said to be."""
-    women, men = answers.survey_means(known.shape)
+def _people(tables: Tables, record: Known) -> Tables:
+    """Return the means of respondents and of random answers, with their true values."""
+    women, men = answers.survey_means(record.shape)
     means = {"female": women, "male": men, ALL: (women + men) / 2}
     people = tables["respondents"]
     drawn = tables["baselines"].filter(baseline="random answers")
     rows = [
         (g, axis, value)
-        for g, each in means.items()
-        for axis, value in zip(AXES, each, strict=False)
+        for g, values in means.items()
+        for axis, value in zip(AXES, values, strict=False)
     ]
     truth = pl.DataFrame(rows, ["gender", "axis", "target"], orient="row")
     people = people.join(truth, on=["gender", "axis"], maintain_order="left")
-    random = pl.col("axis").replace_strict(dict(zip(AXES, known.random.tolist(), strict=False)))
-    return {
-        "respondents": outcome(people, effect=0.0, target="target", p=""),
-        "baselines: random answers": outcome(drawn, effect=0.0, target=random, p=""),
-    }
+    random = pl.col("axis").replace_strict(dict(zip(AXES, record.random.tolist(), strict=False)))
+    result = outcomes_by(people, "respondents", effect=0.0, target="target", p="")
+    test = "baselines: random answers"
+    return result | outcomes_by(drawn, test, effect=0.0, target=random, p="")

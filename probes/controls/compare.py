@@ -47,7 +47,7 @@ PARAMS = Params()
 
 
 class Comparison:
-    """Rows of one recovery table; ``at`` has the model, language and kind of control."""
+    """Rows of one recovery table; ``at`` contains the model, language and kind of control."""
 
     def __init__(self, params: Params = PARAMS) -> None:
         self.params, self.confidence = params, params.confidence

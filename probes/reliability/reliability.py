@@ -16,9 +16,9 @@ from pydantic import Field
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.reliability.scores import FACETS, READ, scores
-from plumbline.probes.stats.estimate import Estimate, estimates, finite, typed
+from plumbline.probes.stats.estimate import Estimate, Table, estimates, finite
 from plumbline.probes.stats.intervals import clustered
-from plumbline.probes.stats.reliability import FLAT, FORMS, LEAST, alpha, complete, icc
+from plumbline.probes.stats.reliability import FLAT, FORMS, LEAST, alpha, icc
 from plumbline.probes.stats.variance_parts import parts_of, reml
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Params(Section):
 
 PLACE = (
     Column("probe", "string", "probe of the scored responses"),
-    Column("measure", "string", "kind of score, see the page of the method"),
+    Column("measure", "string", "kind of score, see docs/methods/reliability.md"),
     Column("scale", "string", "questionnaire and axis, part of speech, config, or empty"),
     Column("language", "string", "language of the prompts; empty for all languages"),
     Column("model", "string", "name of the model in params.yaml; empty for all models"),
@@ -69,9 +69,9 @@ SCHEMAS = {
             method="95% generalized pivotal quantities of ANOVA, Henderson's methods I and III",
         ),
         Column("unbiased", "float64", "unbiased estimate, which may be negative", nullable=True),
-        Column("share", "float64", "share in the sum of all components", nullable=True),
+        Column("share", "float64", "share of the sum of all components", nullable=True),
         Column("reml", "float64", "estimate by restricted maximum likelihood", nullable=True),
-        Column("levels", "int64", "levels of the facet, or cells of an interaction", minimum=0),
+        Column("levels", "int64", "number of levels, or of cells of an interaction", minimum=0),
         REASON,
     ),
     "consistency": Schema.keyed(
@@ -103,21 +103,14 @@ SCHEMAS = {
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all probes; columns as in :data:`SCHEMAS`."""
-    rows: dict[str, list[Row]] = {name: [] for name in SCHEMAS}
+    tables = {name: Table(schema, params.confidence) for name, schema in SCHEMAS.items()}
     for probe in READ:
         table = scores(probe, inputs)
         for (measure, scale), scored in table.group_by("measure", "scale", maintain_order=True):
             key = {"probe": probe, "measure": measure, "scale": scale}
             for name, row in _rows(scored, params):
-                rows[name].append(key | row)
-    tables = {}
-    for name, schema in SCHEMAS.items():
-        table = pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
-        if rows[name]:
-            table = pl.DataFrame(rows[name], infer_schema_length=None)
-            table = typed(table, schema, params.confidence).sort(schema.key)
-        tables[name] = table
-    return tables
+                tables[name].rows.append(key | row)
+    return {name: table.frame().sort(SCHEMAS[name].key) for name, table in tables.items()}
 
 
 def _rows(table: pl.DataFrame, params: Params) -> Iterator[tuple[str, Row]]:
@@ -145,7 +138,7 @@ def _rows(table: pl.DataFrame, params: Params) -> Iterator[tuple[str, Row]]:
 
 
 def _common_templates(table: pl.DataFrame) -> pl.DataFrame:
-    """Drop templates that were used for less than half of the statements."""
+    """Drop templates that were used for fewer than half of the statements."""
     used = table.group_by("language", "template").agg(pl.col("statement").n_unique())
     total = table.group_by("language").agg(all=pl.col("statement").n_unique())
     common = used.join(total, on="language").filter(2 * pl.col("statement") >= pl.col("all"))
@@ -212,13 +205,6 @@ def _parts(
         yield "parts", row(" x ".join(term) or "rest", number, part) | more
 
 
-def _grid(table: pl.DataFrame, axes: tuple[str, str]) -> Array:
-    """Return mean valid scores by two axes, (cases, items); nan without a valid score."""
-    cases, items = axes
-    grid = table.pivot(items, index=cases, values="score", aggregate_function="mean").sort(cases)
-    return grid.select(sorted(grid.columns[1:])).cast(pl.Float64).fill_null(np.nan).to_numpy()
-
-
 def _consistency(
     table: pl.DataFrame,
     where: Row,
@@ -228,7 +214,8 @@ def _consistency(
 ) -> Iterator[tuple[str, Row]]:
     """Yield the agreement of items (columns) on cases (rows); incomplete cases are excluded."""
     cases, items = axes
-    grid = complete(_grid(table, axes))
+    means = table.pivot(items, index=cases, values="score", aggregate_function="mean").sort(cases)
+    grid = means.select(sorted(means.columns[1:])).cast(pl.Float64).drop_nulls().to_numpy()
     key = where | {"cases": cases, "items": items, "n_items": grid.shape[1]}
     for number, label in zip(grid.shape[::-1], (items, f"{cases}, complete"), strict=True):
         if number < LEAST:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FACETS = ("statement", "template", "order", "seed")
 WHERE = ("measure", "scale", "language", "model", "respondent")
 COLUMNS = (*WHERE, *FACETS, "score")
-BEST = 20  # top-ranked completions of a prompt that are scored
+BEST = 20  # number of top-ranked completions of a prompt that are scored
 CORRECTED = 2  # code of the corrected reading in the dataset `counterfactuals`
 
 
@@ -31,8 +31,8 @@ def scores(probe: str, inputs: Inputs) -> pl.DataFrame:
     """Return the scores of all models with outputs of a probe, columns :data:`COLUMNS`.
 
     All columns but the score are text, "" for a facet that the probe does not record.
-    ``respondent`` is "" for the pretrained model, or names a trained state. Missing files are
-    skipped.
+    ``respondent`` is "" for the pretrained model, or names a trained
+    checkpoint. Missing files are skipped.
     """
     folder = inputs.data / "outputs" / probe
     names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
@@ -58,7 +58,7 @@ def _configs(folder: Path, *but: str) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _associations(folder: Path, inputs: Inputs) -> Iterator[pl.DataFrame]:
-    """Yield the mean sentiment of the words generated for a name in each frame."""
+    """Yield the mean sentiment of the words generated for a name in each template."""
     for language, rows in _configs(folder, "coverage"):
         lexicon = inputs.datasets["lexica"] / f"{language}.parquet"
         if lexicon.is_file():

@@ -1,7 +1,7 @@
 """Bootstrap weights that are a function of a unit's key, and percentile intervals.
 
-A unit (a distinct name) has the same draws in every file, order, model and subset of the people.
-Data can therefore be read and summed in parts, and estimates from the same names are resampled
+A unit (a distinct name) has the same draws in every file, ordering, model and subset of people.
+Data can therefore be read and summed in parts, and estimates based on the same names are resampled
 together.
 """
 
@@ -20,7 +20,7 @@ Bits = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 
 METHOD = "bootstrap percentile, expanded for few clusters (Poisson weights)"
-GRAIN = 4096  # exponential weights are integer multiples of 1 / GRAIN, so that sums are exact
+GRAIN = 4096  # exponential weights are multiples of 1 / GRAIN, so that sums are exact
 # P(Poisson(1) <= k) times 2^64, up to the last k where the probability is below 1
 POISSON = tuple(int(2**64 * sum(exp(-1) / factorial(j) for j in range(k + 1))) for k in range(17))
 
@@ -35,7 +35,7 @@ def keys(units: Iterable[str]) -> Bits:
 
 
 def bits(units: Bits, draws: int, seed: int) -> Bits:
-    """Return uniform 64-bit numbers, an array (units, draws), keyed by the seed and the unit.
+    """Return uniform 64-bit numbers, (units, draws), that depend only on the seed and the unit.
 
     Philox 4x64-10 in counter mode: Salmon et al. (2011), Parallel random numbers: as easy as 1, 2,
     3, SC '11, section 4.3.
@@ -76,9 +76,9 @@ def exponential(uniform: Bits) -> NDArray[np.float32]:
 def interval(draws: Floats, clusters: int, confidence: float) -> tuple[float, float]:
     """Return the expanded percentile interval of bootstrap replicates, ignoring nan.
 
-    The percentiles are moved outward to correct the bootstrap's standard error, too small by
-    sqrt((n - 1) / n), and its normal instead of t quantiles: Hesterberg (2015), What teachers
-    should know about the bootstrap, The American Statistician 69(4), p. 379.
+    The percentiles are moved outward to correct the bootstrap's standard error, which is too small
+    by a factor of sqrt((n - 1) / n), and its use of normal instead of t quantiles: Hesterberg
+    (2015), What teachers should know about the bootstrap, The American Statistician 69(4), p. 379.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def expanded_tail(clusters: int, confidence: float) -> float:
 
 
 class Limits(NamedTuple):
-    """Percentile limits, arrays of one shape."""
+    """Percentile limits, arrays of the same shape."""
 
     low: Floats
     high: Floats

@@ -60,8 +60,8 @@ def agreement(
     ----------
     true, predicted
         (texts,) class indices from 0. A text is the cluster unit. Macro-F1 is the unweighted mean
-        over the classes that occur in ``true``; F1 is 0 for one of these that a replicate neither
-        contains nor predicts.
+        over the classes in ``true``; F1 is 0 for a class that a replicate neither contains nor
+        predicts.
 
     Examples
     --------
@@ -266,7 +266,7 @@ def metrics(counts: Floats) -> Floats:
 
 
 def vote(probability: Floats) -> Bools:
-    """Predict texts as positive by majority vote of an ensemble, (..., texts).
+    """Predict texts, (..., texts), by the majority vote of an ensemble; True is positive.
 
     Ties are broken by the mean probability. Kittler et al. (1998), On combining classifiers, IEEE
     TPAMI 20(3): majority vote, mean rule.

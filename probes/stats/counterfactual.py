@@ -1,7 +1,8 @@
 """Changes from texts to their counterfactuals: means, percentages, correlations.
 
-All results are by group (a country); nan for a group without data. Counterfactuals of one text are
-not independent: see :mod:`plumbline.probes.stats.two_way` for intervals and tests.
+Results are computed for each group (a country), and are nan for a group without data. As the
+counterfactuals of a text are dependent, intervals and tests are in
+:mod:`plumbline.probes.stats.two_way`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Integers = NDArray[np.signedinteger[Any]]
 
-LEAST = 4  # rows of a cluster: with fewer, Fisher's z has no variance
+LEAST = 4  # minimum rows of a cluster: with fewer, Fisher's z has no variance
 NEAREST = 1 - 1e-12  # largest absolute correlation: z is infinite at 1
 FLAT = 1e-12  # smaller variances are rounding errors
 
@@ -63,8 +64,8 @@ def delta(cells: Cells) -> Floats:
 def percentages(before: Cells, after: Cells) -> Floats:
     """Return the relative change of each class's prediction count in percent, (groups, classes).
 
-    100 (after - before) / before for numbers of texts, as in the code of Barriere and Cifuentes
-    (2024); nan for a class that is not predicted for any original.
+    The change is 100 (after - before) / before, computed from numbers of texts as in the code of
+    Barriere and Cifuentes (2024); it is nan for a class that is not predicted for any original.
 
     Parameters
     ----------
@@ -78,15 +79,13 @@ def percentages(before: Cells, after: Cells) -> Floats:
 def moments(
     x: Floats, y: Floats, clusters: Integers, groups: Integers, shape: tuple[int, int]
 ) -> Floats:
-    """Return sums of 1, x, y, xx, yy and xy, (rows,), over rows: (clusters, groups, 6).
+    """Return sums over rows of 1, x, y, xx, yy and xy, (clusters, groups, 6).
 
-    The other parameters are those of :func:`gather`.
+    ``x`` and ``y`` are (rows,) arrays; the other parameters are those of :func:`gather`.
     """
     x, y = x - x.mean(), y - y.mean()  # prevents cancellation in sums of squares
-    cell = clusters * shape[1] + groups
-    products = (None, x, y, x * x, y * y, x * y)
-    sums = [np.bincount(cell, product, shape[0] * shape[1]) for product in products]
-    return np.stack(sums, axis=-1).astype(np.float64).reshape(*shape, -1)
+    products = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
+    return gather(products, clusters, groups, shape).sums
 
 
 def pooled(sums: Floats) -> Floats:

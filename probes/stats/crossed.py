@@ -1,9 +1,9 @@
 """Intervals for crossed random factors, whose variances are summed.
 
 For example, each statement or text is scored after each training run, and both factors are samples
-from populations. The variance is the sum over the factors: variation over the interaction of two
-factors is counted twice, so that intervals are conservative, or is subtracted once if it is
-known. Degrees of freedom of t are Satterthwaite's.
+from populations. The variance is the sum over the factors. Variation over the interaction of two
+factors is then counted twice, which makes intervals conservative; if it is known, it is subtracted
+once. The degrees of freedom of t are Satterthwaite's.
 
 Satterthwaite (1946), Biometrics Bulletin 2(6), p. 110-114; Owen (2007), The pigeonhole bootstrap,
 Ann. Appl. Stat. 1(2); Cameron, Gelbach and Miller (2011), Robust inference with multiway
@@ -32,7 +32,7 @@ class Part(NamedTuple):
 
 
 class Contrast(NamedTuple):
-    """A mean difference over training runs; nan with too few runs."""
+    """A mean difference over training runs, with its test; nan with too few runs."""
 
     value: float
     low: float
@@ -81,7 +81,7 @@ def of_difference(*sides: Sequence[float] | Floats) -> list[Part]:
 
 
 def left_out(values: Floats) -> Part:
-    """Return the jackknife's variance part from estimates omitting one seed each, (seeds,).
+    """Return the jackknife's variance part from estimates that each omit one seed, (seeds,).
 
     Efron and Stein (1981), The jackknife estimate of variance, Annals of Statistics 9(3).
 
@@ -105,7 +105,7 @@ def estimated(
     """Estimate a value whose variance is the sum of several parts, by t (Satterthwaite).
 
     Factors with one level are ignored; nan if there is no other factor. Without variance, the
-    interval is the value, and p is 1 for 0 and otherwise nan.
+    limits equal the value, and p is 1 if it is 0, otherwise nan.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def estimated(
 
     Examples
     --------
-    With one factor, this is the usual t interval: 12.706 sqrt(2 / 2).
+    With one factor, the result is the usual t interval: 12.706 sqrt(2 / 2).
 
     >>> round(estimated(1.0, [of_mean([0.0, 2.0])]).high, 3)
     13.706

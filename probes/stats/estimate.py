@@ -1,8 +1,8 @@
 """Estimates, and tables of estimates with the same columns in all analyses.
 
-The columns are ``value, low, high, n`` and, for tests, ``p, p_bh, detectable``. Cluster, method and
-null hypothesis are constant within a table or a key: they are in the column descriptions, and so in
-the dataset card.
+The columns are ``value, low, high, n`` and, for tests, ``p, p_bh, detectable``. The cluster, method
+and null hypothesis are constant within a table or a key. They are stated in the descriptions of the
+columns, and thereby in the dataset card.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from plumbline.builders.core.schema import Column, Schema
 Floats = NDArray[np.float64]
 
 DECIMALS = 6
-NEAR = 1e-9  # tolerance of comparisons between a p-value and a level
+NEAR = 1e-9  # tolerance in comparisons of a p-value with a level
 DIGITS = 6  # significant digits of p-values, so that none is rounded to 0
 LEVEL, POWER = 0.05, 0.8  # significance level, and power of the minimum detectable effect
-TESTED_ERROR = "tested_error"  # column: standard error of the test, if not the interval's
-DF = "df"  # column: degrees of freedom of t tests; 0 or null for z tests
-LEAST = "least_p"  # column: smallest p that a test can have
+TESTED_ERROR = "tested_error"  # column with the standard error of the test, if not the interval's
+DF = "df"  # column with the degrees of freedom of t tests; 0 or null for z tests
+LEAST = "least_p"  # column with the smallest possible p of a test
 LEAST_DF = 5  # with fewer degrees of freedom, the standard error is too uncertain for detectable
 
 
@@ -69,7 +69,7 @@ def estimates(*, cluster: str, method: str, null: str = "") -> tuple[Column, ...
 
 
 class Bootstrap(Params):
-    """Bootstrap intervals of an analysis, a base class of its ``Params``."""
+    """Settings of bootstrap intervals, a base class for the ``Params`` of analyses."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     n_bootstrap: int = Field(2000, ge=20, description="bootstrap replicates")
@@ -78,7 +78,7 @@ class Bootstrap(Params):
 
 
 class Resampling(Bootstrap):
-    """Bootstrap intervals and permutation tests of an analysis."""
+    """Settings of bootstrap intervals and permutation tests."""
 
     n_permutations: int = Field(9999, ge=19, description="permutations in tests that are not exact")
 
@@ -131,7 +131,7 @@ class Table:
     def frame(self) -> pl.DataFrame:
         """Return the table with the columns of its schema."""
         if not self.rows:
-            return _empty(self.schema)
+            return pl.DataFrame(pl.from_arrow(self.schema.arrow().empty_table()))
         table = pl.DataFrame(self.rows, infer_schema_length=None)
         for family in self.families:
             table = adjusted(table, *family)
@@ -201,8 +201,8 @@ def with_detectable(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     table
         Has ``low, high, p``. Optional columns: ``family``, tests in the row's family (default 1);
         :data:`TESTED_ERROR`, the standard error of the test if different from the interval's;
-        :data:`DF`, degrees of freedom, null result below :data:`LEAST_DF`; :data:`LEAST`, the
-        smallest possible p-value, null result above a.
+        :data:`DF`, degrees of freedom (the result is null below :data:`LEAST_DF`); :data:`LEAST`,
+        the smallest possible p-value (the result is null above a).
     confidence
         Confidence level of the intervals.
 
@@ -244,7 +244,7 @@ def with_detectable_correlations(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _numbers(table: pl.DataFrame, name: str, otherwise: Any = np.nan) -> Floats:
-    """Return a column, with a default if it is null or missing."""
+    """Return a column, with a default for null values or if it is missing."""
     if name not in table.columns:
         return np.broadcast_to(np.float64(otherwise), (len(table),))
     column = table[name].cast(pl.Float64)
@@ -292,14 +292,8 @@ def typed(table: pl.DataFrame, schema: Schema, confidence: float | None) -> pl.D
 
     ``confidence``: confidence level of the intervals; None only for a table without intervals.
     """
-    empty = _empty(schema)
+    empty = pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
     if "detectable" in empty.columns and "detectable" not in table.columns:
         assert confidence is not None, "a table with intervals needs their confidence level"
         table = with_detectable(table, confidence)
     return table.select(empty.columns).cast(empty.schema)
-
-
-def _empty(schema: Schema) -> pl.DataFrame:
-    empty = pl.from_arrow(schema.arrow().empty_table())
-    assert isinstance(empty, pl.DataFrame)
-    return empty

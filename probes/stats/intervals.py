@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from math import hypot, sqrt
-from typing import NamedTuple
+from math import hypot
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from plumbline.probes.stats.estimate import Estimate
 
 Floats = NDArray[np.float64]
 
-DIGITS = 10  # ranked values that are equal when rounded to these decimals are ties
+DIGITS = 10  # values that are equal after rounding to these decimals are ties
 
 
 def two_sided(t: float | Floats, freedom: float | Floats) -> Floats:
@@ -39,7 +39,7 @@ def t_half_width(error: float | Floats, freedom: float | Floats, confidence: flo
 
 
 def half_of_mean(values: Floats, confidence: float = 0.95) -> float:
-    """Return half the width of the t interval of a mean of values (n,); nan for one value.
+    """Return half the width of the t interval for the mean of values (n,); nan for one value.
 
     Examples
     --------
@@ -72,11 +72,16 @@ def wilson(hits: float, n: int, confidence: float = 0.95) -> Estimate:
     """
     if not 0 <= hits <= n or n < 1:
         raise ValueError(f"wilson: {hits} of {n} is not a proportion")
-    z = float(ndtri((1 + confidence) / 2))
-    share = hits / n
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return Estimate(share, max(0.0, middle - half), min(1.0, middle + half), n)
+    low, high = _score_limits(np.float64(hits / n), n, confidence)
+    return Estimate(hits / n, float(low), float(high), n)
+
+
+def _score_limits(share: Any, n: Any, confidence: float) -> tuple[Floats, Floats]:
+    """Return the limits of Wilson's score interval, (...), for shares of ``n`` trials."""
+    square = float(ndtri((1 + confidence) / 2)) ** 2
+    middle = (share + square / (2 * n)) / (1 + square / n)
+    half = np.sqrt(square * (share * (1 - share) / n + square / (4 * n**2))) / (1 + square / n)
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
 def clustered(
@@ -121,12 +126,7 @@ def clustered(
         spread += variance / len(inside) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
         number = np.clip(share * (1 - share) / spread, 1.0, total)
-    number = np.where(spread > 0, number, clusters)
-    z = float(ndtri((1 + confidence) / 2))
-    middle = (share + z * z / (2 * number)) / (1 + z * z / number)
-    half = np.sqrt(share * (1 - share) / number + z * z / (4 * number**2))
-    half *= z / (1 + z * z / number)
-    return share, np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+    return share, *_score_limits(share, np.where(spread > 0, number, clusters), confidence)
 
 
 def newcombe(hits: tuple[float, float], n: tuple[int, int], confidence: float = 0.95) -> Estimate:
@@ -201,29 +201,21 @@ class Equivalence(NamedTuple):
     low: float  # interval with confidence 1 - 2 level, inside the bounds if p is at most level
     high: float
     p: float  # the larger of the two; nan inside the bounds without variance
-    n: int
 
 
 def equivalence(
-    mean: float,
-    error: float,
-    n: int,
-    bound: float,
-    level: float = 0.05,
-    freedom: float | None = None,
+    mean: float, error: float, freedom: float, bound: float, level: float = 0.05
 ) -> Equivalence:
-    """Test the equivalence of a mean of n differences to 0 within (-bound, bound).
+    """Test the equivalence of a mean difference to 0 within (-bound, bound).
 
     The null hypothesis is a mean outside the bounds: two one-sided t tests at ``level`` each.
 
     Parameters
     ----------
-    error
-        Standard error of the mean.
+    error, freedom
+        Standard error of the mean, and its degrees of freedom.
     bound
         The smallest relevant difference, positive and chosen before the data are seen.
-    freedom
-        Degrees of freedom of the error; n - 1 by default.
 
     References
     ----------
@@ -234,16 +226,14 @@ def equivalence(
     --------
     t = 6.57 and -4.38 on 3 degrees of freedom.
 
-    >>> round(equivalence(0.02, 0.0183, 4, 0.1).p, 3)
+    >>> round(equivalence(0.02, 0.0183, 3, 0.1).p, 3)
     0.011
     """
-    df = n - 1 if freedom is None else freedom
     if error < NEAR:
-        p = 1.0 if abs(mean) >= bound else float("nan")
-        return Equivalence(mean, mean, mean, p, n)
-    reach = float(stdtrit(df, 1 - level) * error)
-    p = float(stdtr(df, (abs(mean) - bound) / error))
-    return Equivalence(mean, mean - reach, mean + reach, p, n)
+        return Equivalence(mean, mean, mean, 1.0 if abs(mean) >= bound else float("nan"))
+    reach = float(stdtrit(freedom, 1 - level) * error)
+    p = float(stdtr(freedom, (abs(mean) - bound) / error))
+    return Equivalence(mean, mean - reach, mean + reach, p)
 
 
 def mean_p(differences: Floats) -> float:

@@ -1,8 +1,8 @@
 """k-means: partitions, their quality and stability, and a null distribution from one normal cloud.
 
 Lloyd (1982), Least squares quantization in PCM, IEEE Trans. Inf. Theory 28(2), with k-means++
-initialization (Arthur & Vassilvitskii 2007), as in scikit-learn. Computations are single-threaded:
-the summation order of threads would change the last digits.
+initialization (Arthur & Vassilvitskii 2007), as in scikit-learn. Computations are single-threaded,
+as the summation order of threads would change the last digits.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +19,13 @@ from sklearn.metrics import adjusted_rand_score, silhouette_samples
 from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[np.float64]
-CELLS = 4_000_000  # distances in memory at once: 32 MB
-BLOCK = 8  # clouds of a few dozen points each, to fit in a processor's cache
+CELLS = 4_000_000  # maximum number of distances in memory (32 MB)
 TOLERANCE = 1e-9  # relative to the longest principal axis: shorter axes are rounding errors
-ITERATIONS = 300  # maximum for Lloyd's algorithm, as in scikit-learn
+ITERATIONS = 300  # maximum iterations of Lloyd's algorithm, as in scikit-learn
 
 
 class Partition(NamedTuple):
-    """The best of several k-means runs over n points, and the agreement of the runs."""
+    """The best of several k-means runs on n points, and the agreement between runs."""
 
     labels: NDArray[np.int64]  # (n,) clusters in the run with the lowest inertia; 0 is the largest
     inertia: Floats  # (seeds,) sum of squared distances to the nearest centre
@@ -74,7 +73,7 @@ def partition(points: Floats, k: int, seeds: Sequence[int]) -> Partition:
 
 
 def numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Renumber labels by decreasing cluster size from 0, ties by their first point.
+    """Renumber labels from 0 by decreasing cluster size; ties are ordered by their first point.
 
     >>> numbered(np.array([7, 3, 3, 5, 5, 3])).tolist()
     [2, 0, 0, 1, 1, 0]
@@ -151,23 +150,7 @@ def _lloyd(
         best = candidates.sum(axis=3).argmin(axis=2)[:, :, None]
         chosen = np.concatenate([chosen, np.take_along_axis(tried, best, axis=2)], axis=2)
         nearest = np.take_along_axis(candidates, best[..., None], axis=2)[:, :, 0]
-    result = [
-        _descended(block, block[np.arange(len(block))[:, None, None], points])
-        for block, points in zip(_few(clouds), _few(chosen), strict=True)
-    ]
-    inertia, labels = (np.concatenate(parts) for parts in zip(*result, strict=True))
-    return inertia, labels
-
-
-def _few(clouds: NDArray[Any]) -> list[NDArray[Any]]:
-    """Split clouds into blocks that fit in a cache and converge separately."""
-    return [clouds[first : first + BLOCK] for first in range(0, len(clouds), BLOCK)]
-
-
-def _descended(clouds: Floats, centres: Floats) -> tuple[Floats, NDArray[np.int64]]:
-    """Run Lloyd's algorithm from centres (clouds, starts, k, d); return the best start's result."""
-    number, n, _ = clouds.shape
-    starts, k = centres.shape[1:3]
+    centres = clouds[rows[:, :, None], chosen]  # (clouds, starts, k, d)
     size = (clouds**2).sum(axis=2)[:, None]
     flipped = clouds.transpose(0, 2, 1)[:, None]
     labels = np.full((number, starts, n), -1)
@@ -182,8 +165,8 @@ def _descended(clouds: Floats, centres: Floats) -> tuple[Floats, NDArray[np.int6
         means = member @ clouds[:, None] / np.maximum(count, 1)
         centres = np.where(count > 0, means, centres)
     inertia = (far.min(axis=2) + size).sum(axis=2)
-    best, rows = inertia.argmin(axis=1), np.arange(number)
-    return inertia[rows, best], labels[rows, best]
+    first = np.arange(number), inertia.argmin(axis=1)  # the best start
+    return inertia[first], labels[first]
 
 
 def _silhouettes(distances: Floats, labels: NDArray[np.int64], k: int) -> Floats:

@@ -69,13 +69,12 @@ def least_squares(response: Floats, design: Floats, confidence: float = 0.95) ->
     Without residual degrees of freedom, intervals and p are nan. Columns of a design (rows,
     columns) may be linearly dependent: coefficients that are not estimable are nan.
     """
-    fitted, spanning = _fitted(response, design)
-    value, se = np.full((2, design.shape[1]), np.nan)
-    value[spanning] = fitted.params
-    value[~estimable(design)] = np.nan
-    if freedom := int(fitted.df_resid):
-        se[spanning] = fitted.bse
-    return _limits(value, se, np.where(np.isnan(se), 0.0, freedom), confidence)
+    weights = np.linalg.pinv(design)
+    weights[~estimable(design)] = np.nan
+    squares, rank = _left(response, design)
+    freedom = len(response) - rank
+    se = np.sqrt((weights**2).sum(axis=1) * (squares / freedom if freedom else np.nan))
+    return _limits(weights @ response, se, np.full(len(se), float(freedom)), confidence)
 
 
 def jackknife(
@@ -160,17 +159,6 @@ def _left(response: Floats, design: Floats) -> tuple[float, int]:
     """Return the residual sum of squares of a design, and its rank."""
     result, _, rank, _ = np.linalg.lstsq(design, response)
     return float(((response - design @ result) ** 2).sum()), int(rank)
-
-
-def _fitted(response: Floats, design: Floats) -> tuple[Any, list[int]]:
-    """Fit linearly independent columns that span the design; return the fit and the columns."""
-    from statsmodels.regression.linear_model import OLS  # seconds to import
-
-    spanning: list[int] = []
-    for column in range(design.shape[1]):
-        if np.linalg.matrix_rank(design[:, [*spanning, column]]) > len(spanning):
-            spanning.append(column)
-    return OLS(response, design[:, spanning]).fit(), spanning
 
 
 def _limits(value: Floats, se: Floats, freedom: Floats, confidence: float) -> Coefficients:

@@ -17,7 +17,7 @@ from plumbline.probes.stats.bootstrap import Limits, percentiles
 Floats = NDArray[np.float64]
 
 EXACT = 2**24  # smaller integers are exact in single precision
-BLOCK = 64  # words whose replicates are in memory at once, in addition to the draws
+BLOCK = 64  # number of words whose replicates are in memory, in addition to the draws
 
 
 def pmi(counts: Floats, smoothing: float = 0.0, merged: int = 0) -> Floats:

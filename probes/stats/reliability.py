@@ -19,11 +19,6 @@ FLAT = 1e-12  # smaller errors relative to the scores are rounding errors
 FORMS = ("ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)")
 
 
-def complete(scores: Floats) -> Floats:
-    """Return the rows of (cases, items) without missing scores."""
-    return np.asarray(scores[np.isfinite(scores).all(axis=1)], dtype=np.float64)
-
-
 def icc(ratings: Floats, confidence: float = 0.95) -> dict[str, Estimate]:
     """Return the six intraclass correlations, keyed by :data:`FORMS`.
 

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 OVER_NAMES = "symmetric Bayesian bootstrap over names"  # method of :func:`symmetric`
-WEIGHTS = 4_000_000  # weights of names in memory at once: 32 MB
+WEIGHTS = 4_000_000  # maximum number of weights in memory (32 MB)
 
 
 def largest(deviations: Floats, size: int) -> Integers:
@@ -126,9 +126,9 @@ class NameShares(NamedTuple):
 def symmetric(draws: Floats, value: float, confidence: float, least: float) -> tuple[float, float]:
     """Return the symmetric bootstrap interval, truncated to [``least``, 1].
 
-    Replicates rank words with more noise than the estimate, and so are biased towards the share
-    among all candidates, as the estimate is relative to the true share: percentile limits would
-    have this bias twice. docs/studies/politicians.md reports the coverage of both.
+    Replicates rank words with more noise than the estimate. They are therefore biased towards the
+    share among all candidates, as is the estimate itself, and percentile limits would have this
+    bias twice. docs/studies/politicians.md reports the coverage of both.
 
     Hall (1988), On symmetric bootstrap confidence intervals, J. R. Stat. Soc. B 50(1), p. 35-45.
 

@@ -1,9 +1,9 @@
 """Permutation tests for groups, pairs and classifiers.
 
-All are two-sided. Monte Carlo tests include the observed outcome, p = (1 + hits) / (1 + draws),
-which is never 0: Phipson and Smyth (2010), Permutation p-values should never be zero, Stat. Appl.
-Genet. Mol. Biol. 9(1), 39, equation 2. For exact tests see Good (2005), Permutation, Parametric and
-Bootstrap Tests of Hypotheses.
+All tests are two-sided. Monte Carlo tests include the observed outcome: p = (1 + hits) / (1 +
+draws) is never 0 (Phipson and Smyth 2010, Permutation p-values should never be zero, Stat. Appl.
+Genet. Mol. Biol. 9(1), 39, equation 2). For exact tests, see Good (2005), Permutation, Parametric
+and Bootstrap Tests of Hypotheses.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-NEAR = 1e-9  # tolerance for ties of values
-TOLERANCE = 1e-7  # relative tolerance for ties of probabilities
+NEAR = 1e-9  # tolerance for ties between values
+TOLERANCE = 1e-7  # relative tolerance for ties between probabilities
 LEAST = 1e-60  # less likely outcomes are dropped from a distribution of sums
 EXACT = 20_000  # maximum number of permutations that are enumerated
 
@@ -269,10 +269,8 @@ def chance_p(
 
     Parameters
     ----------
-    true : (texts,)
-        True for texts of the positive class.
-    predicted : (runs, texts)
-        True for texts predicted as positive by a run.
+    true : (texts,), predicted : (runs, texts)
+        As in :func:`plumbline.probes.stats.classification.cells`.
     clusters : (texts,), optional
         Cluster number of each text, from 0; a cluster has one class. By default, each text is one.
     """
@@ -292,10 +290,8 @@ def of_members(true: Bools, predicted: Bools, members: Floats) -> Floats:
 
     Parameters
     ----------
-    true : (texts,)
-        True for texts of the positive class.
-    predicted : (runs, texts)
-        True for texts predicted as positive by a run.
+    true : (texts,), predicted : (runs, texts)
+        As in :func:`plumbline.probes.stats.classification.cells`.
     members : (texts, 1 + draws)
         From :func:`dealt`, with the classes as strata.
 

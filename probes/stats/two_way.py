@@ -29,7 +29,7 @@ LARGEST = 2**62  # maximum code
 
 
 class Tested(NamedTuple):
-    """Standard errors with degrees of freedom, arrays of one shape; nan if not estimable."""
+    """Standard errors and degrees of freedom, arrays of the same shape; nan if not estimable."""
 
     se: Floats
     freedom: Floats

@@ -18,7 +18,6 @@ Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 REST: tuple[str, ...] = ()  # name of the residual term
-ANOVA = "ANOVA (Henderson I, III), generalized pivotal quantities"
 WIDEST, SMALL = 2000, 1e-9  # maximum cells of a fit, relative tolerance of zero eigenvalues
 STEPS, NEAR = 100, 1e-9  # maximum iterations of REML, convergence tolerance of its likelihood
 
@@ -144,8 +143,8 @@ def _adjusted(
 ) -> Iterator[tuple[int, float, float, int]]:
     """Yield index, sum of squares, coefficient and df of the residual and of each interaction.
 
-    The sum of squares is the residual one of a least-squares fit of all cells, or the reduction of
-    it by an interaction given all other terms (Henderson's method III).
+    The sum of squares is that of the residuals from a least-squares fit of all cells, or its
+    reduction by an interaction given all other terms (Henderson's method III).
     """
     from scipy.sparse import csr_array, hstack
 
@@ -211,8 +210,11 @@ def reml(scores: Floats, facets: Mapping[str, Codes], *, order: int = 2) -> Floa
     theta = np.maximum(parts_of(values, facets, order=order, draws=2).value, 0.02 * spread)
     likelihood, projection = _restricted(theta, designs, values)
     for _ in range(STEPS):
-        moved = projection @ values
-        score, information = _slopes(projection, moved, designs)
+        moved, sided = projection @ values, [design.T @ projection for design in designs]
+        blocks = [[product @ design for design in designs] for product in sided]
+        information = np.array([[(block**2).sum() for block in row] for row in blocks]) / 2
+        squares = np.array([((design.T @ moved) ** 2).sum() for design in designs])
+        score = (squares - [np.trace(row[a]) for a, row in enumerate(blocks)]) / 2
         free = (theta > NEAR * spread) | (score > 0)
         step = np.zeros_like(theta)
         step[free] = np.linalg.lstsq(information[np.ix_(free, free)], score[free], rcond=None)[0]
@@ -244,18 +246,3 @@ def _restricted(theta: Floats, designs: Sequence[object], values: Floats) -> tup
     projection = inverse - np.outer(sums, sums) / total
     result = 2 * np.log(np.diag(lower)).sum() + np.log(total) + values @ projection @ values
     return float(-result / 2), projection
-
-
-def _slopes(projection: Floats, moved: Floats, designs: Sequence[object]) -> tuple[Floats, Floats]:
-    """Return the score vector of the components, and the expected information."""
-    sided = [design.T @ projection for design in designs]  # type: ignore[attr-defined]
-    number = len(designs)
-    score, information = np.empty(number), np.empty((number, number))
-    for a, product in enumerate(sided):
-        for b in range(a, number):
-            block = product @ designs[b]
-            information[a, b] = information[b, a] = (block**2).sum() / 2
-            if a == b:
-                trace = np.trace(block)
-        score[a] = (((designs[a].T @ moved) ** 2).sum() - trace) / 2  # type: ignore[attr-defined]
-    return score, information

@@ -175,7 +175,7 @@ def _tests(
     if tested and error[1] > 0:
         columns["p"] = t_p(difference, *error)
         if at_margin[1]:
-            test = equivalence(difference, at_margin[0], 0, margin, LEVEL, freedom=at_margin[1])
+            test = equivalence(difference, *at_margin, margin, LEVEL)
             columns |= {"equivalence_low": finite(test.low), "equivalence_high": finite(test.high)}
             columns["p_equivalence"] = significant(test.p)
     return columns

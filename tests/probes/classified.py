@@ -1,5 +1,7 @@
 """Outputs of classifiers that are right as often as one says; the seed is printed."""
 
+import json
+
 import numpy as np
 
 from calibration.leaning.classified import GROUPS, ClassifiersShape, write
@@ -14,4 +16,9 @@ def outputs(folder, accuracy, *, seed=1, corpora=CORPORA, groups=GROUPS, knows=N
     print("seed", seed)
     rng = np.random.default_rng(seed)
     made = ClassifiersShape(**ALIKE | shape)
-    return write(folder, made, accuracy, rng, corpora, groups=groups, knows=knows)
+    written = write(folder, made, accuracy, rng, corpora, groups=groups)
+    if knows is not None:
+        weights = written.inputs.weights("m")
+        weights.mkdir(parents=True)
+        (weights / "world.json").write_text(json.dumps({"knows": knows}), encoding="utf-8")
+    return written

@@ -46,7 +46,7 @@ def contrasts(tables, reading, gender="all"):
 
 
 def test_cases_rows_are_in_the_order_of_the_dataset(planted):
-    """Rows of two classifiers are paired by their position: `probes/comparison/studies.py`."""
+    """Rows of two classifiers are paired by their position: `probes/comparison/comparison.py`."""
     path = planted.inputs.datasets["counterfactuals"] / f"{CONFIG}.parquet"
     outputs = planted.inputs.outputs("classification", "m") / CONFIG
     known = {"positive": PARAMS.positive, "negative": PARAMS.negative}

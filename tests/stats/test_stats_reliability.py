@@ -10,7 +10,6 @@ import pytest
 from plumbline.probes.stats.reliability import (
     FORMS,
     alpha,
-    complete,
     icc,
 )
 
@@ -54,10 +53,6 @@ def test_alpha_is_that_of_variances_and_the_mean_of_all_guttman_halves():
     halves = [(c, [j for j in range(4) if j not in c]) for c in combinations(range(4), 2)]
     cov = [np.cov(TABLE[:, c].sum(1), TABLE[:, d].sum(1))[0, 1] for c, d in halves]
     assert alpha(TABLE).value == pytest.approx(4 * np.mean(cov) / total)
-
-
-def test_a_row_that_lacks_a_score_is_left_out():
-    assert len(complete(np.where(TABLE == 10, np.nan, TABLE))) == 5
 
 
 def test_cases_that_are_alike_have_no_reliability():

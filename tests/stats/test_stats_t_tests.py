@@ -10,7 +10,8 @@ from plumbline.probes.stats.intervals import equivalence, mean_p
 
 
 def tost(values, bound):
-    return equivalence(values.mean(), values.std(ddof=1) / len(values) ** 0.5, len(values), bound)
+    error = values.std(ddof=1) / len(values) ** 0.5
+    return equivalence(values.mean(), error, len(values) - 1, bound)
 
 
 def test_it_is_the_larger_of_two_one_sided_t_tests():

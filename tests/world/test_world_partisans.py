@@ -162,7 +162,7 @@ def texts_of(land, **changes):
 def by_outlet(texts):
     """Return texts by corpus, of the first outlet alone."""
     found = {}
-    for corpus, outlet, text in texts:
+    for corpus, outlet, text in texts.iter_rows():
         if outlet.endswith("-0"):
             found.setdefault(corpus, []).append(text)
     return found

@@ -1,15 +1,16 @@
 import hashlib
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 from safetensors.torch import load_file
 from transformers import AutoTokenizer
-from world.country import ADJECTIVES, VERBS, lexicon, put
+from world.country import ADJECTIVES, FIRST, LAST, VERBS, lexicon, put
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.words import build as words
-from worlds import politicians
+from worlds import politicians, tiny_model
 from worlds.politicians import World, meaning, train
 
 
@@ -26,18 +27,17 @@ def planted(country, settings, **changes):
 
 
 def test_train_corpus_and_tokenizer(country, settings, monkeypatch):
-    plain, kept = politicians.corpus, []
-    monkeypatch.setattr(politicians, "corpus", lambda *given: kept.extend(plain(*given)) or kept)
+    tokenizer_of, allot, kept, counts = tiny_model.tokenizer_of, politicians.allot, [], []
+    monkeypatch.setattr(tiny_model, "tokenizer_of", lambda s: kept.extend(s) or tokenizer_of(s))
+    monkeypatch.setattr(politicians, "allot", lambda *n: counts.append(allot(*n)) or counts[-1])
     into, truth = planted(country, settings)
-    corpus = pl.DataFrame(kept, ["name", "pos", "word", "sentence", "count"], orient="row")
-    per = corpus.group_by("name", "pos").agg(pl.col("count").sum(), pl.col("word").n_unique())
-    assert len(per) == 2 * 24
-    assert (per["count"] == 200).all()
-    adjective = corpus.filter(pl.col("pos") == "ADJ")
-    said = (adjective["word"] + " " + adjective["name"]).to_list()
-    assert adjective["sentence"].to_list() == said
-    verb = corpus.filter(pl.col("pos") == "VERB")
-    assert verb["sentence"].to_list() == (verb["name"] + " " + verb["word"]).to_list()
+    assert np.shape(counts)[:2] == (2, 24)
+    assert (np.sum(counts, axis=2) == 200).all()
+    names = [f"{first} {last}" for first in FIRST for last in LAST]
+    words = {pos: truth.filter(pos=pos)["word"] for pos in ("ADJ", "VERB")}
+    said = {f"{word} {name}" for word in words["ADJ"] for name in names}
+    assert len(set(kept)) == len(kept) == np.count_nonzero(counts)
+    assert set(kept) <= said | {f"{name} {word}" for word in words["VERB"] for name in names}
 
     # words_max is 10: the most frequent ones are taken, which are listed first
     assert truth.filter(pl.col("pos") == "ADJ")["word"].to_list() == ADJECTIVES[:10]
@@ -66,24 +66,11 @@ def test_train_has_sentiments_and_supersenses_of_the_datasets(country, settings)
 
 @pytest.mark.usefixtures("country")
 def test_meaning_is_of_the_lemma_or_else_of_the_form():
-    found = meaning(["braver", "grim", "brave"], ["brave", "calm", "calm"], "en", "ADJ")
-    assert found.sentiment.tolist() == [0, 0, 0]  # the lemma's, not grim's own
-    assert meaning(["grim"], ["grimm"], "en", "ADJ").sentiment.tolist() == [1]
-    assert found.supersense == ("adj.mind", "adj.feeling", "adj.feeling")  # the lemma's
-
-
-def test_train_seed_changes_the_model_alone(country, settings):
-    found = []
-    for seed in (None, settings["seed"], settings["seed"] + 1):
-        into = country / f"trained{seed}"
-        into.mkdir()
-        train(World(**settings | {"training_seed": seed}), into)
-        found.append(hashes(into))
-    default, same, other = found
-    for name in ("planted.parquet", "tokenizer.json"):
-        assert default[name] == same[name] == other[name]
-    assert default["model.safetensors"] == same["model.safetensors"]
-    assert default["model.safetensors"] != other["model.safetensors"]
+    words, lemmas = ["braver", "grim", "brave"], ["brave", "calm", "calm"]
+    sentiment, supersense = meaning(words, lemmas, "en", "ADJ")
+    assert sentiment.tolist() == [0, 0, 0]  # the lemma's, not grim's own
+    assert meaning(["grim"], ["grimm"], "en", "ADJ")[0].tolist() == [1]
+    assert supersense == ["adj.mind", "adj.feeling", "adj.feeling"]  # the lemma's
 
 
 def test_train_refuses_too_few_words(country, settings):

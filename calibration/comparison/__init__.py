@@ -1,1 +1,0 @@
-"""Outputs of two models drawn from a known truth, for their comparison."""

@@ -1,1 +1,0 @@
-"""Predictions for texts with other names, drawn from a known truth."""
