@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+import plumbline.probes.stats.estimate as stats
 from plumbline.builders.datasets.counterfactuals.build import GENDERS
 from plumbline.probes.nationality import cases, perplexity_correlation
 from plumbline.probes.nationality.cases import EVERY, SEXES, with_constants
 from plumbline.probes.nationality.mixed import effects
 from plumbline.probes.nationality.schemas import SCHEMAS, TARGETS, Params
-from plumbline.probes.stats import estimate as stats
 from plumbline.probes.stats.counterfactual import delta, gather, percentages
 from plumbline.probes.stats.two_way import FLAT, between_names, replicated, two_way
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+import plumbline.probes.stats.estimate as stats
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.nationality.cases import EVERY, Scores, with_constants
 from plumbline.probes.nationality.cases import table as cells
 from plumbline.probes.nationality.schemas import PERPLEXITIES
 from plumbline.probes.stats import counterfactual
-from plumbline.probes.stats import estimate as stats
 from plumbline.probes.stats.counterfactual import NEAREST, delta, gather, moments
 from plumbline.probes.stats.linear import centred
 from plumbline.probes.stats.two_way import two_way

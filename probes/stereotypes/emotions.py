@@ -14,10 +14,10 @@ import polars as pl
 from pydantic import Field
 from scipy.special import ndtri, stdtrit
 
+import plumbline.probes.stats.estimate as stats
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stats import estimate as stats
 from plumbline.probes.stats.bootstrap import expanded_tail, percentiles
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.stats.tests import NEAR, permutation_test

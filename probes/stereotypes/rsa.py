@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 from scipy.stats import rankdata
 
+import plumbline.probes.stats.estimate as stats
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stats import estimate as stats
 from plumbline.probes.stats.intervals import t_half_width
 from plumbline.probes.stats.tests import possible_p
 from plumbline.probes.stereotypes import typicality

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+import plumbline.probes.stats.estimate as stats
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stats import estimate as stats
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.intervals import half_of_mean, two_sided
 from plumbline.probes.stereotypes import rsa, typicality

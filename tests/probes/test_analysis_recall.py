@@ -238,7 +238,7 @@ def published(said, tmp_path_factory):
             .join(said.select("category", "group", "template", "query").unique(), on="query")
             .with_columns(token=pl.col("word"), starts_word=pl.lit(value=True), prior_nats=zero)
             .with_columns(prior_one_nats=zero, prior_released_nats=zero)
-            .with_columns(logprob_top_nats=pl.col("logprob_nats"))
+            .with_columns(logprob_top_nats=pl.col("logprob_nats"), rewritten=False)
         )
         inputs = Inputs((model,), {"stereotypes": folder / "stereotypes"}, folder)
         home = inputs.outputs("completions", model) / "en"
