@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     Arguments = argparse.Namespace
 
 STAGE = "(a stage of dvc.yaml)"
-TRAINS = ("after_training", "finetuned_classifiers")  # the trained weights depend on the last bits
+TRAINS = (
+    "after_training",
+    "finetuned_classifiers",
+    "pretrain",
+)  # the trained weights depend on the last bits
 TRAINING, MODELS = "plumbline.probes.training.train", "plumbline.probes.models.forward"
 IN_PARALLEL = {  # commands that run their models in parallel, each on one core: what they import
     "clusters": "plumbline.probes.politicians.clusters",
@@ -194,7 +198,6 @@ def _require_models(arguments: Arguments) -> list[str]:
 
 def _pretrain(arguments: Arguments) -> None:
     names = _require_models(arguments)
-    same_arithmetic(training=True)
     from plumbline.probes.training.distributed import first
     from plumbline.probes.training.pretrain import pretrain
 
@@ -211,8 +214,6 @@ def _pretrain(arguments: Arguments) -> None:
 
 def _probe(arguments: Arguments) -> None:
     names = _require_models(arguments)
-    if arguments.command in TRAINS:
-        same_arithmetic(training=True)
     from plumbline.probes.core.run_probe import Execution, probe
 
     execution = Execution(arguments.runner, arguments.workers, arguments.part)
@@ -224,7 +225,6 @@ def _analyse(arguments: Arguments) -> None:
     names = _require_models(arguments)
     from plumbline.probes.core.run_analysis import analyse
 
-    same_arithmetic()
     for model in names or [""]:
         print(analyse(arguments.command, model))
 
@@ -288,6 +288,8 @@ def _run(arguments: Arguments) -> None:
         not getattr(arguments, "part", None) and getattr(arguments, "runner", "local") == "local"
     )
     multiple = isinstance(models, list) and len(models) > 1
+    if arguments.command in TRAINS or arguments.command in (*EACH, *ALL):
+        same_arithmetic(training=arguments.command in TRAINS)
     if arguments.command in IN_PARALLEL and multiple and local:
         from plumbline.probes.core.run_probe import run_models
 
