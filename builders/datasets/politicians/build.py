@@ -88,7 +88,7 @@ RELEASED = Schema(
     key=("name_language", "name", "gender_stated"),
 )
 SCHEMA = Schema(COLUMNS, key=("qid",), others=((PUBLISHED, RELEASED),))
-COUNTS = ("gender", "name_language gender", "gender_qids gender")  # counted in tables of the card
+COUNTS = ("gender", "name_language gender", "gender_qids gender")  # columns tabulated in the card
 
 
 class Params(LanguageParams):

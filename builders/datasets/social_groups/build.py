@@ -22,7 +22,7 @@ COLUMNS = (
     Column("kind", "label", "kind of templates for the group: people or country", labels=KINDS),
 )
 SCHEMA = Schema(COLUMNS, key=("category", "group"))
-COUNTS = ("category kind",)  # counted in tables of the card
+COUNTS = ("category kind",)  # columns tabulated in the card
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:

@@ -82,7 +82,7 @@ COLUMNS = (
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id", "axis"))
-COUNTS = ("axis reversed polarity",)  # counted in tables of the card
+COUNTS = ("axis reversed polarity",)  # columns tabulated in the card
 
 
 class Questionnaire(Shared):

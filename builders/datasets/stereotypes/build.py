@@ -55,7 +55,7 @@ COLUMNS = (
     Column("source_row", "int32", "row in the published file, from 1; 0 in a wave", minimum=0),
 )
 SCHEMA = Schema(COLUMNS, key=("group", "query", "attribute", "source_row"))
-COUNTS = ("category", "engines", "flags")  # counted in tables of the card
+COUNTS = ("category", "engines", "flags")  # columns tabulated in the card
 
 
 class Params(SnapshotParams):

@@ -70,7 +70,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("lemma", "pos", "supersense"))
-COUNTS = ("supersense best",)  # counted in tables of the card
+COUNTS = ("supersense best",)  # columns tabulated in the card
 
 
 class Params(SnapshotParams):

@@ -38,7 +38,7 @@ COLUMNS = (
     Column("licence", "string", f"licence or terms of use{NOTE}"),
 )
 SCHEMA = Schema(COLUMNS, key=("respondent", "item"))
-COUNTS = ("simulated gender infected",)  # counted in tables of the card
+COUNTS = ("simulated gender infected",)  # columns tabulated in the card
 
 
 class Survey(Shared):

@@ -25,7 +25,7 @@ COLUMNS = (
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("split label",)  # counted in tables of the card
+COUNTS = ("split label",)  # columns tabulated in the card
 
 
 class Params(SnapshotParams):

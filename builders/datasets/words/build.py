@@ -42,7 +42,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("form", "lemma", "pos"))
-COUNTS = ("pos place",)  # counted in tables of the card
+COUNTS = ("pos place",)  # columns tabulated in the card
 
 
 class Order(Section):
