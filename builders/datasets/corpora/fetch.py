@@ -1,4 +1,4 @@
-"""Posts from Reddit communities, without their authors, out of Arctic Shift or Pushshift dumps."""
+"""Posts from Reddit communities, extracted without authors from Arctic Shift or Pushshift dumps."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def fetch(
     into: Path,
     hide: Callable[[str], str] | None = pseudonym,
 ) -> None:
-    """Extract the posts of the communities from every dump into a snapshot folder named by date.
+    """Extract the posts of the communities from every dump into a folder named after the date.
 
     A dump at an address is downloaded under a name that begins with a dot, resumed after an
     interruption, read as a stream, and removed once its posts are written; a local file is read
@@ -51,7 +51,7 @@ def fetch(
     sha256 and number of lines of each dump are stored next to its posts.
 
     ``hide``: function that maps a post's id, which identifies its author, to a pseudonym; if None,
-    ids are retained, as is safe for simulated posts.
+    ids are retained, which is safe only for simulated posts.
     """
     if not Path(params.communities).is_file():
         raise UserError(

@@ -1,6 +1,6 @@
 """Sample corpora from a stream of texts, excluding near-duplicates, leaks and hate.
 
-Only the candidates for the sample are in memory, so that its use does not grow with the stream.
+Only candidates for the sample are held in memory, so memory use does not grow with the stream.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Params(DatasetParams):
         "otherwise only that one is smaller",
     )
     oversample: float = Field(
-        1.5, ge=1, description="candidates to check, as a multiple of the corpus size"
+        1.5, ge=1, description="number of candidates to check, as a multiple of the corpus size"
     )
     words_min: dict[Literal["news", "social"], int] = Field(
         {"news": 20, "social": 10}, description="minimum word count of an article and of a post"
@@ -138,7 +138,7 @@ def draw(texts: Iterable[Candidate], params: Params) -> Iterator[Candidate | Rej
     and hate are detected among the candidates.
     """
     pools = {config: Pool(params.sizes[config] * params.oversample) for config in CONFIGS}
-    sound: Counter[tuple[str, str]] = Counter()  # by corpus and outlet
+    sound: Counter[tuple[str, str]] = Counter()  # keyed by corpus and outlet
     left_out: Counter[tuple[str, str, str]] = Counter()
     least = {str(kind): number for kind, number in params.words_min.items()}
     for text in texts:

@@ -30,7 +30,7 @@ COLUMNS = ["id", "text", "label", "language", "redistributable"]  # columns read
 
 FIELDS = (
     Column(
-        "id", "string", "id of the target; if it is replaced, then also reading, country and draw"
+        "id", "string", "id of the target, followed by reading, country and draw if it is changed"
     ),
     Column("target", "string", "id of the text in the dataset `targets`"),
     Column("reading", "label", "variant of the substitution method; see Readings", labels=READINGS),
@@ -54,7 +54,7 @@ class Params(DatasetParams):
     """Parameters of the recogniser of people and of the substituted names."""
 
     countries: list[str] = Field(
-        default_factory=list, description="countries of the names; if empty, all with enough names"
+        default_factory=list, description="countries to use; if empty, all that have enough names"
     )
     names_min: int = Field(5, ge=1, description="minimum number of usable names of each kind")
     genders: list[Literal["male", "female"]] = Field(
@@ -68,7 +68,7 @@ class Params(DatasetParams):
         description="names per text and country (in `faithful`, also per gender); 50 in the paper",
     )
     placebos: int = Field(
-        50, ge=1, description="number of these with a placebo, i.e. a second name from the country"
+        50, ge=1, description="number of these that have a placebo, a second name from the country"
     )
     texts: int | None = Field(
         None, ge=1, description="number of texts to sample per config; if null, all are used"
@@ -152,7 +152,7 @@ class _Making:
     def corrected(
         self, row: dict[str, Any], person: substitute.Person, country: str, turns: range
     ) -> Iterator[dict[str, Any]]:
-        """Yield counterfactuals whose name has the same gender, some of them followed by a placebo.
+        """Yield counterfactuals with names of the same gender, some of them followed by a placebo.
 
         Each draw replaces one person; the persons in a text take turns. Names are taken from the
         start of a shuffled list, and placebos from the names after them. The column ``name`` shows

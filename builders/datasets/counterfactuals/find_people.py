@@ -35,7 +35,7 @@ GOES_ON = re.compile(r"\w|-\w")
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 NEXT = re.compile(rf"(?: (?i:{'|'.join(PARTICLES)}))* ([^\W\d_][\w'’-]*\w)")
 BEFORE = re.compile(r"([^\W\d_]\w*)\.? $")
-BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # between two of a person's names, initials included
+BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # text between a person's names, initials included
 LEADING = re.compile(r"(?<![\w.])(?:[^\W\d_]\. ?)+$")
 TRAILING = re.compile(r"(?: [^\W\d_]\.(?!\w))+")
 
@@ -230,7 +230,7 @@ def _clean(text: str, spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def _run(text: str, index: int) -> str:
-    """Return the word, delimited by spaces, around an index."""
+    """Return the space-delimited word at an index."""
     return text[text.rfind(" ", 0, index) + 1 :].split(" ", 1)[0]
 
 

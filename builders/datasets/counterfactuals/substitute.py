@@ -183,8 +183,8 @@ def _bare_possessive(text: str, end: int) -> bool:
 def draws(key: str, size: int, number: int) -> list[int]:
     """Draw ``number`` indices below ``size``, seeded by ``key``; none repeats before all are drawn.
 
-    They are the beginning of a Fisher-Yates shuffle whose random numbers come from SHAKE-256 of the
-    key (FIPS 202), so that the indices are the same on every machine. The bias due to the modulus
+    They are the start of a Fisher-Yates shuffle whose random numbers come from SHAKE-256 of the key
+    (FIPS 202), so that they are the same on every machine. The bias due to the modulus
     is below size / 2^32.
     """
     indices: list[int] = []

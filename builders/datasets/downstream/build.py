@@ -82,7 +82,7 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per text, sorted by id.
 
-    A text that is in two splits, ignoring case, is removed from training, never from testing.
+    A text in two splits is removed from training, never from testing; case is ignored.
     """
     for config in params.configs:
         authors = "; available from its authors (https://osf.io/53tfs); provide your own file"

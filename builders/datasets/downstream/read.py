@@ -33,7 +33,7 @@ class Corpus(Terms):
     )
     columns: dict[Key, str] = Field(
         description="column or key in the file for each field; text and label are required. "
-        "`together` contains the units that stay in one split when splits are drawn"
+        "Texts with equal `together` stay in one split when splits are drawn"
     )
     head: list[str] = Field(
         default_factory=list, description="csv, tsv: names of the columns if the file has no header"
@@ -127,7 +127,7 @@ def _text(corpus: Corpus, part: str, number: int, row: dict[str, Any]) -> Text:
 
 
 def clean(text: str) -> str:
-    r"""Resolve the escapes of web exports; normalise to NFC and single spaces; drop controls.
+    r"""Resolve escapes in web exports, normalise to NFC and single spaces, drop control characters.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Dataset ``emotions``: words and the emotions that people associate with them (NRC EmoLex).
 
-Mohammad and Turney (2013) rate ten affects: Plutchik's eight basic emotions, positive and negative.
+Mohammad and Turney (2013) rate ten affects: Plutchik's eight basic emotions, and two sentiments.
 The authors forbid redistribution of the lexicon, so only the recipe of this dataset is published.
 """
 

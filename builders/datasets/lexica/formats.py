@@ -78,7 +78,7 @@ class View(Terms):
         return self
 
     def paths(self, language: str) -> dict[str, str]:
-        """Return the snapshot path of each address, stripped of archive members."""
+        """Return the snapshot path of each address, given without the member of an archive."""
         plain = sorted({urldefrag(a).url for a in self.files.values()})
         names = (urlsplit(a).path.rstrip("/").rpartition("/")[2] or "file" for a in plain)
         return {a: f"{language}/{self.name}/{name}" for a, name in zip(plain, names, strict=True)}
@@ -92,7 +92,7 @@ class Entry(NamedTuple):
     pos: str | None = None
 
 
-Found = Iterator[tuple[str, Any, str] | str]  # word, value, part of speech; or reason for a reject
+Found = Iterator[tuple[str, Any, str] | str]  # word, value, part of speech; or a reject reason
 
 
 def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | str]:
@@ -244,7 +244,7 @@ def _senticnet(_view: View, text: str, _key: str) -> Found:
 
 
 def _sentiwordnet(_view: View, text: str, _key: str) -> Found:
-    """Read part of speech, id, positive and negative score, and the words, split at commas."""
+    """Read part of speech, id, positive and negative score, and words separated by commas."""
     for line in _lines(text, "#"):
         cells = line.split()
         if len(cells) != 5 or _numbers(cells[2:4]) is None:

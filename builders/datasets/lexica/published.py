@@ -21,7 +21,7 @@ PUBLISHED = "published"  # name of the config
 OF = "en"  # language of the lexicon
 FILE = f"{PUBLISHED}/lexicon.csv"
 GRID = 2.0**-12  # beta is rounded to multiples of this value, so that its sum is exact
-NEAR = 0.01  # maximum distance from an integer number of views (in single precision)
+NEAR = 0.01  # maximum distance of the number of views, in single precision, from an integer
 
 
 class Published(Terms):

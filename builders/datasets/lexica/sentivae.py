@@ -40,7 +40,7 @@ class View(NamedTuple):
 
 
 class Fits(NamedTuple):
-    """Posteriors of all fits: ``beta`` has shape (fits, words, 3), ordered as :data:`AXES`."""
+    """Posteriors of all fits: ``beta`` has shape (fits, words, 3), where the 3 are :data:`AXES`."""
 
     beta: Floats
     left_out: tuple[int | None, ...]  # the view excluded from each fit, or None
@@ -57,7 +57,7 @@ def fit(
     draws: int = 16,
     divergence: float = 1.0,
 ) -> Fits:
-    """Fit all views for each seed and, for the first, all views but one, in one tensor program.
+    """Fit all views with each seed and, with the first, all but one view at a time, in one program.
 
     Words with equal values in all views have the same posterior: they are fitted as one, weighted
     by their number, with at most ``draws`` Monte Carlo draws per step. The expected gradient is
@@ -184,7 +184,7 @@ def _bound(
 
 
 def _initial(columns: Sequence[int], starts: Sequence[int]) -> list[Any]:
-    """Draw weights and biases uniformly, at most 1 / sqrt(inputs) in size, for each seed."""
+    """Draw weights and biases uniformly, at most 1 / sqrt(inputs) in absolute value, per seed."""
     import torch
 
     fits = []

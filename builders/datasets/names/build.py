@@ -61,7 +61,7 @@ class Params(SnapshotParams):
 
     countries: list[str] = Field(
         default_factory=list,
-        description="ISO 3166 codes, one config for each; if empty, all with enough names",
+        description="ISO 3166 codes, one config for each; if empty, all that have enough names",
     )
     usable_min: int = Field(5, ge=1, description="minimum number of usable names of each kind")
     words: list[str] = Field(
@@ -128,7 +128,7 @@ def _labels(snapshot: Snapshot) -> dict[str, str]:
     for path in snapshot.names(f"{FOLDER}/labels/"):
         for row in read(snapshot, path, bindings, AGAIN):
             qid, label = entity(row["item"]), row["label"]
-            better = label.get("xml:lang") != "mul"  # prefers a label in the language
+            better = label.get("xml:lang") != "mul"  # prefers labels in the requested language
             if qid and (better or qid not in labels):
                 labels[qid] = name_lists.normal(label["value"])
     return labels

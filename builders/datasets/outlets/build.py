@@ -50,7 +50,7 @@ class Params(LanguageParams):
     outlets: dict[
         Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")],
         Annotated[list[str], Field(min_length=1)],
-    ] = Field(min_length=1, description="names of each outlet in the source, by its short name")
+    ] = Field(min_length=1, description="names of each outlet in the source, by short name")
     control: Control = Field(description="the control corpus")
     articles: int = Field(4354, ge=1, description="maximum number of articles per outlet")
     words_min: int = Field(20, ge=1, description="minimum word count, excluding boilerplate")
@@ -70,7 +70,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     for language in params.languages:
         rejected: Counter[tuple[str, str]] = Counter()  # by outlet and reason
         articles: dict[str, tuple[str, news.Corpus, news.Article]] = {}
-        lines: defaultdict[str, Counter[int]] = defaultdict(Counter)  # articles per outlet and hash
+        lines: defaultdict[str, Counter[int]] = defaultdict(Counter)  # articles per outlet and line
         for corpus, article in news.every(snapshot, language):
             outlet = place(article, params)
             if outlet is None:

@@ -98,7 +98,7 @@ class Params(LanguageParams):
     born_to: date = Field(date(2000, 12, 31), description="latest date of birth")
     fallback: bool = Field(
         True,
-        description="whether to replace a missing label with that for all languages, `mul`; the "
+        description="whether to replace a missing label with the one for all languages, `mul`; the "
         "paper uses names as written in the language",
     )
     published: bool = Field(
@@ -173,7 +173,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
-    """Yield language, a person's item, and their number of mentions in that language's Wikipedia.
+    """Yield language, a person's item, and the number of mentions in the language's Wikipedia.
 
     Raises ValueError, naming the position and the problem.
     """

@@ -58,7 +58,7 @@ COUNTRIES = (
 )
 
 
-FEW, LOST = 10, 0.01  # maximum number, or share, of people that may lack facts or dates
+FEW, LOST = 10, 0.01  # maximum number, or share, of people who may lack facts or dates
 
 
 class Brought(Section):
@@ -167,8 +167,8 @@ def _ask(params: Params, client: sparql.Endpoint) -> dict[str, int]:
 def _compare(params: Params, client: sparql.Endpoint, people: Sequence[str]) -> None:
     """Check facts, dates and labels against the people and each other; remove incomplete parts.
 
-    Every person must have facts, except a few whose items were removed meanwhile; every known date
-    of birth, a precision, unless the endpoint has none; and at least one person, a label.
+    Required are facts for each person, except a few whose items were removed meanwhile; a precision
+    for each known date of birth, unless the endpoint has none; and at least one label.
     """
     facts, dated = set(), set()
     for row in client.rows("facts"):
@@ -206,7 +206,7 @@ def _people(params: Params, client: sparql.Endpoint, occupations: Sequence[str])
         if not people:
             client.forget("ids")
             raise UserError(
-                f"{params.endpoint}: no {params.occupation} born {params.born_from} to "
+                f"{params.endpoint}: no people in {params.occupation} born {params.born_from} to "
                 f"{params.born_to}; check sources.wikidata in "
                 "builders/datasets/politicians/sources.yaml"
             )

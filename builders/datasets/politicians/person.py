@@ -27,7 +27,7 @@ GENDER_OF = {
 ORGANISMS = {"Q43445", "Q44148"}  # female and male organism, excluded as in the paper
 PRECISIONS = ("day", "month", "year", "unstated")
 UNSTATED, COARSE = 3, 4  # COARSE is less precise than a year and treated as unknown
-PRECISION_OF = {"14": 0, "13": 0, "12": 0, "11": 0, "10": 1, "9": 2}  # by code in Wikidata
+PRECISION_OF = {"14": 0, "13": 0, "12": 0, "11": 0, "10": 1, "9": 2}  # keyed by Wikidata's code
 DATE = re.compile(r"^\+?(\d{4})-(\d\d)-(\d\d)T")
 
 

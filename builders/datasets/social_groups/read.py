@@ -50,7 +50,7 @@ def queries(
 ) -> dict[str, Query]:
     """Fill each template with each group; queries are in lower case and have single spaces.
 
-    If two groups give the same query (Syria is in the paper's list twice), it is that of the first.
+    If two groups give the same query (the paper lists Syria twice), it belongs to the first group.
 
     ``templates``: for each of :data:`KINDS`, texts that contain ``{group}``.
     ``spelling``: ``paper`` for the paper's spelling of groups, ``usual`` for the usual one.

@@ -1,7 +1,7 @@
 """Dataset ``statements``: sentences to agree or disagree with, from several questionnaires.
 
-The questionnaires measure values, or leanings on two or four axes; non-political statements
-calibrate a model's acquiescence (Al Ali and Libovický 2024).
+The questionnaires measure values, or leanings on two or four axes; non-political statements are
+for calibrating a model's acquiescence (Al Ali and Libovický 2024).
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ COLUMNS = (
         "whether the attribute is one word; in `choenni2021`, whether it is in the authors' file "
         "of single words",
     ),
-    Column("engines", "strings", "engines that suggested it; `multiple` means at least two"),
+    Column("engines", "strings", "engines suggesting the attribute; `multiple` means at least two"),
     Column("ranks", "integers", "rank in each engine's answer, counted from 1; empty if unknown"),
     Column("wave", "string", "date of the snapshot; for published suggestions, the year"),
     Column("flags", "strings", "reasons why it is not a one-adjective stereotype; empty if none"),
@@ -92,7 +92,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def queries_of(snapshot: Snapshot, name: str) -> dict[str, Query]:
-    """Return the queries of a snapshot in a locale, keyed by their text."""
+    """Return a snapshot's queries for a locale, keyed by their text."""
     request = snapshot.manifest["request"]
     if name not in request["locales"]:
         raise UserError(

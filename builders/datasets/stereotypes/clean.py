@@ -8,8 +8,8 @@ from pydantic import Field
 
 from plumbline.builders.core.params import Params
 
-# In this order: several words, not an adjective, a trend, neutral, repeats an earlier row,
-# and is a single word that the authors left out.
+# In this order: several words, no adjective, a trend, neutral, a repetition of an earlier row,
+# and a single word that the authors left out.
 FLAGS = ("multi_word", "not_adjective", "trend", "neutral", "repeated", "left_out")
 YEAR = re.compile(r"\b(19|20)\d\d\b")
 

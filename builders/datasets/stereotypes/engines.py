@@ -46,7 +46,7 @@ def read(form: str, text: str, query: str | None = None) -> list[Suggestion]:
     """Return the suggestions in an answer that has one of the :data:`FORMATS`.
 
     ``query``: the query sent; an answer that repeats another query raises a ``ValueError``.
-    Answers in DuckDuckGo's format phrases do not repeat the query.
+    Answers in DuckDuckGo's format ``phrases`` do not repeat the query.
     """
     text = text.removeprefix("\ufeff").lstrip()
     if text[:1] == "<":

@@ -1,4 +1,4 @@
-"""Dataset ``survey``: people's answers to the statements of a scale, their gender and infection.
+"""Dataset ``survey``: people's answers to statements of a scale, and their gender and infection.
 
 Al Ali and Libovický (2024) compare models with the respondents of Kopecky et al. (2022), whose
 answers are read from a file that the user provides. The project provides only simulated answers.

@@ -61,7 +61,7 @@ class Params(LanguageParams):
     """The snapshot, and the word order of each language."""
 
     word_order: dict[str, Order] = Field(
-        description="word order of each language, from the paper's S2"
+        description="word order of each language, from the paper's supplement S2"
     )
 
     @model_validator(mode="after")
@@ -131,7 +131,7 @@ def normalise(form: str, lemma: str) -> tuple[str, str]:
 
     Words are in NFC. Capitals that are due to the position in a sentence are removed: a form is
     lower-cased unless its lemma begins with a capital (as German nouns or English "American" do). A
-    missing lemma is replaced by the form.
+    missing lemma is replaced with the lower-cased form.
     """
     form = unicodedata.normalize("NFC", form)
     lemma = form.lower() if lemma == "_" else unicodedata.normalize("NFC", lemma)
