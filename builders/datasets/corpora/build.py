@@ -35,7 +35,7 @@ TURN = date(2017, 1, 20)  # the inauguration that separates the paper's two peri
 FOUNDED = date(2005, 6, 23)  # founding of Reddit
 # lower-case texts that replace a removed post
 GONE = ("[deleted]", "[removed]", "[deleted by user]", "[removed by reddit]")
-# lower-case phrases in automated posts
+# phrases, in lower case, that mark automated posts
 BOTS = re.compile(
     r"(?<!\w)(?:i am a bot|i'm a bot|beep boop|this action was performed automatically)(?!\w)"
 )
@@ -51,16 +51,16 @@ COLUMNS = (
     Column(
         "hate_score",
         "float64",
-        "probability of hate according to the classifier; null without one",
+        "probability of hate according to the classifier; null if no classifier is used",
         nullable=True,
         minimum=0,
         maximum=1,
     ),
     Column("flags", "strings", "`date` if the date is missing or impossible; otherwise empty"),
-    Column("words", "int32", "number of words, separated by spaces", minimum=1),
+    Column("words", "int32", "number of words (separated by spaces)", minimum=1),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("kind leaning period",)  # counted in tables of the card
+COUNTS = ("kind leaning period",)  # columns tabulated in the card
 
 
 def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reject]:
@@ -128,7 +128,7 @@ def _post(record: dict[str, Any], leanings: dict[str, str], until: date) -> Cand
 
 
 def _day(seconds: object, until: date) -> date | None:
-    """Return the day of a post, in UTC; None if it is missing or impossible."""
+    """Return the date of a post in UTC, or None if it is missing or impossible."""
     try:
         day = datetime.fromtimestamp(float(str(seconds)), UTC).date()
     except (ValueError, OverflowError, OSError):
@@ -139,7 +139,7 @@ def _day(seconds: object, until: date) -> date | None:
 def recorded(params: Params) -> str:
     """Describe the sampling and filtering of the corpora, for the card."""
     sizes = ", ".join(f"{c} {n:,}" for c, n in params.sizes.items())
-    fitted = "; all reduced equally if one has too little" if params.balance else ""
+    fitted = "; all are reduced in proportion if one has too few" if params.balance else ""
     return f"""### How they were drawn
 
 - Requested sizes, in {params.unit}: {sizes}{fitted}. Seed {params.seed}.

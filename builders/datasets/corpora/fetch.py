@@ -1,4 +1,4 @@
-"""Posts of Reddit communities without authors, from dumps (Arctic Shift, Pushshift)."""
+"""Posts from Reddit communities, extracted without authors from Arctic Shift or Pushshift dumps."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def fetch(
     into: Path,
     hide: Callable[[str], str] | None = pseudonym,
 ) -> None:
-    """Extract the posts of the communities from every dump, into a folder named after its date.
+    """Extract the posts of the communities from every dump into a folder named after the date.
 
     A dump at an address is downloaded under a name that begins with a dot, resumed after an
-    interruption, read as a stream, and removed when its posts are written; a local file is read
+    interruption, read as a stream, and removed once its posts are written; a local file is read
     directly. A dump whose posts have been extracted is not downloaded again. The address, size,
     sha256 and number of lines of each dump are stored next to its posts.
 
-    ``hide``: maps a post's id, which identifies its author, to a pseudonym; None keeps the ids of
-    simulated posts.
+    ``hide``: function that maps a post's id, which identifies its author, to a pseudonym; if None,
+    ids are retained, which is safe only for simulated posts.
     """
     if not Path(params.communities).is_file():
         raise UserError(
@@ -80,7 +80,7 @@ def fetch(
 def _cut(
     source: str, politeness: Politeness, path: Path, posts: Callable[..., Iterator[bytes]]
 ) -> None:
-    """Write a file of facts about one dump, then its posts."""
+    """Write a file that describes one dump, then the file of its posts."""
     away = re.match(ADDRESS, source)
     dump = path.with_name(f".dump-{path.name}") if away else Path(source)
     if away and not dump.exists():

@@ -1,6 +1,6 @@
-"""Filter of texts by a classifier from the Hugging Face Hub or a local folder.
+"""Filter texts with a classifier from the Hugging Face Hub or a local folder.
 
-A long text is split into windows and receives their highest score, so that all of it counts.
+A long text is split into windows and receives the highest of their scores: no part is ignored.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import digest
 
 WEIGHTS = "model.safetensors"
-TOKENS = 512  # maximum tokens per window, with special tokens; a model's limit may be smaller
+TOKENS = 512  # maximum tokens per window, special tokens included; a model may allow fewer
 
 
 class Params(Section):
     """Classifier and threshold of the filter."""
 
-    model: str = Field(min_length=1, description="id on the Hugging Face Hub, or a folder")
+    model: str = Field(min_length=1, description="id on the Hugging Face Hub, or path of a folder")
     revision: str = Field(
         "",
         validate_default=True,
@@ -33,7 +33,7 @@ class Params(Section):
     )
     label: str = Field(description="the model's label for hate; case is ignored")
     threshold: float = Field(
-        0.5, gt=0, le=1, description="texts with at least this probability are excluded"
+        0.5, gt=0, le=1, description="texts with at least this probability of hate are excluded"
     )
     batch: int = Field(32, ge=1, description="number of windows per batch")
 
@@ -41,8 +41,8 @@ class Params(Section):
     def _pinned(self) -> Params:
         if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", self.revision):
             raise ValueError(
-                f"{self.model} needs a pinned revision: 40 digits of a commit, or for a folder the "
-                f"64 of `sha256sum {WEIGHTS}`"
+                f"{self.model} needs a pinned revision: 40 digits of a commit or, for a folder, "
+                f"the 64 that `sha256sum {WEIGHTS}` prints"
             )
         return self
 
@@ -57,8 +57,8 @@ class Params(Section):
 def scores(params: Params, texts: Sequence[str]) -> list[float]:
     """Return the probability of the label for each text, rounded to 4 digits.
 
-    Windows of equal length form a batch, without padding; on a CPU one thread is used, so that
-    the result does not depend on the number of cores.
+    Each batch consists of windows of equal length and needs no padding; on a CPU, one thread is
+    used, so that the result does not depend on the number of cores.
     """
     import torch
 
@@ -107,8 +107,8 @@ def _loaded(params: Params) -> tuple[Any, Any]:
     weights = Path(params.model) / WEIGHTS
     if weights.is_file() and (actual := digest(weights)) != params.revision:
         raise UserError(
-            f"{weights}: has the sha256 {actual}, not the one under hate.revision; if the "
-            "model is right, write this one into params.yaml"
+            f"{weights}: the sha256 is {actual}, which differs from hate.revision; if the model "
+            "is right, set hate.revision in params.yaml to this sha256"
         )
     if reason := wrong_hub(None if weights.is_file() else get_token()):
         raise UserError(reason)

@@ -1,4 +1,4 @@
-"""Near-duplicates: texts with similar sets of word n-grams, found by MinHash, then checked exactly.
+"""Near-duplicates: texts with similar sets of word n-grams, found with MinHash and then verified.
 
 Broder (1997), On the resemblance and containment of documents: the resemblance of two texts is the
 Jaccard index of their sets of shingles. MinHash signatures in bands (Leskovec, Rajaraman and
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 WORDS = 5  # words per shingle; a shorter text is one shingle
 THRESHOLD = 0.8  # minimum Jaccard index of the shingles of near-duplicates
-PERMUTATIONS, SEED = 128, 1  # permutations of MinHash
+PERMUTATIONS, SEED = 128, 1  # number of MinHash permutations, and their seed
 # A pair with Jaccard index J agrees in at least one of 25 bands of 5 rows with probability
 # 1 - (1 - J^5)^25, which is .9999 at the threshold.
 BANDS, ROWS = 25, 5
@@ -30,7 +30,7 @@ WORD = re.compile(r"\w+")
 
 
 def shingles(text: str) -> NDArray[np.uint64]:
-    """Return sorted 64-bit hashes of the distinct runs of :data:`WORDS` words in a text.
+    """Return the sorted 64-bit hashes of the distinct runs of :data:`WORDS` words in a text.
 
     Words are lower-cased, and punctuation is ignored.
 
@@ -52,7 +52,7 @@ def jaccard(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> float:
 
 
 def buckets(texts: Iterable[str]) -> dict[int, list[tuple[int, int]]]:
-    """Return the buckets, as (band, number), of each text that shares one with another."""
+    """Return the buckets, (band, number) pairs, of each text that shares a bucket with another."""
     from datasketch import MinHash
 
     sets = ((shingles(text) >> np.uint64(32)).tolist() for text in texts)
@@ -75,11 +75,11 @@ class NearDuplicates(NamedTuple):
 
 
 def compare(texts: Sequence[str], corpus: Sequence[Hashable]) -> NearDuplicates:
-    """Compare each text with the retained earlier ones.
+    """Compare each text with the earlier texts that were retained.
 
     A near-duplicate of an earlier text in the same corpus is a duplicate. Near-duplicates in
     different corpora are both leaks, since neither is typical of its corpus. Similarity is not
-    transitive: a pair just below the threshold is retained.
+    transitive: a text that is similar only to a duplicate is retained.
 
     ``texts``: texts in order of preference.
     ``corpus``: name of the corpus of each text.

@@ -1,7 +1,7 @@
 """Identifiers of people in posts: user names, handles, e-mail addresses and telephone numbers.
 
-Names are also recognised as Reddit's editors write them: with backslashes, percent-encoded, or in
-addresses.
+User names are also recognised in the forms that Reddit's editors produce: escaped with backslashes,
+percent-encoded, or as parts of addresses.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HANDLE = re.compile(
 DIGITS = re.compile(
     r"(?<![\w$€£¥.,/=#-])(?:tel:)?(?:\+|00)?\(?\d(?:[ ./()-]{0,2}\d){6,14}(?![\w%]|,\d)"
 )
-NUMBER = re.compile(  # in turn: international, North American grouping, other national prefixes
+NUMBER = re.compile(  # in this order: international, North American and other national numbers
     r"(?:tel:.*|(?:\+|00)[\d ./()-]{8,})|1?[ .-]?\(?\d{3}\)?[ .-]{0,2}\d{3}[ .-]?\d{4}"
     r"|\(?0\d{1,4}\)?(?:[ -]?\d{2,8}){1,5}(?<=\d)|\(?0\d{1,4}\)? ?/ ?\d{5,8}"
 )

@@ -1,7 +1,7 @@
-"""Dumps of posts: newline-delimited JSON in zstd, streamed and restricted to communities.
+"""Dumps of posts: newline-delimited JSON in zstd, read as a stream and filtered by community.
 
-The layout is that of the Pushshift and Arctic Shift dumps of Reddit, whose frames have windows of
-up to 2 GiB. Names of authors are removed before anything is written.
+The layout is that of the Pushshift and Arctic Shift dumps of Reddit, whose zstd frames have
+windows of up to 2 GiB. Names of authors are removed before anything is written.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ MAGIC = b"\x28\xb5\x2f\xfd"  # magic number of a zstd frame (RFC 8878, 3.1.1)
 SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.2
 WINDOW = 1 << 31  # largest window of a frame; memory use depends on the frame
 PIECE = 1 << 12  # compressed bytes per read; they may expand a thousandfold
-LISTED = "communities.csv"  # file in a snapshot that lists the communities and their leanings
+LISTED = "communities.csv"  # a snapshot's file of communities and their leanings
 SIDES = ("left", "center", "right")
-GONE = "[deleted]"  # the author that dumps state for posts from deleted accounts
+GONE = "[deleted]"  # author of posts from deleted accounts in a dump
 
 
 def lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a dump, with one chunk in memory at a time."""
+    """Yield the lines of a dump, holding one chunk in memory at a time."""
     import zstandard
 
     decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW)
@@ -65,7 +65,7 @@ def lines(path: Path) -> Iterator[bytes]:
 
 
 def begins_wrong(path: Path) -> str | None:
-    """Return the fault in the first bytes of a dump, or None."""
+    """Return the fault that a dump's first bytes reveal, or None if there is none."""
     with path.open("rb") as file:
         beginning = file.read(256)
     if beginning.startswith(MAGIC) or SKIPPABLE.match(beginning):
@@ -79,7 +79,7 @@ class Bots(Params):
     names: list[str] = Field(["AutoModerator"], description="names of accounts")
     pattern: str = Field(
         r"[_-][Bb][Oo][Tt]$|[a-z0-9]Bot$|BOT$",
-        description="regular expression that matches part of an account's name",
+        description="regular expression that matches part of an automated account's name",
     )
 
     def has(self, author: str) -> bool:
@@ -95,21 +95,21 @@ def posts(
     count: Counter[str],
     hide: Callable[[str], str] | None = None,
 ) -> Iterator[bytes]:
-    """Yield the posts and comments of the communities without their authors, one line each.
+    """Yield each post and comment of the communities as one line, without its author.
 
-    Lines of other communities are not parsed, since their bytes are first searched for the names.
+    Each line is first searched for the communities' names, so that other lines are not parsed.
 
-    ``communities``: names of the communities as written, by lower-case name.
-    ``count``: receives the numbers of ``lines`` and of those ``kept``, the latter also by
-    community.
-    ``hide``: maps the id of a post to a pseudonym; ids in an extracted dump are retained.
+    ``communities``: names of the communities as spelled in their list, keyed by lower-case name.
+    ``count``: counter that receives the numbers of ``lines`` and of posts ``kept``, the latter also
+    by community.
+    ``hide``: function that maps the id of a post to a pseudonym; ids in extracted dumps remain.
 
     Yields
     ------
     bytes
-        JSON objects with sorted keys: ``id`` (with the prefix t1 or t3 of its kind), ``subreddit``,
-        ``created_utc`` as sent, ``title``, ``selftext`` or ``body`` without identifiers of people,
-        and ``account``: ``bot``, ``deleted`` or empty.
+        JSON objects with sorted keys: ``id``, prefixed with its kind (t1 or t3); ``subreddit``;
+        ``created_utc`` as in the dump; ``title`` and ``selftext``, or ``body``, with identifiers of
+        people masked; and ``account``, which is ``bot``, ``deleted`` or empty.
     """
     names = b"|".join(re.escape(name.encode()) for name in sorted(communities))
     matches = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
@@ -133,7 +133,7 @@ def posts(
 def _cleared(
     record: dict[str, Any], bots: Bots, hide: Callable[[str], str] | None
 ) -> dict[str, Any]:
-    """Return the selected fields of a post, without those of its author."""
+    """Return the selected fields of a post, omitting those that name its author."""
     author, kind = record.get("author"), "t1" if "body" in record else "t3"
     account = "bot" if bots.has(str(author)) else ""
     account = "deleted" if author == GONE else account
@@ -154,7 +154,7 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def write(path: Path, content: Iterator[bytes]) -> None:
-    """Write lines into a compressed file, deterministically."""
+    """Write lines to a compressed file; equal lines give equal bytes."""
     import zstandard
 
     compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
@@ -164,7 +164,7 @@ def write(path: Path, content: Iterator[bytes]) -> None:
 
 
 def communities(body: bytes, where: str) -> dict[str, str]:
-    """Return the leaning of each community in a list."""
+    """Return the leaning of each community in a CSV file."""
     try:
         rows = table_records(decoded(body), {"name": "community", "leaning": "leaning"})
         pairs = [(row["name"].strip(), row["leaning"].strip()) for _, row in rows]
@@ -176,7 +176,7 @@ def communities(body: bytes, where: str) -> dict[str, str]:
     valid = all(re.fullmatch(r"[A-Za-z0-9_]{2,21}", n) and side in SIDES for n, side in pairs)
     if not pairs or not valid or len({name.lower() for name, _ in pairs}) < len(pairs):
         raise UserError(
-            f"{where}: each community needs one line with its name (without r/) and one of "
+            f"{where}: each community must have one line with its name (without r/) and one of "
             f"{', '.join(SIDES)}"
         )
     return dict(pairs)

@@ -1,6 +1,6 @@
-"""Sample corpora from a stream of texts, without near-duplicates, leaks and hate.
+"""Sample corpora from a stream of texts, excluding near-duplicates, leaks and hate.
 
-Only candidates of the draw are in memory, so that memory does not grow with the stream.
+Only candidates for the sample are held in memory, so memory use does not grow with the stream.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from plumbline.builders.readers.articles import paragraphs
 
 KINDS, LEANINGS = ("news", "social"), ("left", "center", "right")
 CONFIGS = tuple(f"{kind}-{leaning}" for kind in KINDS for leaning in LEANINGS)
-LEAST = 4096  # items in a pool before it is reduced for the first time
+LEAST = 4096  # number of items in a pool before it is reduced for the first time
 
 
 def rank(seed: int, name: str) -> int:
@@ -41,7 +41,7 @@ class Candidate:
     outlet: str
     when: date | None
     text: str
-    reason: str = ""  # reason for exclusion from the draw
+    reason: str = ""  # reason for exclusion from the sample
     score: float | None = None  # probability of hate
     reject: Reject | None = None
     words: int = field(init=False)
@@ -55,9 +55,9 @@ class Candidate:
 
 
 class Pool:
-    """The candidates with the smallest keys up to a maximum sum of weights, in bounded memory.
+    """The candidates with the smallest keys, up to a maximum total weight, in bounded memory.
 
-    ``limit``: the candidate whose weight makes the sum reach it is the last one retained.
+    ``limit``: maximum total weight; the candidate that reaches it is the last one retained.
     """
 
     def __init__(self, limit: float) -> None:
@@ -71,7 +71,7 @@ class Pool:
             self._full = max(LEAST, 5 * len(self.items()) // 4)
 
     def items(self) -> list[tuple[tuple[int, int], Candidate]]:
-        """Return keys and candidates of the retained items, sorted."""
+        """Return the keys and candidates of the retained items, sorted by key."""
         self._rows.sort(key=itemgetter(0))
         sums = accumulate(weight for _, weight, _ in self._rows)
         rows = zip(self._rows, sums, strict=True)
@@ -87,11 +87,11 @@ class Snapshots(Section):
 
 
 class Params(DatasetParams):
-    """Snapshots, and parameters of sampling."""
+    """Snapshots and sampling parameters."""
 
     snapshots: Snapshots = Field(description="one snapshot of each source")
     language: str = Field("en", description="language of the articles in the snapshot")
-    sizes: dict[str, int] = Field(description="size of each corpus, in words or texts (`unit`)")
+    sizes: dict[str, int] = Field(description="size of each corpus, in words or texts (see `unit`)")
     unit: Literal["words", "texts"] = Field("words", description="unit of the sizes")
     balance: bool = Field(
         True,
@@ -99,13 +99,13 @@ class Params(DatasetParams):
         "otherwise only that one is smaller",
     )
     oversample: float = Field(
-        1.5, ge=1, description="candidates to check, as a multiple of the size"
+        1.5, ge=1, description="number of candidates to check, as a multiple of the corpus size"
     )
     words_min: dict[Literal["news", "social"], int] = Field(
-        {"news": 20, "social": 10}, description="minimum words of an article, and of a post"
+        {"news": 20, "social": 10}, description="minimum word count of an article and of a post"
     )
     hate: hate_filter.Params | None = Field(
-        None, description="the hate classifier; null for no filter"
+        None, description="the hate classifier; if null, texts are not filtered"
     )
     seed: int = Field(1, description="random seed")
 
@@ -121,7 +121,7 @@ class Params(DatasetParams):
         return list(self.sizes)
 
     def weight(self, candidate: Candidate) -> int:
-        """Return the part of a corpus's size that a text takes, in ``unit``."""
+        """Return the size of a text in the unit of the corpus sizes."""
         return candidate.words if self.unit == "words" else 1
 
 
@@ -133,12 +133,12 @@ def clean(text: str) -> str:
 def draw(texts: Iterable[Candidate], params: Params) -> Iterator[Candidate | Reject]:
     """Yield the rejects, then the sampled texts, sorted by corpus and id.
 
-    For each corpus the texts of smallest rank are sampled. Rank is a hash of seed and id, so that
-    the sample does not depend on the order of the stream. Near-duplicates, leaks and hate are
-    detected among the candidates.
+    For each corpus, the texts with the smallest ranks are sampled. A rank is a hash of the seed and
+    the id, so that the sample does not depend on the order of the stream. Near-duplicates, leaks
+    and hate are detected among the candidates.
     """
     pools = {config: Pool(params.sizes[config] * params.oversample) for config in CONFIGS}
-    sound: Counter[tuple[str, str]] = Counter()  # by corpus and outlet
+    sound: Counter[tuple[str, str]] = Counter()  # keyed by corpus and outlet
     left_out: Counter[tuple[str, str, str]] = Counter()
     least = {str(kind): number for kind, number in params.words_min.items()}
     for text in texts:
@@ -173,7 +173,7 @@ def draw(texts: Iterable[Candidate], params: Params) -> Iterator[Candidate | Rej
 
 
 def _reject_repeated_ids(candidates: list[Candidate]) -> None:
-    """Reject texts with a repeated id; across corpora, reject both."""
+    """Reject texts whose id is repeated; if two corpora share an id, reject both texts."""
     seen: dict[str, Candidate] = {}
     for candidate in candidates:
         first = seen.setdefault(candidate.id, candidate)
@@ -185,7 +185,7 @@ def _reject_repeated_ids(candidates: list[Candidate]) -> None:
 
 
 def _reject_near_duplicates(candidates: list[Candidate]) -> None:
-    """Reject near-duplicates of earlier texts in their corpus, and texts in several corpora."""
+    """Reject near-duplicates: within a corpus the later text, across corpora both texts."""
     sound = [candidate for candidate in candidates if candidate.reject is None]
     near = near_duplicates.compare(
         [candidate.text for candidate in sound], [candidate.config for candidate in sound]
@@ -210,7 +210,7 @@ def _reject_hate(candidates: list[Candidate], params: hate_filter.Params) -> Non
 
 
 def _choose(candidates: list[Candidate], params: Params) -> list[Candidate]:
-    """Return the texts of smallest rank, up to the size of each corpus."""
+    """Return the texts with the smallest ranks, up to the size of each corpus."""
     sound = [candidate for candidate in candidates if candidate.reject is None]
     have: Counter[str] = Counter()
     for candidate in sound:
@@ -219,7 +219,7 @@ def _choose(candidates: list[Candidate], params: Params) -> list[Candidate]:
     if params.balance:  # all corpora shrink in proportion if one has too few texts
         least = min(CONFIGS, key=lambda config: have[config] / sizes[config])
         part, full = have[least], sizes[least]
-        if part < full:  # sizes are integers
+        if part < full:  # sizes remain integers
             sizes = {config: size * part // full for config, size in sizes.items()}
     total: Counter[str] = Counter()
     chosen = []

@@ -1,4 +1,4 @@
-"""Name substitution in the released code of Barriere and Cifuentes (2024), step by step.
+"""Name substitution as in the released code of Barriere and Cifuentes (2024), step by step.
 
 This reimplements ``checklist/perturb.py`` and ``CountryGenderNamePerturbation.py`` of
 valbarriere/biases_ppl at commit 60394489cd0e8ca5e5cb64120b9f8936b9dc25db.
@@ -16,9 +16,9 @@ from plumbline.builders.readers.gazetteer import Gazetteer
 def eligible(entities: Sequence[str], names: Gazetteer) -> list[str]:
     """Return the entities that the released code replaces, including repeated ones.
 
-    The first word must be a first name; the second, if it has more than two letters, a last name.
-    Both are looked up with only the first letter capitalised, so that McDonald is in no list. The
-    gender of the entity is determined but not used.
+    The first word must be a first name; the second, if it has more than two letters, must be a last
+    name. Both are looked up with only the first letter capitalised, so that McDonald is in no list.
+    The released code also determines the gender of the entity, but does not use it.
     """
     chosen = []
     for entity in entities:
@@ -36,8 +36,8 @@ def replacements(
 ) -> Iterator[tuple[str, str]]:
     """Yield ``number`` pairs of an entity and its substitute.
 
-    For each entity ``number`` names are drawn, with a last name if the entity has more than one
-    word; then ``number`` of all pairs are selected.
+    For each entity, ``number`` names are drawn, including a last name if the entity has more than
+    one word; ``number`` of all these pairs are then selected.
     """
     pairs = []
     for index, entity in enumerate(entities):
@@ -51,7 +51,7 @@ def replacements(
 
 
 def substituted(text: str, entity: str, name: str) -> str:
-    """Replace all occurrences of an entity, also in hashtags, by a name in the name's spelling.
+    """Replace all occurrences of an entity, also in hashtags, with a name, keeping the name's case.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Dataset ``counterfactuals``: the texts of ``targets`` with substituted names of people.
+"""Dataset ``counterfactuals``: the texts of ``targets`` with the names of people replaced.
 
 The method of Barriere and Cifuentes (2024): find the people in a text, substitute common names of a
 country, and classify the text again. ``faithful`` follows their released code
@@ -26,16 +26,16 @@ from plumbline.builders.readers import gazetteer
 INPUTS = ("targets", "names")
 READINGS = ("original", "faithful", "corrected", "placebo")
 GENDERS = ("male", "female", "unknown")
-COLUMNS = ["id", "text", "label", "language", "redistributable"]  # columns of ``targets``
+COLUMNS = ["id", "text", "label", "language", "redistributable"]  # columns read from ``targets``
 
 FIELDS = (
     Column(
-        "id", "string", "id of the target; in counterfactuals followed by reading, country, draw"
+        "id", "string", "id of the target, followed by reading, country and draw if it is changed"
     ),
     Column("target", "string", "id of the text in the dataset `targets`"),
     Column("reading", "label", "variant of the substitution method; see Readings", labels=READINGS),
     Column(
-        "reference_id", "string", "id of the row to compare with; empty for originals", empty=True
+        "reference_id", "string", "id of the row for comparison; empty for originals", empty=True
     ),
     Column("country", "string", "country of the substituted name; empty for originals", empty=True),
     Column("gender", "label", "gender of the substituted name", labels=GENDERS),
@@ -47,16 +47,16 @@ FIELDS = (
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(FIELDS, key=("id",))
-COUNTS = ("reading gender",)  # counted in tables of the card
+COUNTS = ("reading gender",)  # columns tabulated in the card
 
 
 class Params(DatasetParams):
-    """Parameters of the finder and of the substituted names."""
+    """Parameters of the recogniser of people and of the substituted names."""
 
     countries: list[str] = Field(
-        default_factory=list, description="countries of the names; empty for all with enough names"
+        default_factory=list, description="countries to use; if empty, all that have enough names"
     )
-    names_min: int = Field(5, ge=1, description="usable names that a country needs of each kind")
+    names_min: int = Field(5, ge=1, description="minimum number of usable names of each kind")
     genders: list[Literal["male", "female"]] = Field(
         ["male", "female"],
         min_length=1,
@@ -65,20 +65,20 @@ class Params(DatasetParams):
     replacements: int = Field(
         50,
         ge=1,
-        description="names per text and country (in `faithful` also per gender); 50 in the paper",
+        description="names per text and country (in `faithful`, also per gender); 50 in the paper",
     )
     placebos: int = Field(
-        50, ge=1, description="number of these with a placebo, a second name from the country"
+        50, ge=1, description="number of these that have a placebo, a second name from the country"
     )
     texts: int | None = Field(
-        None, ge=1, description="size of the random sample of texts per config; null for all"
+        None, ge=1, description="number of texts to sample per config; if null, all are used"
     )
     seed: int = Field(1, description="seed of all draws")
     people: find_people.Finder = Field(find_people.Finder(), description="recogniser of people")
 
 
 def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
-    """Yield the row of each text with a person, followed by its counterfactuals.
+    """Yield the row of each text that mentions a person, followed by its counterfactuals.
 
     ``inputs``: folders of the datasets ``targets`` and ``names``.
     """
@@ -113,7 +113,7 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
 
 @dataclass(frozen=True)
 class _Making:
-    """Generator of counterfactuals of a text."""
+    """Generator of the counterfactuals of each text."""
 
     lookup: gazetteer.Gazetteer
     countries: list[str]
@@ -122,9 +122,9 @@ class _Making:
     def of(
         self, row: dict[str, Any], spans: list[find_people.Span], persons: list[substitute.Person]
     ) -> Iterator[dict[str, Any]]:
-        """Yield all counterfactuals of a text, by reading, country and draw.
+        """Yield all counterfactuals of a text, for each reading, country and draw.
 
-        ``persons``: persons whose names occur only in their mentions.
+        ``persons``: persons whose names do not occur outside their mentions.
         """
         entities = barriere2024.eligible([row["text"][slice(*s)] for s in spans], self.lookup)
         for country in self.countries if entities else ():
@@ -152,11 +152,11 @@ class _Making:
     def corrected(
         self, row: dict[str, Any], person: substitute.Person, country: str, turns: range
     ) -> Iterator[dict[str, Any]]:
-        """Yield counterfactuals with a name of the same gender, and for some a placebo.
+        """Yield counterfactuals with names of the same gender, some of them followed by a placebo.
 
-        Each draw replaces one person, in turn. Names are taken from the start of a shuffled list,
-        those of placebos from the following ones. The column ``name`` shows the part of the name
-        that replaces the entity.
+        Each draw replaces one person; the persons in a text take turns. Names are taken from the
+        start of a shuffled list, and placebos from the names after them. The column ``name`` shows
+        the part of the name that replaces the entity.
         """
         text, params, longest = row["text"], self.params, len(person.entity)
         twice = [draw for draw in turns if draw < params.placebos]
@@ -175,7 +175,7 @@ class _Making:
     def names(
         self, person: substitute.Person, country: str, key: str, number: int
     ) -> list[substitute.Name]:
-        """Return names for a person, repeated only after all were used; empty if none fits."""
+        """Return names for a person, repeated only once all are used; empty if no name fits."""
         columns = {"first": [""] * number, "last": [""] * number}
         for part in person.parts():
             kind = person.gender if part == "first" else "last"

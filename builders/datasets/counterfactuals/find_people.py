@@ -1,4 +1,4 @@
-"""Detection of people in texts with spaCy, by the gazetteer or by a model of the user's choice."""
+"""Detection of people in texts with spaCy, using the gazetteer or a model that the user chooses."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ AFTER = re.compile(r" ([^\W\d_][\w-]*)")
 INITIALS = re.compile(r"(?:[^\W\d_]\. ?)+")
 STOPS = re.compile(r"[.!?:…]+\s+")
 BEGINS = re.compile(r"(?:^|[.!?:…]\s+)\W*$")
-ANYWHERE = "en"  # English words next to names occur in texts in any language
+ANYWHERE = "en"  # English titles and places may stand next to names in any language
 NOUNS = ("de",)  # languages that capitalise nouns
 
 
 LABELS = ("PER", "PERSON")
-APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # marks a tag or an address, not a name
+APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # matches in tags and addresses, which are not names
 POSSESSIVE = re.compile(r"['’][sS]?$")
 INSIDE = re.compile(r"[\w-]$")  # matches inside a longer word, such as Mary-Ann
 GLUED = re.compile(r"[^\W\d_A-Z]{4}[A-Z]")  # matches two words without a space between them
@@ -35,7 +35,7 @@ GOES_ON = re.compile(r"\w|-\w")
 WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 NEXT = re.compile(rf"(?: (?i:{'|'.join(PARTICLES)}))* ([^\W\d_][\w'’-]*\w)")
 BEFORE = re.compile(r"([^\W\d_]\w*)\.? $")
-BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # gap between two names of a person, with initials
+BETWEEN = re.compile(r" (?:[^\W\d_]\. ?)*")  # text between a person's names, initials included
 LEADING = re.compile(r"(?<![\w.])(?:[^\W\d_]\. ?)+$")
 TRAILING = re.compile(r"(?: [^\W\d_]\.(?!\w))+")
 
@@ -46,7 +46,7 @@ class Finder(Section):
     model: str = Field(
         "",
         description="spaCy model, e.g. xx_ent_wiki_sm (the paper's); if empty, spaCy's entity "
-        "ruler with the names of the dataset `names`",
+        "ruler is used with the names in the dataset `names`",
     )
     version: str = Field("", description="version of the model")
     address: str = Field(
@@ -72,7 +72,7 @@ class Span(NamedTuple):
 
 
 def small_words(texts: Iterable[str]) -> frozenset[str]:
-    """Return the folded words that are capitalised in less than half of their occurrences.
+    """Return the folded words that are capitalised in fewer than half of their occurrences.
 
     Occurrences in all capitals are not counted.
     """
@@ -89,7 +89,7 @@ def small_words(texts: Iterable[str]) -> frozenset[str]:
 def finder(
     params: Finder, gazetteer: Gazetteer, language: str, small: frozenset[str] = frozenset()
 ) -> Callable[[Iterable[str]], Iterator[list[Span]]]:
-    """Return a function that yields the people of each text, in order.
+    """Return a function that yields the people in each text, in order.
 
     Without a model, the words next to a candidate decide whether it is a name; see
     :class:`Context`.
@@ -128,8 +128,8 @@ def _model(params: Finder) -> Any:
         ) from error
     if nlp.meta["version"] != params.version:
         raise UserError(
-            f"spaCy model {params.model} is installed in version {nlp.meta['version']}, not "
-            f"{params.version}; install that version with `{command}`, or set yours in params.yaml"
+            f"version {nlp.meta['version']} of the spaCy model {params.model} is installed, not "
+            f"{params.version}; run `{command}`, or set the installed version in params.yaml"
         )
     return nlp
 
@@ -152,7 +152,7 @@ def _ruler(gazetteer: Gazetteer) -> Any:
 
 
 def _stops(language: str) -> frozenset[str]:
-    """Return spaCy's stop words of a language, if it has any."""
+    """Return spaCy's stop words for a language, or an empty set if it has none."""
     from spacy.util import get_lang_class
 
     try:
@@ -162,7 +162,7 @@ def _stops(language: str) -> frozenset[str]:
 
 
 def _joined(text: str, spans: Iterable[Span], context: Context) -> list[Span]:
-    """Join adjacent names, and extend them by parts that are in no list."""
+    """Join adjacent names, and add parts of names that are in no list."""
     merged: list[Span] = []
     for span in spans:
         name, start = text[slice(*span)], span.start
@@ -198,7 +198,7 @@ def _longer(text: str, span: Span, context: Context) -> Span:
     if (letters := TRAILING.match(text, span.end)) and _initials(letters):
         return Span(span.start, letters.end())
     following = NEXT.match(text, span.end)
-    if following and not _named(following[1]):  # the apparent particle may be the name
+    if following and not _named(following[1]):  # what looks like a particle may be the name
         following = NEXT.match(text, span.end, following.start(1) - 1)
     if not following:
         return span
@@ -220,7 +220,7 @@ def _named(word: str) -> bool:
 
 
 def _clean(text: str, spans: Iterable[Span]) -> Iterator[Span]:
-    """Remove words that are not names, and final possessives."""
+    """Remove words that are not names, and strip final possessives."""
     for start, end in spans:
         name = POSSESSIVE.sub("", text[start:end].strip())
         begin = end - len(text[start:end].lstrip())
@@ -230,24 +230,24 @@ def _clean(text: str, spans: Iterable[Span]) -> Iterator[Span]:
 
 
 def _run(text: str, index: int) -> str:
-    """Return the run of characters without spaces around an index."""
+    """Return the space-delimited word at an index."""
     return text[text.rfind(" ", 0, index) + 1 :].split(" ", 1)[0]
 
 
 class Context(NamedTuple):
-    """The gazetteer, and classes of folded words of a language that are in no list of names."""
+    """The gazetteer, and sets of folded words that help to recognise names in a language."""
 
     gazetteer: Gazetteer
-    common: frozenset[str]  # folded first names in the list of any country
+    common: frozenset[str]  # folded first names in at least one country's list
     titles: frozenset[str]
     places: frozenset[str]
     suffixes: frozenset[str]
-    ordinary: frozenset[str]  # function words, and words mostly in lower case in these texts
-    nouns: bool  # whether nouns are capitalised
+    ordinary: frozenset[str]  # function words, and words that are mostly in lower case in the texts
+    nouns: bool  # whether the language capitalises nouns
 
     @classmethod
     def of(cls, language: str, ordinary: frozenset[str], gazetteer: Gazetteer) -> Context:
-        """Return the context for a language, including the words for all languages."""
+        """Return the context for a language, including the words that apply to every language."""
         by_kind = [LISTS.get(key, {}) for key in {ANYWHERE, language}]
         titles, places = (
             frozenset(fold(word) for lists in by_kind for word in lists.get(kind, "").split())
@@ -258,13 +258,13 @@ class Context(NamedTuple):
         return cls(*names, titles, places, suffixes, ordinary, language in NOUNS)
 
     def person(self, text: str, span: Span, lasts: set[str]) -> bool:
-        """Return True if a span is a complete name of a person in its context.
+        """Return True if a span is a person's complete name, judged by its context.
 
         A part of a longer name (of a person, place or firm) has a capitalised word next to it. A
-        single last name is as often a word or a firm as a person, so it needs a title before it, or
-        a full name with it in the text. So does a first name that is in no country's list, since
-        long lists also contain words. A word in capitals is an abbreviation, unless most of its
-        sentence is in capitals.
+        single last name denotes a word or a firm as often as a person, so a title must precede it,
+        or the text must contain a full name that ends with it. The same applies to first names in
+        no country's list, since long lists also contain words. A word in capitals counts as an
+        abbreviation, unless most of its sentence is in capitals.
 
         ``lasts``: folded last names of the full names in the text.
         """
@@ -292,7 +292,7 @@ class Context(NamedTuple):
 
 
 def _shouted(text: str, index: int) -> bool:
-    """Return True for a sentence mostly in capitals, whose case is uninformative."""
+    """Return True if the sentence around an index is mostly in capitals (uninformative case)."""
     begins = max((stop.end() for stop in STOPS.finditer(text, 0, index)), default=0)
     ends = STOPS.search(text, index)
     sentence = text[begins : ends.start() if ends else None]

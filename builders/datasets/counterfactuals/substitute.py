@@ -16,7 +16,7 @@ LEADING = re.compile(rf"(?<!\w)(?:(?:{'|'.join(PARTICLES)}) )+\Z", re.IGNORECASE
 
 
 class Mention(NamedTuple):
-    """A mention of a person, with the part of the name that it contains."""
+    """A mention of a person, and the part of the name that it contains."""
 
     start: int
     end: int
@@ -24,7 +24,7 @@ class Mention(NamedTuple):
 
 
 class Person(NamedTuple):
-    """A person in a text, with all mentions in order."""
+    """A person in a text, and all mentions of that person in order."""
 
     entity: str  # the longest mention, as written
     gender: str
@@ -43,7 +43,7 @@ class Name(NamedTuple):
     last: str
 
     def of(self, part: Part) -> str:
-        """Return the text of a part of the name."""
+        """Return the given part of the name."""
         return {"full": f"{self.first} {self.last}", "first": self.first, "last": self.last}[part]
 
 
@@ -61,9 +61,9 @@ def named(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person
     """Group mentions by person, in the order in which the persons appear.
 
     A single word refers to the person whose full name has the same first or last word; a doubled
-    name ("Anna Anna") is one person. Repetitions of a name, also in capitals, and the last word of
-    a full name are added if the finder missed them. Gender is that of the first name, ``unknown``
-    for a last name only.
+    name ("Anna Anna") is one person. Repetitions of a name (also in capitals) and of the last
+    word of a full name are added if the finder missed them. The gender is that of the first name,
+    or ``unknown`` if only a last name is mentioned.
     """
     spans = [single for span in spans for single in _singles(text, span)]
     full = [s for s in spans if " " in text[s.start : s.end]]
@@ -97,7 +97,7 @@ def named(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person
 
 
 def _singles(text: str, span: Span) -> list[Span]:
-    """Split a span that repeats one word; return others unchanged."""
+    """Split a span that repeats one word into single words; return other spans unchanged."""
     words = [Span(*word.span()) for word in re.compile(r"\S+").finditer(text, *span)]
     return words if len({fold(text[slice(*word)]) for word in words}) == 1 else [span]
 
@@ -105,7 +105,7 @@ def _singles(text: str, span: Span) -> list[Span]:
 def _whose(
     word: str, by_name: dict[tuple[str, str], list[Mention]], gazetteer: Gazetteer
 ) -> tuple[tuple[str, str], Part]:
-    """Return the key of the person named by a single word, and the part of the name."""
+    """Return the key of the person to whom a word refers, and the part of the name that it is."""
     for first, last in by_name:
         if last and word == last:
             return (first, last), "last"
@@ -119,7 +119,7 @@ def _whose(
 def _again(text: str, mentions: Iterable[Mention], taken: set[int]) -> Iterator[Mention]:
     """Yield further mentions of a full or last name, outside tags and addresses.
 
-    Capitalised matches are mentions; lower-case ones may be words ("Will", "will").
+    Capitalised matches are mentions; lower-case ones may be other words ("Will", "will").
     """
     spelled: dict[str, Part] = {text[m.start : m.end]: m.part for m in mentions}
     for last in [name.split(" ")[-1] for name, part in spelled.items() if part == "full"]:
@@ -136,7 +136,7 @@ def _again(text: str, mentions: Iterable[Mention], taken: set[int]) -> Iterator[
 
 
 def replaced(text: str, person: Person, name: Name) -> str:
-    """Replace all mentions of a person by a name, in the case of the original.
+    """Replace all mentions of a person with a name, in the case of the original.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def _cased(old: str, name: Name, part: Part) -> str:
 
 
 def cased(new: str, old: str) -> str:
-    """Return a name in upper or lower case if the old one is, otherwise in its own spelling."""
+    """Return a name in upper or lower case if the old name is in that case, otherwise unchanged."""
     if sum(c.isalpha() for c in old) > 1:
         if old.isupper():
             return new.upper()
@@ -174,18 +174,18 @@ def cased(new: str, old: str) -> str:
 
 
 def _bare_possessive(text: str, end: int) -> bool:
-    """Return True for a possessive apostrophe, as in "James' dog", not a closing quote."""
+    """Return True for a possessive apostrophe, as in "James' dog", but not for a closing quote."""
     after = text[end : end + 2]
     bare = len(after) == 2 and after[0] in "'’" and after[1].isspace()
     return bare and not re.search(r"(?<!\w)['‘](?=\w)", text[:end])
 
 
 def draws(key: str, size: int, number: int) -> list[int]:
-    """Return ``number`` indices below a size, seeded by a text; none repeats before all are drawn.
+    """Draw ``number`` indices below ``size``, seeded by ``key``; none repeats before all are drawn.
 
-    They are the beginning of a Fisher-Yates shuffle whose random numbers come from SHAKE-256 of the
-    key (FIPS 202), so that they are the same on every machine. The bias of the modulus is below
-    size / 2^32.
+    They are the start of a Fisher-Yates shuffle whose random numbers come from SHAKE-256 of the key
+    (FIPS 202), so that they are the same on every machine. The bias due to the modulus
+    is below size / 2^32.
     """
     indices: list[int] = []
     pool: list[int] = []
@@ -198,7 +198,7 @@ def draws(key: str, size: int, number: int) -> list[int]:
 
 
 def draws_again(key: str, size: int, number: int) -> list[int]:
-    """Return ``number`` indices below a size, seeded by a text, with replacement."""
+    """Draw ``number`` indices below ``size`` with replacement, seeded by ``key``."""
     return [value % size for value in _random(key, number)]
 
 

@@ -1,7 +1,7 @@
 """Dataset ``downstream``: texts to train and test classifiers of hate speech and misinformation.
 
 Feng et al. (2023), section 4, compare classifiers that differ only in their pretraining, overall
-and by target of the hate or source of the misinformation.
+and by the target of the hate or the source of the misinformation.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ PAGE = "docs/datasets/downstream.md"
 TASKS = ("hate", "misinformation")
 CONFIG = r"^(hate|misinformation)-[a-z0-9]+(-[a-z0-9]+)*$"
 SEVERAL = "several"
-HELD_OUT = 0.1  # share of training texts for validation, if the source has a separate test set
+HELD_OUT = 0.1  # share of training texts for validation if the source has no such split
 NOT_SHIPPED = ("hate-identity", "hate-demographic")  # available only from their authors
 
 COLUMNS = (
-    Column("id", "string", "id of the text in its source, or its part and position"),
+    Column("id", "string", "id of the text in its source; if it has none, its part and position"),
     Column("text", "string", "the text; see Normalisation", prose="text"),
     Column("label", "string", "class of the text, as mapped by `labels` in the params"),
     Column("task", "label", "classification task", labels=TASKS),
-    Column("split", "label", "split given by the source or drawn; see Splits", labels=SPLITS),
+    Column("split", "label", "split, given by the source or drawn; see Splits", labels=SPLITS),
     Column(
         "group",
         "string",
@@ -52,7 +52,7 @@ COLUMNS = (
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("split label", "group label")  # counted in tables of the card
+COUNTS = ("split label", "group label")  # columns tabulated in the card
 
 Name = Annotated[str, Field(pattern=CONFIG)]
 
@@ -64,8 +64,8 @@ class Params(SnapshotParams):
     labels: dict[Name, dict[str, str]] = Field(
         default_factory=dict,
         description="for each config, the class to which each label of the source is mapped; "
-        "texts of a label with an empty class are left out. If a text has several labels, the "
-        "first in this order decides. Without a table, labels are unchanged",
+        "texts whose class is then empty are left out. If a text has several labels, the first in "
+        "the order of the table decides. Without a table, labels are unchanged",
     )
     groups: dict[Name, dict[str, str]] = Field(
         default_factory=dict,
@@ -82,7 +82,7 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per text, sorted by id.
 
-    A text in two splits is removed from training, never from testing. The comparison ignores case.
+    A text in two splits is removed from training, never from testing; case is ignored.
     """
     for config in params.configs:
         authors = "; available from its authors (https://osf.io/53tfs); provide your own file"
@@ -135,7 +135,7 @@ def _row(
 
 
 def labelled(text: Text, corpus: Corpus, table: dict[str, str] | None) -> tuple[str, str]:
-    """Return the class of a text from a table, or the reason why it has none."""
+    """Return the class of a text according to a table, or the reason why it has none."""
     if not text.text or not text.label:
         return "", "no label" if text.text else "no text"
     if table is None:
@@ -149,11 +149,11 @@ def labelled(text: Text, corpus: Corpus, table: dict[str, str] | None) -> tuple[
 
 
 def _splits(pairs: list[tuple[Text, str]], params: Params) -> dict[str, str]:
-    """Return the split of each text: that of the source, or drawn by units that stay together.
+    """Return the split of each text: the source's, or one drawn for all texts of its unit.
 
     Units are sorted by label and groups, and within these by a hash of seed and name; each is
-    assigned to the split that is furthest behind its share of the rows so far. Every stratum, and
-    the total, is then within about one unit of the shares.
+    assigned to the split that is furthest behind its share of the rows so far. In every stratum and
+    in total, the splits are then within about one unit of their shares.
     """
     stated = {text.id: text.split for text, _ in pairs if text.split}
     free = [(text, label) for text, label in pairs if not text.split]
@@ -162,7 +162,7 @@ def _splits(pairs: list[tuple[Text, str]], params: Params) -> dict[str, str]:
     if not free and "train" in splits and "validation" not in splits:
         free = [(text, label) for text, label in pairs if text.split == "train"]
         shares = {"train": 1 - HELD_OUT, "validation": HELD_OUT}
-    members: dict[str, list[str]] = defaultdict(list)  # by the name of the unit
+    members: dict[str, list[str]] = defaultdict(list)  # keyed by the name of the unit
     for text, label in free:
         members[text.together].append(f"{label} {text.groups}")
     total = sum(shares.values())

@@ -17,7 +17,7 @@ from plumbline.builders.fetch.http import Politeness
 
 
 class Params(Section):
-    """Which corpora."""
+    """Corpora to fetch, by name."""
 
     corpora: dict[Annotated[str, Field(pattern=CONFIG)], Corpus] = Field(
         min_length=1, description="corpora by name; the name is also the config in `downstream`"
@@ -25,7 +25,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file, archives unchanged; a file in another format is refused."""
+    """Copy or download every file (archives stay packed); refuse files in other formats."""
     fetch = Fetch("downstream", params, politeness, into, PAGE)
     corpora = sorted(params.corpora.items())
     counts = {}

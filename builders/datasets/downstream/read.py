@@ -1,4 +1,4 @@
-"""Readers of texts with a class and the groups that they target or come from."""
+"""Readers for texts that have a class and groups that they target or come from."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Key = Literal["id", "text", "label", "groups", "source", "split", "together"]
 
 
 class Corpus(Terms):
-    """Texts of one source for one task, and their terms of use."""
+    """Texts from one source for one task, and their terms of use."""
 
     language: str = Field(pattern="^[a-z]{2,3}$", description="language of the texts")
     format: Literal["csv", "tsv", "jsonl"] = Field(
-        validation_alias=FORMAT, description="format of its files"
+        validation_alias=FORMAT, description="format of the files"
     )
     parts: dict[Literal["train", "validation", "test", "all"], str] = Field(
         min_length=1,
@@ -33,19 +33,19 @@ class Corpus(Terms):
     )
     columns: dict[Key, str] = Field(
         description="column or key in the file for each field; text and label are required. "
-        "together: units that stay in one split when splits are drawn"
+        "Texts with equal `together` stay in one split when splits are drawn"
     )
     head: list[str] = Field(
         default_factory=list, description="csv, tsv: names of the columns if the file has no header"
     )
     quoted: bool = Field(
-        True, description="csv, tsv: whether quotes enclose fields; if false, they are text"
+        True, description="csv, tsv: whether quotes enclose fields; if not, they are text"
     )
     group_separator: str = Field("", description="separator of groups; empty for a single group")
     label_separator: str = Field("", description="separator of labels; empty for a single label")
     splits: dict[str, Split] = Field(
         default_factory=dict,
-        description="split for each value in the column of splits that is not the name of one",
+        description="split for each value in the column of splits that is not a split's name",
     )
 
     @model_validator(mode="after")
@@ -61,7 +61,7 @@ class Corpus(Terms):
         return self
 
     def path(self, config: str, part: str) -> str:
-        """Return the snapshot file of a part; archives are not unpacked."""
+        """Return the path of a part's file in the snapshot; archives are not unpacked."""
         address, _, member = self.parts[part].partition("#")  # type: ignore[index]
         if member:
             return f"{config}/{address.rpartition('/')[2]}"
@@ -69,15 +69,15 @@ class Corpus(Terms):
 
 
 class Text(NamedTuple):
-    """A normalised text, and the annotations of its source."""
+    """A normalised text, and its annotations in the source."""
 
     id: str
     text: str
     label: str  # as in the source
     groups: tuple[str, ...]  # names from the source
-    source: str  # "" without such a column
-    split: str  # "" if there is none
-    together: str  # the id, without such a column
+    source: str  # "" if there is no such column
+    split: str  # "" if none is stated
+    together: str  # unit of the text; its id if there is no such column
 
 
 def read(corpus: Corpus, part: str, body: bytes) -> list[Text]:
@@ -127,7 +127,7 @@ def _text(corpus: Corpus, part: str, number: int, row: dict[str, Any]) -> Text:
 
 
 def clean(text: str) -> str:
-    r"""Resolve the escapes of web exports; normalise to NFC, single spaces, no control characters.
+    r"""Resolve escapes in web exports, normalise to NFC and single spaces, drop control characters.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def clean(text: str) -> str:
 
 
 def _groups(corpus: Corpus, value: Any) -> tuple[str, ...]:
-    """Return the groups of a field: a list, a list literal of Python or JSON, or a text."""
+    """Return the groups in a field: a list, a list literal in Python or JSON, or a text."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = literal(value.strip())

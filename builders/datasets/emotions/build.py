@@ -1,7 +1,7 @@
 """Dataset ``emotions``: words and the emotions that people associate with them (NRC EmoLex).
 
-The affects of Mohammad and Turney (2013): Plutchik's eight basic emotions, positive and negative.
-The authors forbid redistribution of the lexicon: only the recipe of this dataset is published.
+Mohammad and Turney (2013) rate ten affects: Plutchik's eight basic emotions, and two sentiments.
+The authors forbid redistribution of the lexicon, so only the recipe of this dataset is published.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EMOTIONS = ("anger", "anticipation", "disgust", "fear", "joy", "sadness", "surpr
 SENTIMENTS = ("positive", "negative")
 AFFECTS = EMOTIONS + SENTIMENTS
 FILE = "emolex.txt"
-ENGLISH = "English Word"  # first column of the translated files
+ENGLISH = "English Word"  # header of the first column in translated files
 UNTRANSLATED = ("", "NO TRANSLATION")
 
 COLUMNS = (
@@ -28,7 +28,7 @@ COLUMNS = (
     Column(
         "english",
         "string",
-        "the rated English word; several may share one translation in `word`",
+        "the rated English word; several of them may share one translation in `word`",
         prose="word",
     ),
     *(
@@ -38,7 +38,7 @@ COLUMNS = (
     *(Column(name, "bool", f"whether the English word is rated as {name}") for name in SENTIMENTS),
 )
 SCHEMA = Schema(COLUMNS, key=("word", "english"))
-COUNTS = ("positive negative",)  # counted in tables of the card
+COUNTS = ("positive negative",)  # columns tabulated in the card
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
@@ -58,7 +58,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def lexicon(body: bytes) -> Iterator[tuple[str, str, dict[str, bool]]]:
-    """Yield the words of a file in one of the two layouts of the lexicon.
+    """Yield the words in a file that has either of the two layouts of the lexicon.
 
     The English file has a line ``word, affect, 0 or 1`` for each of the ten affects of a word; a
     translated file has one line per word: the English word, ten columns of 0 and 1, and the
@@ -83,7 +83,7 @@ def lexicon(body: bytes) -> Iterator[tuple[str, str, dict[str, bool]]]:
     for number, fields in rows[translated:]:
         if len(fields) != len(columns) + 2:
             raise ValueError(f"line {number} has {len(fields)} columns, not {len(columns) + 2}")
-        if translated:  # a word may be in several lines
+        if translated:  # a word may occur on several lines
             affects_of_word = words[fields[-1].strip(), fields[0].strip(), number] = {}
             judged = dict(zip(columns, fields[1:-1], strict=True))
         else:

@@ -36,7 +36,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download the archive and extract the files in the params, byte for byte.
+    """Download the archive and extract the files named in the params, byte for byte.
 
     The sha256 of the archive is stored next to them.
     """

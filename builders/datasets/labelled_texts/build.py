@@ -1,4 +1,4 @@
-"""Dataset ``labelled_texts``: texts with human ratings of sentiment, to evaluate lexica.
+"""Dataset ``labelled_texts``: texts with human ratings of sentiment, for evaluating lexica.
 
 Stańczak et al. (2023), Table 12, compare lexica on texts of this kind.
 """
@@ -35,14 +35,14 @@ COLUMNS = (
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("source", "text"))
-COUNTS = ("source split label",)  # counted in tables of the card
+COUNTS = ("source split label",)  # columns tabulated in the card
 
 
 class Part(Section):
     """One split of a corpus."""
 
     texts: str = Field(
-        description="address of the texts, one per line or a table; FILE.zip#MEMBER in an archive"
+        description="address of the texts: one per line, or a table; FILE.zip#MEMBER in an archive"
     )
     labels: str = Field(
         "", description="TweetEval's layout: address of the file with the label number of each line"
@@ -50,15 +50,15 @@ class Part(Section):
 
 
 class Corpus(Terms):
-    """Labelled texts of one source, and their terms of use."""
+    """Labelled texts from one source, and their terms of use."""
 
     name: Name = Field(description="name of the corpus")
     format: Literal["tweeteval", "csv", "tsv", "parquet"] = Field(
-        "tweeteval", description="format of its files"
+        "tweeteval", description="format of the files"
     )
     tuning: Part | None = Field(
         None,
-        description="texts on which settings are chosen; if missing, a share of the testing texts",
+        description="texts for tuning settings; if missing, a share of the testing texts is used",
     )
     testing: Part = Field(description="texts for testing")
     tuning_share: float = Field(
@@ -90,7 +90,7 @@ class Corpus(Terms):
         return SPLITS if self.tuning else SPLITS[1:]
 
     def files(self, language: str, split: str) -> dict[str, str]:
-        """Return the addresses of a split's files, by path in the snapshot."""
+        """Return the addresses of a split's files, keyed by path in the snapshot."""
         part: Part = getattr(self, split)
         folder = f"{language}/{self.name}"
         if self.format != "tweeteval":
@@ -105,7 +105,7 @@ class Corpus(Terms):
     def read(self, split: str, *bodies: bytes) -> Iterator[tuple[str, str, int]]:
         """Yield normalised texts, the names of their labels, and their line or row numbers.
 
-        ``bodies``: contents of the split's files, in order.
+        ``bodies``: contents of the split's files, in the order of :meth:`files`.
         """
         if self.format == "tweeteval":
             pairs = enumerate(tweeteval(*bodies, complete=True), start=1)
@@ -134,7 +134,7 @@ def _text(value: Any) -> str:
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per text of a corpus, sorted by split; splits are disjoint."""
+    """Yield one row per text of each corpus, sorted by split; no text is in two splits."""
     for language in params.languages:
         corpora = declared(snapshot, Corpus, "corpora", language)
         for corpus in sorted(corpora, key=lambda corpus: corpus.name):
@@ -179,7 +179,7 @@ def _texts(
 
 
 def _drawn(corpus: Corpus, texts: dict[str, str]) -> dict[str, dict[str, str]]:
-    """Assign texts to splits by a hash of their content, independently of other texts."""
+    """Assign each text to a split by a hash of its content, independently of other texts."""
     by_split: dict[str, dict[str, str]] = {split: {} for split in SPLITS}
     for text, label in texts.items():
         tuning = hash64(f"{corpus.name}/{text}") < corpus.tuning_share * 2**64

@@ -28,7 +28,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download every file of every corpus; texts and labels that do not match are refused."""
+    """Download every file of every corpus; refuse texts and labels that do not match."""
     fetch = Fetch("labelled_texts", params, politeness, into)
     declared = [(code, c) for code, corpora in sorted(params.corpora.items()) for c in corpora]
     for language, corpus in Bar(declared, desc="labelled texts", unit="corpus"):

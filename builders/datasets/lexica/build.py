@@ -42,7 +42,7 @@ DECIMALS = 4
 
 COLUMNS = (
     Column(
-        "word", "string", "word or phrase, NFC, lower case, spaces for underscores", prose="word"
+        "word", "string", "word or phrase in NFC and lower case, without underscores", prose="word"
     ),
     Column("pos", "strings", "parts of speech stated by the views; often none"),
     *(
@@ -50,10 +50,10 @@ COLUMNS = (
         for axis in AXES
     ),
     *(
-        Column(f"q_{axis}", "float64", f"beta_{axis} / sum of beta", minimum=0, maximum=1)
+        Column(f"q_{axis}", "float64", f"beta_{axis} over the sum of beta", minimum=0, maximum=1)
         for axis in AXES
     ),
-    Column("views", "int32", "number of lexica with the word; the sum of beta minus 3", minimum=1),
+    Column("views", "int32", "number of lexica that list the word; sum of beta minus 3", minimum=1),
     Column(
         "score",
         "float64",
@@ -65,41 +65,41 @@ COLUMNS = (
     Column(
         "seed_sd",
         "float64",
-        "largest SD of q over seeds among the three axes; null with one seed",
+        "largest standard deviation of q over seeds among the axes; null if there is one seed",
         nullable=True,
         minimum=0,
     ),
     Column(
         "leave_out_change",
         "float64",
-        "largest change of q in the first seed if one view is left out, over axes and views; a "
-        "word's only view is not left out; null if no fit remains",
+        "largest change of q, over axes and views, when one view is left out (first seed); a "
+        "word's only view is never left out; null if no fit remains",
         nullable=True,
         minimum=0,
         maximum=1,
     ),
-    Column("view_names", "strings", "names of the lexica with the word; empty in `published`"),
+    Column("view_names", "strings", "names of the lexica that list the word; empty in `published`"),
     Column("view_values", "strings", "value of the word in each of its views, on the view's scale"),
     Column("view_scores", "floats", "value of the word in each of its views, rescaled to -1 to 1"),
-    Column("redistributable", "bool", "whether the licences of its views permit publishing it"),
+    Column("redistributable", "bool", "whether its views' licences permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("word",))
-COUNTS = ("views", "view_names")  # counted in tables of the card
+COUNTS = ("views", "view_names")  # columns tabulated in the card
 
 
 class Params(LanguageParams):
-    """The snapshot, and parameters of the fit."""
+    """The snapshot, and the parameters of the fit."""
 
     anchors: dict[str, dict[Literal["positive", "negative", "neutral"], list[str]]] = Field(
-        description="for each language and axis, words whose prior is raised on the axis, which "
-        "identifies it; positive and negative are required"
+        description="for each language and axis, words whose prior is raised on the axis in "
+        "order to identify it; positive and negative are required"
     )
     published: bool = Field(
-        False, description="whether to build `published` too, the lexicon of Hoyle et al. (2019)"
+        False, description="whether to also build `published`, the lexicon of Hoyle et al. (2019)"
     )
     seeds: list[int] = Field(min_length=1, description="random seeds, over which beta is averaged")
     leave_out: bool = Field(True, description="whether to refit without each view (first seed)")
-    steps: int = Field(ge=1, description="number of steps of Adam, each over all words")
+    steps: int = Field(ge=1, description="number of Adam steps, each over all words")
     learning_rate: float = Field(5e-4, gt=0, description="learning rate; 5e-4 in the paper")
     draws: int = Field(
         16,
@@ -110,8 +110,8 @@ class Params(LanguageParams):
         1.0,
         gt=0,
         le=1,
-        description="weight of the Kullback-Leibler term: 1 in the paper, with which a single "
-        "binary view has no influence; with 0.5 it has",
+        description="weight of the Kullback-Leibler term; with 1, as in the paper, a single "
+        "binary view has no influence, but with 0.5 it has some",
     )
 
 
@@ -124,17 +124,17 @@ class Lexicon:
     pos: dict[str, set[str]] = field(default_factory=dict)
 
     def score(self, word: str) -> float:
-        """Return the word's value from -1 to 1."""
+        """Return the value of a word on a scale from -1 to 1."""
         value = self.values[word]
         if isinstance(value, str):
             return self.view.labels[value]
-        if self.view.scale == "counts":  # classes at equal distances from -1 to 1
+        if self.view.scale == "counts":  # equally spaced classes from -1 to 1
             places = [2 * i / (len(value) - 1) - 1 for i in range(len(value))]
             return sum(c * p for c, p in zip(value, places, strict=True)) / sum(value)
         return value[0] - value[1] if self.view.scale == "pairs" else value[0]
 
     def numbers(self, word: str) -> list[float]:
-        """Return the input of the model: 0 or 1, counts of classes, or the numbers themselves."""
+        """Return a word's input to the model: 0 or 1, counts of classes, or its own numbers."""
         value = self.values[word]
         if self.view.scale == "binary":
             return [float(self.score(word) > 0)]
@@ -144,7 +144,7 @@ class Lexicon:
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per word in any view, sorted; rejects are counted by view and reason."""
+    """Yield one row per word that is in any view, sorted; count rejects by view and reason."""
     for language in params.languages:
         lexica = []
         views = declared(snapshot, View, "views", language)
@@ -165,8 +165,8 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counter[str]]:
     """Read one view and resolve repeated words.
 
-    A word receives its most frequent label, and is refused if two labels tie; counts are added, and
-    other numbers are averaged.
+    A word receives its most frequent label, or is rejected if two labels tie; its counts are added,
+    and other numbers are averaged.
     """
     values_of: defaultdict[str, list[Any]] = defaultdict(list)
     refused: Counter[str] = Counter()
@@ -209,10 +209,10 @@ def _fit(lexica: list[Lexicon], words: list[str], params: Params, language: str)
     for axis, chosen in params.anchors.get(language, {}).items():
         for word in chosen:
             if word not in index:
-                raise UserError(f"{where}.{axis}: {word!r} is in no view; choose another")
+                raise UserError(f"{where}.{axis}: {word!r} is in no view; choose another word")
             anchors[index[word]] = AXES.index(axis)
     if not {0, 1} <= set(anchors.tolist()):
-        raise UserError(f"{where}: needs anchors for positive and for negative; add some")
+        raise UserError(f"{where}: positive and negative anchors are missing; add them")
     views = []
     for lexicon in lexica:
         listed = sorted(lexicon.values)
@@ -223,8 +223,8 @@ def _fit(lexica: list[Lexicon], words: list[str], params: Params, language: str)
     fits = sentivae.fit(views, anchors, **params.model_dump(include=settings))
     if wrong := sentivae.misplaced(fits, anchors):
         raise UserError(
-            f"{where}: the anchors of {' and '.join(wrong)} do not have their largest share on it; "
-            "choose clearer words, or more steps"
+            f"{where}: the anchors of {' and '.join(wrong)} have a larger share on another axis; "
+            "choose clearer words, or increase steps"
         )
     return fits
 

@@ -1,4 +1,4 @@
-"""Sentiment lexica, each file from its author's address, or from the checkout."""
+"""Sentiment lexica, whose files come from their authors' addresses or from the checkout."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Params(Section):
 
     views: dict[str, list[View]] = Field(min_length=1, description="per language")
     published: Published | None = Field(
-        None, description="combined English lexicon of its authors, used unchanged"
+        None, description="combined English lexicon as published by its authors, used unchanged"
     )
 
     @model_validator(mode="after")
@@ -35,7 +35,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download or copy every file of every view unchanged; files without entries are refused."""
+    """Download or copy every file of every view unchanged; refuse files without entries."""
     fetch = Fetch("lexica", params, politeness, into)
     listed = [(code, v) for code, views in sorted(params.views.items()) for v in views]
     files = [(v, address, path) for code, v in listed for address, path in v.paths(code).items()]

@@ -1,7 +1,7 @@
 """Sentiment lexica: declaration of a view (one lexicon), and a reader for each file format.
 
-A reader converts a view's files to entries; each line without an entry yields a reason. Python
-source is parsed, never executed.
+A reader converts a view's files to entries; for a line without an entry, it yields the reason.
+Python source is parsed, never executed.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class View(Terms):
     name: Name = Field(description="name of the view")
     files: dict[str, str] = Field(
         min_length=1,
-        description="address of each file, or its path in the checkout; ADDRESS#MEMBER in an "
-        "archive. The keys are names of your choice; for plain word lists they are the labels",
+        description="address of each file, or its path in the checkout; ADDRESS#MEMBER if in an "
+        "archive. The keys are names of your choice; for plain word lists, they are the labels",
     )
     format: Literal["table", "list", "vader", "mpqa", "emolex", "senticnet", "sentiwordnet"] = (
         Field(description="format of the files")
@@ -61,8 +61,8 @@ class View(Terms):
     )
     delimiter: str = Field("\t", min_length=1, max_length=1, description="for tables")
     header: bool = Field(False, description="for tables: whether the first line names the columns")
-    word: int = Field(0, ge=0, description="for tables: column of the word, from 0")
-    value: list[int] = Field([1], description="for tables: column of the value; two for a pair")
+    word: int = Field(0, ge=0, description="for tables: column of the word, counted from 0")
+    value: list[int] = Field([1], description="for tables: column of the value; two for pairs")
     pos: int | None = Field(None, ge=0, description="for tables: column of the part of speech")
 
     @model_validator(mode="after")
@@ -78,7 +78,7 @@ class View(Terms):
         return self
 
     def paths(self, language: str) -> dict[str, str]:
-        """Return the path in the snapshot for each address, without the member of an archive."""
+        """Return the snapshot path of each address, given without the member of an archive."""
         plain = sorted({urldefrag(a).url for a in self.files.values()})
         names = (urlsplit(a).path.rstrip("/").rpartition("/")[2] or "file" for a in plain)
         return {a: f"{language}/{self.name}/{name}" for a, name in zip(plain, names, strict=True)}
@@ -92,21 +92,21 @@ class Entry(NamedTuple):
     pos: str | None = None
 
 
-Found = Iterator[tuple[str, Any, str] | str]  # word, value, part of speech; or a reason
+Found = Iterator[tuple[str, Any, str] | str]  # word, value, part of speech; or a reject reason
 
 
 def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | str]:
     """Read a view's files.
 
-    ``files``: contents of the files, by address without the member of an archive.
+    ``files``: contents of the files, keyed by address without the member of an archive.
 
     Yields
     ------
     Entry or str
-        A string is the reason why a line has no entry. Words are NFC, lower-cased, with spaces for
-        underscores. Labels are those that the view declares; numbers are finite and, for continuous
-        views, scaled linearly to -1 to 1; counts are those of VADER's nine ratings; pairs are
-        (positive, negative) from 0 to 1.
+        A string is the reason why a line has no entry. Words are in NFC and lower case, with spaces
+        for underscores. Labels are those that the view declares; numbers are finite and, for
+        continuous views, scaled linearly to -1 to 1; counts are those of VADER's nine ratings;
+        pairs are (positive, negative), each from 0 to 1.
     """
     for key, address in sorted(view.files.items()):
         plain, member = urldefrag(address)
@@ -116,7 +116,7 @@ def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | str]:
 
 
 def read(view: View, address: str, body: bytes) -> list[Entry]:
-    """Return the entries of one of a view's files; raise ValueError if it has none."""
+    """Return the entries in one of a view's files; raise ValueError if it has none."""
     part = {k: a for k, a in view.files.items() if urldefrag(a).url == address}
     alone = view.model_copy(update={"files": part})
     accepted = [e for e in entries(alone, {address: body}) if isinstance(e, Entry)]
@@ -163,7 +163,7 @@ def _lines(text: str, comment: str = "\n") -> Iterator[str]:
 
 
 def _table(view: View, text: str, _key: str) -> Found:
-    """Read delimited columns; quotes are special unless the delimiter is a tab."""
+    """Read delimited columns; quotes may enclose cells unless the delimiter is a tab."""
     quoting: Literal[0, 3] = csv.QUOTE_NONE if view.delimiter == "\t" else csv.QUOTE_MINIMAL
     rows = (row for _, row in table_rows(text, delimiter=view.delimiter, quoting=quoting))
     needed = max(view.word, view.pos or 0, *view.value)
@@ -177,13 +177,13 @@ def _table(view: View, text: str, _key: str) -> Found:
 
 
 def _list(_view: View, text: str, key: str) -> Found:
-    """Read one word per line, labelled by its file; comments begin with a semicolon."""
+    """Read one word per line, labelled with its file's key; comments begin with a semicolon."""
     for line in _lines(text, ";"):
         yield line, key, ""
 
 
 def _vader(_view: View, text: str, _key: str) -> Found:
-    """Read word, mean, SD and ten ratings, which become counts of the values -4 to 4."""
+    """Read a word, its mean, SD and ten ratings, which become counts of the values -4 to 4."""
     for line in text.splitlines():
         cells = line.split("\t")
         ratings = re.findall(r"-?\d+", cells[3]) if len(cells) == 4 else []
@@ -203,7 +203,7 @@ def _mpqa(_view: View, text: str, _key: str) -> Found:
 
 
 def _emolex(_view: View, text: str, _key: str) -> Found:
-    """Read word, emotion, and 0 or 1; the lines for positive and negative form a pair."""
+    """Read a word, an emotion, and 0 or 1; the lines for positive and negative form a pair."""
     pairs: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for line in _lines(text):
         cells = line.strip().split("\t")
@@ -244,7 +244,7 @@ def _senticnet(_view: View, text: str, _key: str) -> Found:
 
 
 def _sentiwordnet(_view: View, text: str, _key: str) -> Found:
-    """Read part of speech, id, positive, negative, and the synset's words, separated by commas."""
+    """Read part of speech, id, positive and negative score, and words separated by commas."""
     for line in _lines(text, "#"):
         cells = line.split()
         if len(cells) != 5 or _numbers(cells[2:4]) is None:

@@ -1,7 +1,7 @@
 """A combined lexicon published by its authors.
 
 Hoyle et al. (2019) release their model's posteriors for 53,683 English words, as parameters of
-Dirichlet distributions; Stańczak et al. (2023) use it for English unchanged.
+Dirichlet distributions; Stańczak et al. (2023) use these for English unchanged.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from plumbline.builders.readers.table import decoded, records
 PUBLISHED = "published"  # name of the config
 OF = "en"  # language of the lexicon
 FILE = f"{PUBLISHED}/lexicon.csv"
-GRID = 2.0**-12  # beta is rounded to multiples of this, so that its sum is exact
-NEAR = 0.01  # maximum distance from an integer number of views; the file has single precision
+GRID = 2.0**-12  # beta is rounded to multiples of this value, so that its sum is exact
+NEAR = 0.01  # maximum distance of the number of views, in single precision, from an integer
 
 
 class Published(Terms):
-    """A file of words with the parameters of their Dirichlet distributions."""
+    """A file of words and the parameters of their Dirichlet distributions."""
 
     lexicon: str = Field(description="address or path of a CSV file with a header")
     word: str = Field("", description="column of the words")
@@ -40,7 +40,7 @@ class Published(Terms):
         return self
 
     def read(self, body: bytes) -> Iterator[tuple[str, list[float]]]:
-        """Yield normalised words, and their beta for positive, negative and neutral."""
+        """Yield each normalised word, and its beta for positive, negative and neutral."""
         columns = {"word": self.word} | self.betas
         for line, row in records(decoded(body, complete=True), columns):
             try:
@@ -53,8 +53,8 @@ class Published(Terms):
 def rows(body: bytes, published: Published) -> Iterator[Row | Reject]:
     """Yield one row per word, sorted.
 
-    If words differ only in case, the one in most lexica is retained. The mass minus the prior's 3
-    is the number of lexica with the word; their names are not published.
+    If words differ only in case, the one in the most lexica is retained. The sum of beta minus 3,
+    the prior's sum, is the number of lexica that list the word; their names are not published.
     """
     betas: dict[str, list[float]] = {}
     for word, beta in published.read(body):
@@ -75,7 +75,7 @@ def rows(body: bytes, published: Published) -> Iterator[Row | Reject]:
 
 
 def word_row(word: str, two: Sequence[float], views: int) -> dict[str, Any]:
-    """Return a row with beta and q; neutral receives the rest of the mass."""
+    """Return a row that contains beta and q; neutral receives the remaining mass."""
     mass = views + 3.0
     shares = dict(zip(AXES, [*two, mass - sum(two)], strict=True))
     return {

@@ -2,7 +2,7 @@
 
 Hoyle, Wolf-Sonkin, Wallach, Cotterell and Augenstein (2019), "Combining Sentiment Lexica with a
 Multi-View Variational Autoencoder", NAACL. A word has a latent sentiment z in the simplex of
-positive, negative and neutral; each view (lexicon) with the word emits its value from a decoder of
+positive, negative and neutral; each view (lexicon) that lists the word emits its value by decoding
 z. The approximate posterior is Dir(beta) with beta = 1 + the sum of the views' encoder outputs,
 each of which is a softmax and so adds one unit of mass.
 """
@@ -35,15 +35,15 @@ class View(NamedTuple):
     """
 
     emission: Literal["bernoulli", "multinomial", "normal"]
-    words: Integers  # (n,) unique indices of its words
-    values: Floats  # (n, columns)
+    words: Integers  # unique indices of its words, of shape (n,)
+    values: Floats  # of shape (n, columns)
 
 
 class Fits(NamedTuple):
-    """Posteriors of all fits: ``beta`` has shape (fits, words, 3), with columns :data:`AXES`."""
+    """Posteriors of all fits: ``beta`` has shape (fits, words, 3), where the 3 are :data:`AXES`."""
 
     beta: Floats
-    left_out: tuple[int | None, ...]  # the view excluded from each fit
+    left_out: tuple[int | None, ...]  # the view excluded from each fit, or None
 
 
 def fit(
@@ -57,22 +57,22 @@ def fit(
     draws: int = 16,
     divergence: float = 1.0,
 ) -> Fits:
-    """Fit every seed with all views, and the first seed without each view, in one tensor program.
+    """Fit all views with each seed and, with the first, all but one view at a time, in one program.
 
-    Words with equal values in all views have the same posterior: they are fitted once, weighted by
-    their number, with at most ``draws`` Monte Carlo draws per step. The expected gradient is that
-    of the full batch. One thread and float64 make the result deterministic.
+    Words with equal values in all views have the same posterior: they are fitted as one, weighted
+    by their number, with at most ``draws`` Monte Carlo draws per step. The expected gradient is
+    that of the full batch. One thread and float64 make the result deterministic.
 
-    Axes are returned in that of their six orders in which the anchors have the largest mass on
-    their own axes; :func:`misplaced` checks whether that is sufficient.
+    Among the six orders of the axes, the one in which the anchors have the largest mass on their
+    own axes is returned; :func:`misplaced` checks whether that is sufficient.
 
-    ``anchors``: index into :data:`AXES` of the axis on which a word's prior Dir(1, 1, 1) is raised
-    by the number of views in the fit, or -1; array of shape (words,).
-    ``seeds``: seeds of the weights (numpy) and the draws; fits without a view use the first.
+    ``anchors``: for each word, the index into :data:`AXES` of the axis on which its prior
+    Dir(1, 1, 1) is raised by the number of views in the fit, or -1; array of shape (words,).
+    ``seeds``: seeds of the weights; the first also seeds the draws and the fits without a view.
     ``steps``, ``learning_rate``: parameters of Adam over the full batch; the paper's rate is 5e-4.
-    ``divergence``: weight of the Kullback-Leibler term; 1 is the paper's bound. With it, a word
-    with a single binary view gains 0.193 nats by leaving the middle, less than the cost (0.265 -
-    0.049), so that single lists have no influence; with 0.5 they have.
+    ``divergence``: weight of the Kullback-Leibler term; 1 gives the paper's bound, with which a
+    word with a single binary view gains 0.193 nats by leaving the middle, less than the cost
+    (0.265 - 0.049), so that single lists have no influence; with 0.5, they have some.
     """
     import torch
 
@@ -81,7 +81,7 @@ def fit(
         out += range(len(views))
     starts = [*seeds, *[seeds[0]] * (len(out) - len(seeds))]
     keep = np.array([[v != o for v in range(len(views))] for o in out], dtype=float)
-    # words with the same anchor and equal values in all views are one pattern
+    # words with the same anchor and equal values in all views form one pattern
     inputs, codes = [], np.full((len(views), len(anchors)), -1)
     for view, row in zip(views, codes, strict=True):
         distinct, code = np.unique(view.values, axis=0, return_inverse=True)
@@ -122,10 +122,10 @@ def _bound(
     draws: int,
     divergence: float,
 ) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """Return functions for the loss of a step, and for beta, of shape (fits, patterns, 3).
+    """Return a function for the loss of a step, and one for beta of shape (fits, patterns, 3).
 
-    ``patterns``: anchor, and index into each view's distinct values or -1, of shape (patterns, 1 +
-    views).
+    ``patterns``: anchor, and index into each view's distinct values (-1 if a view lacks the word);
+    array of shape (patterns, 1 + views).
     ``words``: number of words with each pattern, of shape (patterns,).
     """
     import torch
@@ -146,7 +146,7 @@ def _bound(
     codes_drawn = [c[drawn_of] for c in codes]
     draws_of = [torch.tensor(np.flatnonzero(c >= 0)) for c in codes_drawn]
     target = [i[torch.tensor(c[c >= 0])] for i, c in zip(inputs, codes_drawn, strict=True)]
-    raised = torch.tensor(np.eye(4)[patterns[:, 0]][:, :3])  # -1 selects row 4, no axis
+    raised = torch.tensor(np.eye(4)[patterns[:, 0]][:, :3])  # -1 selects the last row: no axis
     prior = 1 + raised * present.sum(1)[:, None, None]
 
     def layers(x: Any, net: list[Any]) -> Any:
@@ -163,7 +163,7 @@ def _bound(
 
     def loss() -> Any:
         beta = posterior()
-        mass = beta.detach().sum(-1, keepdim=True)  # constant, since each view adds one
+        mass = beta.detach().sum(-1, keepdim=True)  # constant, since each view adds 1
         # Kullback-Leibler divergence from the prior, without constant terms
         cost = (beta - prior) * (torch.digamma(beta) - torch.digamma(mass)) - torch.lgamma(beta)
         z = Dirichlet(beta.index_select(1, rows), validate_args=False).rsample()
@@ -184,7 +184,7 @@ def _bound(
 
 
 def _initial(columns: Sequence[int], starts: Sequence[int]) -> list[Any]:
-    """Draw weights and biases, uniform within 1 / sqrt(inputs), from the seed."""
+    """Draw weights and biases uniformly, at most 1 / sqrt(inputs) in absolute value, per seed."""
     import torch
 
     fits = []
@@ -211,9 +211,9 @@ def _named(beta: Floats, anchor: Integers) -> Floats:
 
 
 def misplaced(fits: Fits, anchors: Integers) -> list[str]:
-    """Return the axes on which their own anchors do not have their largest mean share.
+    """Return the axes whose anchors have a larger mean share on another axis.
 
-    The mean is over the fits with all views, since an axis may be unidentified without a view.
+    Only fits of all views are averaged, since an axis may be unidentified if a view is left out.
     """
     full = [i for i, view in enumerate(fits.left_out) if view is None]
     beta = fits.beta[full].mean(0)

@@ -1,7 +1,7 @@
 """Dataset ``names``: ranked common first and last names by country.
 
-The gazetteer of Barriere and Cifuentes (2024), which represents countries by names and helps to
-find the names of people in texts.
+As in Barriere and Cifuentes (2024), this gazetteer represents countries by names and helps to find
+the names of people in texts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 FOLDER = "wikidata"  # folder in the snapshot, and name of Wikidata among the lists
 AGAIN = "fetch it again"
-PEOPLE_MIN = 3  # minimum number of people with a counted name
+PEOPLE_MIN = 3  # minimum number of people who bear a counted name
 GENDERS = {  # Wikidata's items for a person's sex or gender
     "Q6581097": "male",
     "Q2449503": "male",  # trans man
@@ -47,13 +47,13 @@ COLUMNS = (
     Column("name", "string", "the name; see Spelling", prose="name"),
     Column("kind", "label", "first name of men, first name of women, or last name", labels=KINDS),
     Column("rank", "int32", "rank within country and kind; 1 is the most frequent", minimum=1),
-    Column("count", "int64", "number of people with the name; null if unknown", True, minimum=1),
+    Column("count", "int64", "number of people with this name; null if unknown", True, minimum=1),
     Column("bearer", "label", "gender for which a last name is used, or `any`", labels=BEARERS),
     Column("sources", "strings", "lists that contain the name, in the order of the params"),
     Column("flags", "strings", "reasons for not using the name; empty if it is usable"),
 )
 SCHEMA = Schema(COLUMNS, key=("kind", "name"))
-COUNTS = ("kind", "flags")  # counted in tables of the card
+COUNTS = ("kind", "flags")  # columns tabulated in the card
 
 
 class Params(SnapshotParams):
@@ -61,9 +61,9 @@ class Params(SnapshotParams):
 
     countries: list[str] = Field(
         default_factory=list,
-        description="ISO 3166 codes, one config for each; empty for all with enough names",
+        description="ISO 3166 codes, one config for each; if empty, all that have enough names",
     )
-    usable_min: int = Field(5, ge=1, description="usable names that a country needs of each kind")
+    usable_min: int = Field(5, ge=1, description="minimum number of usable names of each kind")
     words: list[str] = Field(
         default_factory=list, description="words that are mostly not names, flagged `word`"
     )
@@ -85,8 +85,8 @@ class _Known(NamedTuple):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per country, kind and name, sorted by kind and rank.
 
-    A name's rank is its best one in any list; ties are broken by the number of lists, then the
-    count, then spelling. Its count is that of the first list that states one.
+    A name's rank is its best rank in any list; ties are broken by the number of lists, then the
+    count, then the spelling. Its count is that of the first list that states one.
     """
     listed: dict[str, dict[tuple[str, str], list[_Known]]] = defaultdict(lambda: defaultdict(list))
     lists = declared(snapshot, name_lists.List, "lists")
@@ -111,7 +111,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def _listed(snapshot: Snapshot, lists: list[name_lists.List]) -> Iterator[_Item]:
-    """Yield country, kind, name and entry from all lists."""
+    """Yield the country, kind, name and entry of each name in all lists."""
     advice = "fix the list or its declaration under sources.names.lists, and fetch again"
     for entry in lists:
         for item in read(snapshot, entry.path(), partial(name_lists.entries, entry), advice):
@@ -128,17 +128,17 @@ def _labels(snapshot: Snapshot) -> dict[str, str]:
     for path in snapshot.names(f"{FOLDER}/labels/"):
         for row in read(snapshot, path, bindings, AGAIN):
             qid, label = entity(row["item"]), row["label"]
-            better = label.get("xml:lang") != "mul"  # prefers the country's language
+            better = label.get("xml:lang") != "mul"  # prefers labels in the requested language
             if qid and (better or qid not in labels):
                 labels[qid] = name_lists.normal(label["value"])
     return labels
 
 
 def _counted(snapshot: Snapshot) -> Iterator[_Item]:
-    """Yield country, kind, name and entry from the counts on Wikidata.
+    """Yield the country, kind, name and entry of each name that is counted on Wikidata.
 
-    Items with the same label are one name. People whose gender is in neither list are not counted
-    for first names.
+    Items with the same label are treated as one name. People whose gender is not in
+    :data:`GENDERS` are not counted for first names.
     """
     labels = _labels(snapshot)
     numbers: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
@@ -172,7 +172,7 @@ def _ranked(
             entries.sort(key=lambda k: order[k.source])
             count = next((k.number for k in entries if k.number), None)
             sources = list(dict.fromkeys(k.source for k in entries))
-            bearers = {k.bearer for k in entries}  # one gender, unless lists disagree
+            bearers = {k.bearer for k in entries}  # a single gender, unless lists disagree
             row = {
                 "name": name,
                 "kind": code,

@@ -1,8 +1,8 @@
-"""Names by country: open lists, and counts of people on Wikidata or a compatible endpoint.
+"""Names by country, from open lists and from counts on Wikidata or a compatible endpoint.
 
-A name on Wikidata is an item; people of a citizenship are counted by given name and gender, and by
-family name, in ranges of birth dates that are split if a response is incomplete. Counts are
-computed by the endpoint: no people are fetched.
+On Wikidata, a name is an item; the citizens of a country are counted by given name and gender, and
+by family name, in ranges of birth dates that are split if a response is incomplete. The endpoint
+computes the counts: no people are fetched.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Counts(Section):
     born_from: date = Field(date(1940, 1, 1), description="earliest date of birth")
     born_to: date = Field(date(2010, 12, 31), lt=date.max, description="latest date of birth")
     range_days: int = Field(
-        3660, ge=1, description="number of days of birth per query, before splitting"
+        3660, ge=1, description="range of birth dates per query, in days, before splitting"
     )
     batch_size: int = Field(400, ge=1, description="number of names in one query for labels")
 
@@ -59,8 +59,8 @@ class Counts(Section):
 class Params(Section):
     """Lists, and parameters of the counts."""
 
-    lists: list[List] = Field(default_factory=list, description="open lists, the best first")
-    wikidata: Counts | None = Field(None, description="counts of people; null for none")
+    lists: list[List] = Field(default_factory=list, description="open lists, the best one first")
+    wikidata: Counts | None = Field(None, description="counts of people; null if not used")
 
     @model_validator(mode="after")
     def _named_once(self) -> Params:
@@ -73,7 +73,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download or copy the lists, and fetch counts; a list in another format is refused."""
+    """Download or copy the lists, and fetch counts; refuse lists in other formats."""
     fetch = Fetch("names", params, politeness, into)
     counts = {}
     for entry in Bar(params.lists, desc="lists", unit="list"):

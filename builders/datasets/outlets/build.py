@@ -1,4 +1,4 @@
-"""Dataset ``outlets``: equal numbers of articles of news outlets, to fine-tune language models.
+"""Dataset ``outlets``: equal numbers of articles per news outlet, for fine-tuning language models.
 
 Choenni et al. (2021), section 5, fine-tune on 4,354 articles from each of five outlets; a
 non-political control corpus, which the paper lacks, is the baseline for the effect of fine-tuning.
@@ -35,7 +35,7 @@ COLUMNS = (
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("article",))
-COUNTS = ("outlet leaning",)  # counted in tables of the card
+COUNTS = ("outlet leaning",)  # columns tabulated in the card
 
 
 class Control(Section):
@@ -50,10 +50,10 @@ class Params(LanguageParams):
     outlets: dict[
         Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")],
         Annotated[list[str], Field(min_length=1)],
-    ] = Field(min_length=1, description="names of each outlet in the source, by its short name")
+    ] = Field(min_length=1, description="names of each outlet in the source, by short name")
     control: Control = Field(description="the control corpus")
     articles: int = Field(4354, ge=1, description="maximum number of articles per outlet")
-    words_min: int = Field(20, ge=1, description="minimum words of an article without boilerplate")
+    words_min: int = Field(20, ge=1, description="minimum word count, excluding boilerplate")
     seed: int = Field(1, description="random seed")
 
     @model_validator(mode="after")
@@ -70,7 +70,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     for language in params.languages:
         rejected: Counter[tuple[str, str]] = Counter()  # by outlet and reason
         articles: dict[str, tuple[str, news.Corpus, news.Article]] = {}
-        lines: defaultdict[str, Counter[int]] = defaultdict(Counter)  # articles by hash, by outlet
+        lines: defaultdict[str, Counter[int]] = defaultdict(Counter)  # articles per outlet and line
         for corpus, article in news.every(snapshot, language):
             outlet = place(article, params)
             if outlet is None:
@@ -106,9 +106,9 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def place(article: news.Article, params: Params) -> str | None:
-    """Return the outlet of an article, the control, or None.
+    """Return the short name of an article's outlet, that of the control corpus, or None.
 
-    The control has no articles of selected outlets, since it is compared with them.
+    The control corpus has no articles from selected outlets, since it is compared with them.
     """
     for outlet, names in params.outlets.items():
         if article.outlet in names:
@@ -119,7 +119,7 @@ def place(article: news.Article, params: Params) -> str | None:
 def _drawn(
     rows: list[dict[str, Any]], params: Params, rejected: Counter[tuple[str, str]]
 ) -> list[dict[str, Any]]:
-    """Return the sampled rows, with unique texts; count the others by outlet and reason."""
+    """Return the sampled rows, whose texts are unique; count the others by outlet and reason."""
     rows.sort(key=lambda row: (hash64(f"{params.seed}/{row['article']}"), row["article"]))
     texts: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:

@@ -13,7 +13,7 @@ from plumbline.builders.fetch.files import Fetch, citations, declared_once, lice
 from plumbline.builders.fetch.http import ADDRESS, Politeness
 from plumbline.builders.readers.articles import Corpus
 
-OWN = r"\.{0,2}/"  # prefixes of a user's path
+OWN = r"\.{0,2}/"  # prefixes of paths that a user gives
 
 
 class Params(Section):
@@ -28,7 +28,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download or copy the file of every corpus; every record is checked."""
+    """Download or copy the file of every corpus, and check every record."""
     fetch = Fetch("news", params, politeness, into)
     declared = [(code, c) for code, corpora in sorted(params.corpora.items()) for c in corpora]
     counts = {}

@@ -37,7 +37,7 @@ FILES = {
     "mentions": "mentions.csv",
     "names": "names",
     "published": "published",
-}  # names in a snapshot of the files that a user provides
+}  # names, in a snapshot, of the files that a user provides
 COLUMNS = (
     Column("qid", "string", "Wikidata item of the person", pattern=r"^Q[1-9]\d*$"),
     Column(
@@ -64,8 +64,8 @@ COLUMNS = (
     Column(
         "native",
         "bool",
-        "whether the config's language is official, by law or in fact, in a country of the "
-        "person (CLDR); null if CLDR lacks all citizenships of the person",
+        "whether the config's language is official, by law or in fact, in a country of which the "
+        "person is a citizen (CLDR); null if CLDR lacks all of these countries",
         nullable=True,
     ),
     Column(
@@ -88,7 +88,7 @@ RELEASED = Schema(
     key=("name_language", "name", "gender_stated"),
 )
 SCHEMA = Schema(COLUMNS, key=("qid",), others=((PUBLISHED, RELEASED),))
-COUNTS = ("gender", "name_language gender", "gender_qids gender")  # counted in tables of the card
+COUNTS = ("gender", "name_language gender", "gender_qids gender")  # columns tabulated in the card
 
 
 class Params(LanguageParams):
@@ -98,12 +98,12 @@ class Params(LanguageParams):
     born_to: date = Field(date(2000, 12, 31), description="latest date of birth")
     fallback: bool = Field(
         True,
-        description="whether to replace a missing label by that for all languages, `mul`; the "
+        description="whether to replace a missing label with the one for all languages, `mul`; the "
         "paper uses names as written in the language",
     )
     published: bool = Field(
         False,
-        description="whether to build the config `published` too: the names that the paper's "
+        description="whether to also build the config `published`: the names that the paper's "
         "authors released, from the file in sources.wikidata.published",
     )
 
@@ -118,9 +118,9 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield a row per person and language, sorted by item number, or a reject with its reason.
 
     A person-level reject (config ``*``) applies to that person in every language. If the snapshot
-    has names, only people with a listed name and gender in the language are retained; if it has
-    mentions, popularity is their number in the language's Wikipedia; published names are a separate
-    config, independent of the others.
+    has a file of names, only people whose name and gender it lists for the language are retained;
+    if it has mentions, popularity is their number in the language's Wikipedia. Published names form
+    a separate config, independent of the others.
     """
     request = snapshot.manifest["request"]
     if params.published:
@@ -134,7 +134,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     listed = {entry[:3] for entry in brought["names"]} if "names" in brought else None
     if missing := sorted(set(params.languages) - set(request["languages"])):
         raise UserError(
-            f"{snapshot.folder}: fetched without labels in {', '.join(missing)}; add these under "
+            f"{snapshot.folder}: fetched without labels in {', '.join(missing)}; add them under "
             "sources.wikidata.languages and fetch again, or remove them from "
             "datasets.politicians.languages"
         )
@@ -173,9 +173,9 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
-    """Yield language, item of a person, and number of mentions in the language's Wikipedia.
+    """Yield language, a person's item, and the number of mentions in the language's Wikipedia.
 
-    Raises ValueError with position and problem.
+    Raises ValueError, naming the position and the problem.
     """
     seen = set()
     for line, (language, qid, number) in csv_table(body, ("language", "qid", "mentions"))[1]:
@@ -188,9 +188,9 @@ def mentions(body: bytes) -> Iterator[tuple[tuple[str, str], int]]:
 
 
 def names(body: bytes) -> Iterator[Entry]:
-    """Yield language, name, gender and its original word for each entry of a table or JSON.
+    """Yield language, name, gender and its original word for each entry in a table or in JSON.
 
-    Either may be the only file of a zip archive. Raises ValueError with position and problem.
+    Either may be the only file in a zip archive. Raises ValueError, naming position and problem.
     """
     if body[:2] == b"PK":
         body = unpacked(body, ".json", ending=True)
@@ -225,7 +225,7 @@ def _released(snapshot: Snapshot) -> Iterator[Row | Reject]:
 
 
 def _answers(snapshot: Snapshot, prefix: str) -> dict[str, list[Binding]]:
-    """Return the rows of all files with a prefix, by item; a split batch has several files."""
+    """Return the rows of all files with a prefix, keyed by item; a batch may have several files."""
     by_item: defaultdict[str, list[Binding]] = defaultdict(list)
     for name in snapshot.names(prefix):
         with reading(snapshot.folder / name, AGAIN):

@@ -4,8 +4,8 @@ Ids are fetched first, by ranges of birth dates that are split if a response is 
 facts, birth dates with precision, and labels, in batches of ids. The queries use no label service,
 engine hints or OFFSET, so that they run on the Wikidata Query Service, QLever and Oxigraph.
 
-A snapshot holds the responses byte for byte (gzip), and ``ids.txt.gz``, the sorted list of ids, the
-only derived file, which does not depend on how the ranges were split.
+A snapshot holds the responses byte for byte (gzip). The only derived file is ``ids.txt.gz``, the
+sorted list of ids, which does not depend on how the ranges were split.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PEOPLE = (
     "SELECT DISTINCT ?item WHERE { VALUES ?occupation { %(occupations)s } "
     "?item wdt:P106 ?occupation ; wdt:P31 wd:Q5 . %(which)s } ORDER BY ?item"
 )
-# an unknown date of birth is a node, not a literal
+# an unknown date of birth is a blank node, not a literal
 UNDATED = "FILTER NOT EXISTS { ?item wdt:P569 ?birth FILTER(ISLITERAL(?birth)) }"
 BATCHES = {
     "facts": (
@@ -58,7 +58,7 @@ COUNTRIES = (
 )
 
 
-FEW, LOST = 10, 0.01  # maximum number, or share, of people without facts or dates
+FEW, LOST = 10, 0.01  # maximum number, or share, of people who may lack facts or dates
 
 
 class Brought(Section):
@@ -73,7 +73,7 @@ class Params(Section):
     """Endpoint and parameters of the queries."""
 
     endpoint: str = Field(pattern=ADDRESS, description="address of the SPARQL endpoint")
-    occupation: str = Field("Q82955", pattern=r"^Q\d+$", description="includes its subclasses")
+    occupation: str = Field("Q82955", pattern=r"^Q\d+$", description="item, including subclasses")
     languages: list[Annotated[str, Field(pattern="^[A-Za-z0-9-]+$")]] = Field(
         min_length=1, description="languages of the labels"
     )
@@ -81,7 +81,7 @@ class Params(Section):
     born_to: date = Field(date(2000, 12, 31), lt=date.max, description="latest date of birth")
     undated: bool = Field(False, description="whether to fetch people without a birth date too")
     range_days: int = Field(
-        366, ge=1, description="number of days of birth per query, before splitting"
+        366, ge=1, description="range of birth dates per query, in days, before splitting"
     )
     batch_size: int = Field(400, ge=1, description="number of people per query")
     mentions: Brought | None = Field(
@@ -97,14 +97,14 @@ class Params(Section):
     published: Brought | None = Field(
         None,
         description="names that the paper's authors published, in a format of `names`, for a "
-        "separate config (datasets.politicians.published); they select nobody",
+        "separate config (datasets.politicians.published); they do not select people",
     )
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     """Fetch a complete snapshot into a folder named after its date.
 
-    Resumable: if the process is killed, the same call continues and produces the same bytes.
+    A fetch is resumable: if it is killed, the same call continues and produces the same bytes.
     """
     politeness.user_agent()  # requires a contact before any request
     brought = {kind: file for kind in READERS if (file := getattr(params, kind))}
@@ -139,7 +139,7 @@ def _ask(params: Params, client: sparql.Endpoint) -> dict[str, int]:
     if params.occupation not in occupations:
         client.forget("occupations")
         raise UserError(
-            f"{params.endpoint}: its answer about {params.occupation} and its subclasses lacks "
+            f"{params.endpoint}: the response on {params.occupation} and its subclasses lacks "
             f"{params.occupation} itself; run the same command later, or name another endpoint "
             "under sources.wikidata"
         )
@@ -167,8 +167,8 @@ def _ask(params: Params, client: sparql.Endpoint) -> dict[str, int]:
 def _compare(params: Params, client: sparql.Endpoint, people: Sequence[str]) -> None:
     """Check facts, dates and labels against the people and each other; remove incomplete parts.
 
-    Every person has facts, except a few whose item was removed meanwhile. Every known date of birth
-    has a precision, unless the endpoint has none at all. At least one person has a label.
+    Required are facts for each person, except a few whose items were removed meanwhile; a precision
+    for each known date of birth, unless the endpoint has none; and at least one label.
     """
     facts, dated = set(), set()
     for row in client.rows("facts"):
@@ -188,7 +188,7 @@ def _compare(params: Params, client: sparql.Endpoint, people: Sequence[str]) -> 
         missing = ", ".join(f"{kind} of {n:,} of {m:,} people" for kind, (n, m) in short.items())
         raise UserError(
             f"{params.endpoint}: returned only {missing}; run the same command later, "
-            "which requests these again, or name another endpoint under sources.wikidata"
+            "which requests the rest again, or name another endpoint under sources.wikidata"
         )
 
 
@@ -206,7 +206,7 @@ def _people(params: Params, client: sparql.Endpoint, occupations: Sequence[str])
         if not people:
             client.forget("ids")
             raise UserError(
-                f"{params.endpoint}: no {params.occupation} born {params.born_from} to "
+                f"{params.endpoint}: no people in {params.occupation} born {params.born_from} to "
                 f"{params.born_to}; check sources.wikidata in "
                 "builders/datasets/politicians/sources.yaml"
             )

@@ -26,8 +26,8 @@ GENDER_OF = {
 }
 ORGANISMS = {"Q43445", "Q44148"}  # female and male organism, excluded as in the paper
 PRECISIONS = ("day", "month", "year", "unstated")
-UNSTATED, COARSE = 3, 4  # less precise than a year: treated as unknown
-PRECISION_OF = {"14": 0, "13": 0, "12": 0, "11": 0, "10": 1, "9": 2}  # codes in Wikidata
+UNSTATED, COARSE = 3, 4  # COARSE is less precise than a year and treated as unknown
+PRECISION_OF = {"14": 0, "13": 0, "12": 0, "11": 0, "10": 1, "9": 2}  # keyed by Wikidata's code
 DATE = re.compile(r"^\+?(\d{4})-(\d\d)-(\d\d)T")
 
 
@@ -73,7 +73,7 @@ def person(
 
 
 def _birth(text: str, stated: dict[str, int]) -> tuple[int, date] | None:
-    """Return the code of a date's precision, and the date; None if it is invalid."""
+    """Return the code of a date's precision, and the date; None if the date is invalid."""
     if not (match := DATE.match(text)):
         return None
     year, month, day = map(int, match.groups())
@@ -86,9 +86,9 @@ def _birth(text: str, stated: dict[str, int]) -> tuple[int, date] | None:
 def gender_of(qids: list[str]) -> tuple[str | None, str]:
     """Group the values of P21 as the paper does.
 
-    If all values are in one group, it is the result. Non-binary with a binary group is non-binary,
-    the more specific statement. Male and female together have no group. Values for organisms are
-    excluded.
+    If all values belong to one group, that group is returned. Non-binary together with a binary
+    group gives non-binary, the more specific statement. Male and female together give no group.
+    Values for organisms are ignored.
 
     Returns the group, or None and the reason for rejecting the person.
     """

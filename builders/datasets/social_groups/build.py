@@ -22,11 +22,11 @@ COLUMNS = (
     Column("kind", "label", "kind of templates for the group: people or country", labels=KINDS),
 )
 SCHEMA = Schema(COLUMNS, key=("category", "group"))
-COUNTS = ("category kind",)  # counted in tables of the card
+COUNTS = ("category kind",)  # columns tabulated in the card
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
-    """Yield one row per category and group, sorted, without rejects."""
+    """Yield one row per category and group, sorted; there are no rejects."""
     advice = "fix it, or add it under sources.social_groups.files, and fetch again"
     for language in params.languages:
         entries = read(snapshot, f"{language}.csv", groups, advice)

@@ -1,7 +1,7 @@
-"""Lists of social groups, one file per language: the project's own, or yours.
+"""Lists of social groups, one file per language: the project's own lists, or yours.
 
 The list of Choenni et al. (2021) consists of a few hundred names. They are facts, which this
-project stores in git in its own spelling. A file is in the checkout, or at an address.
+project stores in git in its own spelling. Each file is in the checkout or at an address.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file, byte for byte; a file without a list of groups is refused."""
+    """Copy or download every file, byte for byte; refuse files without a list of groups."""
     fetch = Fetch("social_groups", params, politeness, into)
     numbers = [
         fetch.read({f"{language}.csv": address}, groups, MISSING)

@@ -1,4 +1,4 @@
-"""Files of social groups, and queries from groups and templates."""
+"""Files of social groups, and queries formed from groups and templates."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def groups(body: bytes) -> list[Group]:
 
 
 class Query(NamedTuple):
-    """A query to an engine, with its group and template."""
+    """A query to an engine, and the group and template from which it is formed."""
 
     text: str
     category: str
@@ -48,11 +48,11 @@ class Query(NamedTuple):
 def queries(
     entries: Iterable[Group], templates: Mapping[str, Sequence[str]], spelling: str
 ) -> dict[str, Query]:
-    """Fill templates with groups, in the order of both, in lower case and with single spaces.
+    """Fill each template with each group; queries are in lower case and have single spaces.
 
-    If two groups give the same query (Syria is in the paper's list twice), it belongs to the first.
+    If two groups give the same query (the paper lists Syria twice), it belongs to the first group.
 
-    ``templates``: for each of :data:`KINDS`, texts with ``{group}``.
+    ``templates``: for each of :data:`KINDS`, texts that contain ``{group}``.
     ``spelling``: ``paper`` for the paper's spelling of groups, ``usual`` for the usual one.
 
     Examples

@@ -1,7 +1,7 @@
 """Dataset ``statements``: sentences to agree or disagree with, from several questionnaires.
 
-Scales for values, or for leanings on two or four axes, and non-political statements to
-calibrate a model's acquiescence (Al Ali and Libovický 2024).
+The questionnaires measure values, or leanings on two or four axes; non-political statements are
+for calibrating a model's acquiescence (Al Ali and Libovický 2024).
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from plumbline.builders.datasets.statements.read import POLARITIES
 from plumbline.builders.readers.declared import FORMAT, Shared, declared, read
 
 PAGE = "docs/datasets/statements.md"
-NOT_SHIPPED = {  # by prefix of a config's name
+NOT_SHIPPED = {  # keyed by the prefix of a config's name
     "pi34": "The items of PI34 (https://doi.org/10.1177/14747049221112657) are not shipped",
     "political-compass": "The propositions (https://www.politicalcompass.org) are not shipped",
     "8values": "The questions (https://8values.github.io) are not shipped",
 }
 
 COLUMNS = (
-    Column("id", "string", "id of the statement, equal in all languages of a scale"),
+    Column("id", "string", "id of the statement, the same in all languages of a scale"),
     Column("language", "string", "language of the text"),
     Column(
         "text",
         "string",
-        "the statement without a template: begins in lower case, has no final stop, and does not "
+        "the statement without a template; it begins in lower case, has no final stop and does not "
         "reveal the speaker's gender",
         prose="text",
     ),
@@ -40,7 +40,7 @@ COLUMNS = (
     Column(
         "axis",
         "string",
-        "value that the statement concerns; empty for calibration and for statements about none",
+        "value that the statement concerns; empty for calibration and if it concerns none",
         empty=True,
     ),
     Column(
@@ -48,7 +48,7 @@ COLUMNS = (
         "float64",
         "points, in the scale's units, that strong agreement adds to the axis, or subtracts if "
         "`reversed`; 0 for statements about no value. For a scale with `points`, half the "
-        "difference between its extreme answers",
+        "difference between the points of its extreme answers",
     ),
     Column("reversed", "bool", "whether agreement opposes the value"),
     Column(
@@ -69,8 +69,8 @@ COLUMNS = (
     Column(
         "sentence",
         "string",
-        "the statement as a separate sentence, verbatim from its source; for a file of statements "
-        "for templates, `text` with a capital and a stop",
+        "the statement as a separate sentence, verbatim from its source; in a file of statements "
+        "for templates, `text` with an initial capital and a final stop",
         prose="text",
     ),
     Column(
@@ -82,7 +82,7 @@ COLUMNS = (
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id", "axis"))
-COUNTS = ("axis reversed polarity",)  # counted in tables of the card
+COUNTS = ("axis reversed polarity",)  # columns tabulated in the card
 
 
 class Questionnaire(Shared):
@@ -96,7 +96,7 @@ class Questionnaire(Shared):
         validation_alias=FORMAT,
         description="csv: the format described on the page; else the published file, unchanged",
     )
-    source: str = Field(min_length=1, description="authors of the statements, as to be cited")
+    source: str = Field(min_length=1, description="authors to cite for the statements")
 
     def path(self, config: str) -> str:
         """Return the path of the questionnaire's file in the snapshot."""
@@ -110,7 +110,7 @@ class Params(SnapshotParams):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
-    """Yield one row per statement and axis, sorted, without rejects."""
+    """Yield one row per statement and axis, sorted; there are no rejects."""
     for config in params.configs:
         reasons = (f"; {why}" for name, why in NOT_SHIPPED.items() if config.startswith(name))
         hint = f"{''.join(reasons)} ({PAGE} has the format)"

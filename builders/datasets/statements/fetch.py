@@ -1,6 +1,6 @@
-"""Questionnaires, one file each: the project's own, or those that a user may use.
+"""Questionnaires, one file each: the project's own, or those that a user is permitted to use.
 
-The items of a published scale may not be redistributable: the user provides such a file, in the
+If the items of a published scale may not be redistributed, the user provides a file in the
 format of docs/datasets/statements.md, next to the params or at an address.
 """
 
@@ -29,7 +29,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file, byte for byte; a file without statements is refused."""
+    """Copy or download every file, byte for byte; refuse files without statements."""
     fetch = Fetch("statements", params, politeness, into, PAGE)
     number = 0
     for name, entry in sorted(params.questionnaires.items()):

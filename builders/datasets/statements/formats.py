@@ -1,8 +1,8 @@
 """Published questionnaires in their authors' formats and in the project's own.
 
 The file of the political compass contains its propositions and the score of each response on each
-axis, as recovered from the site's results; that of 8values is a line of JavaScript with a list,
-which is read as text and never executed.
+axis, as recovered from the site's results; that of 8values is a line of JavaScript that assigns a
+list and is read as text, never executed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FILES: dict[Format, str] = {"csv": "csv", "political-compass": "json", "8values"
 
 COMPASS_ITEMS, COMPASS_OPTIONS = 62, 4
 # Minimum and maximum sums of points. The constants that centre the scores at 0, 3/8 and 47/19.5,
-# are valid only for these.
+# are valid only for these sums.
 COMPASS_RANGE = {"economic": (-83, 77), "social": (-242, 148)}
 
 EIGHT_ITEMS = 70
@@ -29,9 +29,9 @@ ASSIGNED = re.compile(r"\s*(?:(?:var|let|const)\s+)?questions\s*=\s*(\[.*\])\s*;
 
 
 def scale(body: bytes, form: Format, name: str = "") -> list[Statement]:
-    """Return the statements of a file.
+    """Return the statements in a file.
 
-    ``name``: name of the scale; a published one in the format csv is checked for completeness.
+    ``name``: name of the scale; a published scale in the format csv is checked for completeness.
     """
     if form == "csv":
         return statements(body, name)
@@ -40,7 +40,7 @@ def scale(body: bytes, form: Format, name: str = "") -> list[Statement]:
 
 
 def compass(text: str) -> list[Statement]:
-    """Return the 62 propositions of the political compass, one row for each.
+    """Return the 62 propositions of the political compass, with a row for each axis affected.
 
     The text is a JSON object with a list ``propositions`` of objects: ``id`` from 1 to 62, in this
     order; ``text``; ``economic`` and ``social``, each with the points on the axis for strongly
@@ -99,7 +99,7 @@ def eight_values(text: str) -> list[Statement]:
 
 
 def framed(sentence: str) -> str:
-    """Return a sentence without its final stop and capital, so that it fits after "that".
+    """Return a sentence without its final stop and initial capital, so that it fits after "that".
 
     Examples
     --------
@@ -117,7 +117,7 @@ def framed(sentence: str) -> str:
 def _rows(
     name: str, sentence: str, moved: dict[str, float], points: dict[str, tuple[float, ...]]
 ) -> Iterator[Statement]:
-    """Yield a row for each axis with scores, or one without an axis."""
+    """Yield a row for each axis with scores, or one row without an axis if there is none."""
     for axis, weight in (moved or {"": 0.0}).items():
         text, numbers = framed(sentence), points.get(axis, ())
         yield Statement(name, text, axis, abs(weight), weight < 0, "", "", sentence, numbers)

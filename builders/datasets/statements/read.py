@@ -24,17 +24,17 @@ class Statement(NamedTuple):
     reversed: bool
     polarity: str  # "" if the statement is not on a calibration scale
     opposite: str  # id of the opposite statement, or ""
-    sentence: str  # the same as a separate sentence
+    sentence: str  # the text as a separate sentence
     points: tuple[float, ...] = ()  # points of the four answers; empty for linear scales
 
 
 def statements(body: bytes, scale: str = "") -> list[Statement]:
-    """Return the statements of a CSV file with the columns of :data:`COLUMNS`.
+    """Return the statements in a CSV file with the columns :data:`COLUMNS`.
 
-    A statement on several axes has one line for each axis.
+    A statement that affects several axes has one line for each axis.
 
-    ``scale``: name of the scale; one in :data:`ITEMS` must have all of its statements, and only
-    axes in :data:`VALUES`.
+    ``scale``: name of the scale; a scale in :data:`ITEMS` must have all of its statements, and its
+    axes must be in :data:`VALUES`.
     """
     entries: dict[tuple[str, str], Statement] = {}
     worded: dict[str, str] = {}

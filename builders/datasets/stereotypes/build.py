@@ -1,8 +1,8 @@
-"""Dataset ``stereotypes``: search engines' completions of queries about social groups, in waves.
+"""Dataset ``stereotypes``: search engines' completions of queries about social groups.
 
-The method of Choenni, Shutova and van Rooij (2021, section 3): templates such as "why are {group}
-so", the suggestions of three engines, and their cleaning; here each rule of the cleaning is code
-and sets a flag. Their published suggestions are a separate config.
+As in Choenni, Shutova and van Rooij (2021, section 3), three engines complete templates such as
+"why are {group} so", and their suggestions are cleaned; here, each cleaning rule is implemented in
+code and sets a flag. The suggestions that the authors published are a separate config.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from plumbline.builders.readers.declared import read
 from plumbline.builders.readers.table import parsed, table
 
 SEARCHES = ("QUERY", "ENTITY")  # Chrome's types for suggestions that are searches
-AGAIN = "fetch another wave"
-INSIDE = str.maketrans("’‐‑'-\u200c\u200d", "'--'-\u200c\u200d")  # marks within words
+AGAIN = "fetch another snapshot"
+INSIDE = str.maketrans("’‐‑'-\u200c\u200d", "'--'-\u200c\u200d")  # marks inside words
 PUBLISHED_COLUMNS = ["input", "target_category", "target_group", "completion", "search_engine"]
 PUBLISHED_ENGINES = ("duckduckgo", "google", "multiple", "yahoo")
 PLACE = "{group}"
@@ -40,7 +40,7 @@ COLUMNS = (
     ),
     Column("language", "string", "language of the query"),
     Column("template", "string", "the query with `{group}` in place of the group"),
-    Column("query", "string", "query in lower case; key to join with probe outputs", prose="text"),
+    Column("query", "string", "query in lower case; key for joining probe outputs", prose="text"),
     Column("attribute", "string", "attribute: the engine's completion", prose="word"),
     Column(
         "single_word",
@@ -48,21 +48,21 @@ COLUMNS = (
         "whether the attribute is one word; in `choenni2021`, whether it is in the authors' file "
         "of single words",
     ),
-    Column("engines", "strings", "engines that suggested it; `multiple` means at least two"),
-    Column("ranks", "integers", "rank in each engine's answer, from 1; empty if unknown"),
-    Column("wave", "string", "date of the wave; for published suggestions, the year"),
+    Column("engines", "strings", "engines suggesting the attribute; `multiple` means at least two"),
+    Column("ranks", "integers", "rank in each engine's answer, counted from 1; empty if unknown"),
+    Column("wave", "string", "date of the snapshot; for published suggestions, the year"),
     Column("flags", "strings", "reasons why it is not a one-adjective stereotype; empty if none"),
-    Column("source_row", "int32", "row in the published file, from 1; 0 in a wave", minimum=0),
+    Column("source_row", "int32", "row in the published file, from 1; 0 if fetched", minimum=0),
 )
 SCHEMA = Schema(COLUMNS, key=("group", "query", "attribute", "source_row"))
-COUNTS = ("category", "engines", "flags")  # counted in tables of the card
+COUNTS = ("category", "engines", "flags")  # columns tabulated in the card
 
 
 class Params(SnapshotParams):
     """The snapshot, its configs, and the cleaning rules."""
 
     languages: list[str] = Field(
-        min_length=1, description="names of the wave's locales, one config for each"
+        min_length=1, description="names of the snapshot's locales, one config for each"
     )
     published: list[str] = Field(
         default_factory=list, description="names of published files, one config for each"
@@ -80,10 +80,10 @@ class Params(SnapshotParams):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per completed query and attribute, sorted, with all engines that suggest it.
+    """Yield one row per completed query and attribute, sorted, listing the engines that suggest it.
 
     Rejects are suggestions that rewrite the query, add nothing to it, are not searches, or repeat
-    another one of the same engine.
+    another suggestion of the same engine.
     """
     for name in params.languages:
         yield from _wave(snapshot, params, name)
@@ -92,16 +92,16 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def queries_of(snapshot: Snapshot, name: str) -> dict[str, Query]:
-    """Return the queries of a wave in a locale, by their text."""
+    """Return a snapshot's queries for a locale, keyed by their text."""
     request = snapshot.manifest["request"]
     if name not in request["locales"]:
         raise UserError(
             f"{snapshot.folder}: no locale {name!r}; name another under "
-            "datasets.stereotypes.languages, or fetch a wave with it"
+            "datasets.stereotypes.languages, or fetch this locale"
         )
     language = request["locales"][name]["language"]
     file = f"groups/{language}.csv"
-    with reading(snapshot.folder / file, "fetch another wave"):
+    with reading(snapshot.folder / file, "fetch another snapshot"):
         entries = groups(snapshot.read(file))
     return queries(entries, request["templates"][language], request["spelling"])
 
@@ -144,8 +144,8 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
 def _completion(suggestion: engines.Suggestion, query: Query) -> tuple[str, str]:
     """Return the reason why a suggestion does not complete the query, or the completion.
 
-    It completes the query if it contains group and template as complete words, anywhere as in the
-    paper.
+    A suggestion completes the query if it contains the group and the template as complete words;
+    as in the paper, these may be anywhere.
     """
     text = unicodedata.normalize("NFC", suggestion.text).lower()
     text = " ".join(text.split()).rstrip("?").rstrip()
@@ -167,7 +167,7 @@ def _completion(suggestion: engines.Suggestion, query: Query) -> tuple[str, str]
 
 
 def _words(text: str) -> str:
-    """Split a text into words at spaces; hyphens and possessives are part of a word."""
+    """Return a text's words, separated by spaces; hyphens and possessives are part of a word."""
     text = text.translate(INSIDE)
     letters = (c if unicodedata.category(c)[0] in "LMN" or ord(c) in INSIDE else " " for c in text)
     return " ".join(["", *"".join(letters).split(), ""])
@@ -187,8 +187,8 @@ def _published(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row]:
     about = snapshot.manifest["request"]["published"].get(name)
     if about is None:
         raise UserError(
-            f"{snapshot.folder}: no published suggestions named {name!r}; remove it from "
-            "datasets.stereotypes.published, or fetch a wave with it"
+            f"{snapshot.folder}: no published suggestions named {name!r}; remove the name from "
+            "datasets.stereotypes.published, or fetch a snapshot that contains them"
         )
     rows = list(read(snapshot, f"published/{name}.csv", published, AGAIN))
     selected = single = {row.number for row in rows if " " not in row.attribute}
@@ -209,7 +209,7 @@ def _published(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row]:
 
 
 class Published(NamedTuple):
-    """One row of the file, its fields stripped."""
+    """One row of the file, with its fields stripped."""
 
     number: int  # row in the file, from 1
     query: str
@@ -243,13 +243,13 @@ def published(body: bytes) -> list[Published]:
 
 
 def chosen(rows: list[Published], single: list[Published]) -> set[int]:
-    """Return the numbers of the rows that are also in a second file, of single words.
+    """Return the numbers of the rows that are also in a second file, which lists single words.
 
     Each row of the second file matches one row of the first: from the same engine if possible, else
     the first unmatched one.
     """
     numbers: set[int] = set()
-    for end in (None, 5):  # first with the engine, then without
+    for end in (None, 5):  # rows are compared first with the engine, then without
         # rows of the second file that were already matched are excluded
         unmatched = Counter(row[1:end] for row in single)
         unmatched.subtract(row[1:end] for row in rows if row.number in numbers)

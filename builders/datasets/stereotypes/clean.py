@@ -1,4 +1,4 @@
-"""Rules that flag completions that are not stereotypes; no row is removed."""
+"""Rules for flagging completions that are not stereotypes; no row is removed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import Field
 
 from plumbline.builders.core.params import Params
 
-# In turn: several words, not an adjective, a trend, neutral, a repetition of an earlier row,
+# In this order: several words, no adjective, a trend, neutral, a repetition of an earlier row,
 # and a single word that the authors left out.
 FLAGS = ("multi_word", "not_adjective", "trend", "neutral", "repeated", "left_out")
 YEAR = re.compile(r"\b(19|20)\d\d\b")
@@ -21,18 +21,18 @@ class Cleaning(Params):
         description="key terms such as 'so good at', which belong to the query and its template; "
         "the attribute follows them"
     )
-    trends: list[str] = Field(description="words and phrases of trends")
+    trends: list[str] = Field(description="words and phrases that indicate trends")
     neutral: list[str] = Field(description="first words of neutral completions")
     not_adjectives: list[str] = Field(description="words that are not adjectives")
     endings: list[str] = Field(description="endings of words that are not adjectives")
     adjective_endings: list[str] = Field(
-        description="longer endings of words that may be adjectives, such as ous despite s"
+        description="longer endings that adjectives may have, such as ous despite the ending s"
     )
     adjectives: list[str] = Field(description="words that are adjectives despite their endings")
 
 
 def key_term(attribute: str, rules: Cleaning) -> tuple[str, str]:
-    """Split a completion into a key term, or "", and the rest.
+    """Split a completion into its key term ("" if it has none) and the rest.
 
     Examples
     --------
@@ -47,9 +47,9 @@ def key_term(attribute: str, rules: Cleaning) -> tuple[str, str]:
 
 
 def flags(attribute: str, rules: Cleaning, term: str = "") -> list[str]:
-    """Return the reasons why a completion is not a stereotype in one adjective.
+    """Return the reasons why a completion is not a stereotype expressed by one adjective.
 
-    ``term``: the key term before it, or "". After a key term the attribute may be a noun.
+    ``term``: the key term before the attribute, or ""; after it, the attribute may be a noun.
     """
     low = attribute.casefold()
     words = low.split()
@@ -67,9 +67,9 @@ def flags(attribute: str, rules: Cleaning, term: str = "") -> list[str]:
 
 
 def adjective(word: str, rules: Cleaning) -> bool:
-    """Return True if no rule excludes that a word is an adjective.
+    """Return True if no rule prevents a word from being an adjective.
 
-    The rules use words and endings without context: a noun without a typical ending passes.
+    The rules use words and endings but no context: a noun without a typical ending passes.
     """
     if word in rules.adjectives:
         return True

@@ -1,4 +1,4 @@
-"""Readers of search engines' suggestions, one for each format.
+"""Readers for search engines' suggestions, one for each format.
 
 Content other than the expected JSON (captcha, consent page, truncated response) raises a
 ``ValueError``, which a client treats as throttling.
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from plumbline.builders.readers.table import parsed
 
 CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
-GUARD = ")]}'"  # Google's prefix of JSON, which prevents loading it as a script
+GUARD = ")]}'"  # prefix of Google's JSON that prevents loading it as a script
 QUERY = "QUERY"  # Chrome's type for suggestions that are searches, not addresses or sums
 
 
@@ -28,9 +28,9 @@ class Suggestion(NamedTuple):
 def encoding(body: bytes, content_type: str) -> str:
     """Return an encoding in which a body can be stored as text and restored byte for byte.
 
-    It is UTF-8 if the bytes are valid, whatever is declared, since Latin-1 text rarely is by
-    chance; else the declared one, if it restores the bytes; else Latin-1, which Google sends
-    without a request for UTF-8 (``oe``).
+    It is UTF-8 if the bytes are valid UTF-8, whatever is declared, since Latin-1 text rarely is by
+    chance; else the declared encoding, if it restores the bytes; else Latin-1, which Google sends
+    unless UTF-8 is requested (``oe``).
     """
     declared = CHARSET.search(content_type)
     for name in ("utf-8", declared[1].lower() if declared else "latin-1", "latin-1"):
@@ -43,10 +43,10 @@ def encoding(body: bytes, content_type: str) -> str:
 
 
 def read(form: str, text: str, query: str | None = None) -> list[Suggestion]:
-    """Return the suggestions in an answer of one of the :data:`FORMATS`.
+    """Return the suggestions in an answer that has one of the :data:`FORMATS`.
 
-    ``query``: the query sent; an answer that repeats another one raises a ``ValueError``.
-    DuckDuckGo's phrases do not repeat it.
+    ``query``: the query sent; an answer that repeats another query raises a ``ValueError``.
+    Answers in DuckDuckGo's format ``phrases`` do not repeat the query.
     """
     text = text.removeprefix("\ufeff").lstrip()
     if text[:1] == "<":
@@ -91,7 +91,7 @@ def _list(tree: Any) -> list[Suggestion]:
 
 
 def _chrome(tree: Any) -> list[Suggestion]:
-    """Read a list whose metadata are in an object after it."""
+    """Read a list and the object with its metadata that follows it."""
     plain = _list(tree)
     about = next((part for part in tree[2:] if isinstance(part, dict)), {})
     kinds = about.get("google:suggesttype") or [QUERY] * len(plain)

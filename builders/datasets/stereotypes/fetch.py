@@ -1,10 +1,10 @@
-"""Suggestions of search engines: completions of queries about social groups.
+"""Suggestions from search engines: completions of queries about social groups.
 
-One fetch is one wave: every query (groups by templates) is sent to every engine in every locale,
-one request at a time. A snapshot contains
+One fetch gives one snapshot: every query (each group in each template) is sent to every engine in
+every locale, one request at a time. A snapshot contains
 
 - ``answers/ENGINE/LOCALE.jsonl.gz``: a line for each query with the body as sent, its time,
-  its media type, and the encoding that gives its bytes back;
+  its media type, and the encoding that restores its bytes;
 - ``groups/LANGUAGE.csv``: the groups;
 - ``published/NAME.csv`` and ``NAME.single_words.csv``: published suggestions.
 """
@@ -42,7 +42,7 @@ CITATION = (
     "about you?, EMNLP, https://doi.org/10.18653/v1/2021.emnlp-main.111"
 )
 LICENCE = "suggestions: facts about each engine, under its terms of use"
-THROTTLING = (403,)  # statuses by which engines temporarily block suspected robots
+THROTTLING = (403,)  # HTTP statuses with which engines temporarily block suspected robots
 UNFINISHED = ".answers"  # folder with one file per answer, until all have arrived
 NAME = r"^[A-Za-z0-9_-]+$"
 Key = Annotated[str, Field(pattern=NAME)]
@@ -53,7 +53,7 @@ class Engine(Section):
 
     address: Annotated[str, AfterValidator(fillable("query", "hl", "gl", "kl"))] = Field(
         pattern=rf"{ADDRESS}.*\{{query\}}",
-        description="address with {query}, and {hl}, {gl} or {kl} from the locale",
+        description="address with {query}, and {hl}, {gl} or {kl} for the locale",
     )
     format: Literal["firefox", "chrome", "gossip", "phrases", "list"] = Field(
         description="format of the answers: Google's firefox or chrome, Yahoo's gossip, "
@@ -77,7 +77,7 @@ class Others(Section):
     single_words: str = Field(
         "",
         pattern=rf"^$|{ADDRESS}",
-        description="address of the file with the rows that the authors kept as single words, or "
+        description="address of the file of rows that the authors retained as single words, or "
         "empty",
     )
     language: str = Field(pattern=NAME, description="language of the suggestions")
@@ -87,7 +87,7 @@ class Others(Section):
 
 
 class Params(Section):
-    """Engines, locales, groups and templates of a wave."""
+    """Engines, locales, groups and templates of a snapshot."""
 
     groups: dict[Key, str] = Field(
         min_length=1, description="for each language, a file in the checkout or an http address"
@@ -108,11 +108,11 @@ class Params(Section):
     pause_s: float = Field(1, ge=0, description="pause between two requests, in seconds")
     absent: list[str] = Field(
         default_factory=list,
-        description="unavailable engines; the wave is completed without them, as its manifest "
+        description="unavailable engines; the snapshot is completed without them, as its manifest "
         "states",
     )
     empty_in_a_row: int = Field(
-        50, ge=2, description="consecutive answers without a suggestion that count as a refusal"
+        50, ge=2, description="number of consecutive empty answers that counts as a refusal"
     )
 
     @model_validator(mode="after")
@@ -139,18 +139,18 @@ def fetch(
     into: Path,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
-    """Fetch a wave into a folder named after its date.
+    """Fetch a snapshot into a folder named after its date.
 
-    Resumable: saved responses are not requested again, and the manifest is written last. An engine
-    that throttles is skipped, and continued by the next call.
+    A fetch is resumable: saved responses are not requested again, and the manifest is written last.
+    An engine that throttles is skipped; the next call continues with it.
 
-    ``now``: clock for the times of responses.
+    ``now``: function that returns the time, which is stored with each response.
     """
     try:
         date.fromisoformat(into.name)
     except ValueError as error:
-        raise UserError(f"{into}: a wave must be named after its date, YYYY-MM-DD") from error
-    pace = frozenset({"pause_s", "absent", "empty_in_a_row"})  # may change during a wave
+        raise UserError(f"{into}: a snapshot must be named after its date, YYYY-MM-DD") from error
+    pace = frozenset({"pause_s", "absent", "empty_in_a_row"})  # may change during a fetch
     fetch = Fetch("autocomplete", params, politeness, into, exclude=pace)
     _read_files(fetch, params)
     wave = {name: _queries(params, locale, into) for name, locale in params.locales.items()}
@@ -210,7 +210,7 @@ def _queries(params: Params, locale: Locale, into: Path) -> list[str]:
 def _ask(
     engine: Engine, locale: Locale, politeness: Politeness, query: str
 ) -> tuple[dict[str, Any], bool]:
-    """Return the answer to a query, and whether it has a suggestion."""
+    """Return the answer to a query, and True if it contains a suggestion."""
     filled = {"query": query, "hl": locale.hl, "gl": locale.gl, "kl": locale.kl}
     address = engine.address.format(**{name: quote_plus(text) for name, text in filled.items()})
 
@@ -238,8 +238,8 @@ def _finish(
 ) -> None:
     """Send the unanswered queries, then write all answers into one file, in order.
 
-    Many consecutive answers without a suggestion indicate a refusal: they are removed, and
-    requested again by the next call.
+    Many consecutive answers without a suggestion indicate a refusal: they are removed, and the next
+    call requests them again.
     """
     files = [folder / f"{number:05d}.json" for number in range(len(queries))]
     todo = [pair for pair in zip(queries, files, strict=True) if not pair[1].exists()]
@@ -253,8 +253,8 @@ def _finish(
             for refused in empty:
                 refused.unlink()
             raise UserError(
-                f"{len(empty)} answers in a row without a suggestion, as if refused; if it has "
-                "none, raise sources.autocomplete.empty_in_a_row"
+                f"{len(empty)} consecutive answers have no suggestion, as if refused; if there "
+                "really are none, raise sources.autocomplete.empty_in_a_row"
             )
         time.sleep(pause_s)
     write_gzip(answers_file, b"".join(file.read_bytes() for file in files))

@@ -1,8 +1,8 @@
 """Dataset ``supersenses``: coarse classes of meaning of English adjectives and verbs.
 
-Adjectives: Tsvetkov et al. (2014), 13 classes with the probabilities of their classifier. Verbs:
-the 15 lexicographer files of WordNet, in the Open English WordNet; a verb is in every class in
-which it has a sense.
+Adjectives have the 13 classes of Tsvetkov et al. (2014), with their classifier's probabilities.
+Verbs have 15 classes, the lexicographer files of WordNet as in the Open English WordNet; a verb is
+in every class in which it has a sense.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("lemma", "pos", "supersense"))
-COUNTS = ("supersense best",)  # counted in tables of the card
+COUNTS = ("supersense best",)  # columns tabulated in the card
 
 
 class Params(SnapshotParams):
@@ -87,8 +87,8 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per lemma, part of speech and class, sorted.
 
-    An adjective is in all 13 classes, a verb in those in which it has a sense. A second line for
-    the same adjective is rejected.
+    An adjective is in all 13 classes, a verb in each in which it has a sense. A second line for the
+    same adjective is rejected.
     """
     (language,) = params.languages
     classes: dict[str, tuple[str, dict[str, float]]] = {}
@@ -114,7 +114,7 @@ def _row(language: str, lemma: str, name: str, weight: float, *senses_and_best: 
 
 
 def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
-    """Yield lemma, class and all probabilities from each line of a file of adjectives."""
+    """Yield the lemma, class and all probabilities on each line of a file of adjectives."""
     for number, line in enumerate(lines(body, complete=True), start=1):
         fields = line.split("\t")
         if len(fields) != 3:
@@ -134,7 +134,7 @@ def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
 
 
 def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
-    """Yield identifier and members of the synsets in a lexicographer file of verbs."""
+    """Yield the identifier and members of each synset in a lexicographer file of verbs."""
     text = decoded(body, complete=True)
     try:
         tree = yaml.load(text, Loader=Reader)  # noqa: S506 - a safe loader
@@ -153,7 +153,7 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
 
 
 def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
-    """Return for each verb how many of its synsets are in each class."""
+    """Return the number of each verb's synsets in each class."""
     senses: defaultdict[str, Counter[str]] = defaultdict(Counter)
     seen: set[str] = set()
     for name in VERBS:

@@ -36,7 +36,7 @@ class Verbs(Section):
     address: Annotated[str, AfterValidator(fillable("tag", "file"))] = Field(
         pattern=ADDRESS, description="address of one file, with {tag} and {file}"
     )
-    tag: str = Field(description="edition: a tag of the repository")
+    tag: str = Field(description="edition, given by a tag of the repository")
     licence: str = Field(description="licence as the authors state it")
 
 
@@ -48,7 +48,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download the adjectives and all 15 files of verbs; unreadable files are refused."""
+    """Download the adjectives and all 15 files of verbs; refuse unreadable files."""
     fetch = Fetch("supersenses", params, politeness, into)
     files = [("adjectives/adjective_words.predicted", params.adjectives.address, adjectives)]
     for name in VERBS:

@@ -1,4 +1,4 @@
-"""Dataset ``survey``: people's answers to the statements of a scale, with gender and infection.
+"""Dataset ``survey``: people's answers to statements of a scale, and their gender and infection.
 
 Al Ali and Libovický (2024) compare models with the respondents of Kopecky et al. (2022), whose
 answers are read from a file that the user provides. The project provides only simulated answers.
@@ -38,11 +38,11 @@ COLUMNS = (
     Column("licence", "string", f"licence or terms of use{NOTE}"),
 )
 SCHEMA = Schema(COLUMNS, key=("respondent", "item"))
-COUNTS = ("simulated gender infected",)  # counted in tables of the card
+COUNTS = ("simulated gender infected",)  # columns tabulated in the card
 
 
 class Survey(Shared):
-    """One file of answers, and its facts."""
+    """One file of answers, and facts about it."""
 
     file: str = Field(min_length=1, description="path in the checkout, or http address")
     scale: str = Field(min_length=1, description="scale in `statements` that was answered")
@@ -53,7 +53,7 @@ class Survey(Shared):
         "licence. Simulated answers may always be published",
     )
     simulated: bool = Field(description="whether the answers were drawn at random")
-    source: str = Field(min_length=1, description="authors, as to be cited")
+    source: str = Field(min_length=1, description="authors to cite for the answers")
 
     @property
     def stated(self) -> str:

@@ -1,6 +1,6 @@
-"""Survey answers, one file each: the simulated one, or those that a user provides.
+"""Survey answers, one file per survey: simulated answers, or those that a user provides.
 
-Ids of real respondents and the order of lines are not stored, since both may identify them.
+Ids of real respondents and the order of lines are not stored, since both may identify people.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from plumbline.builders.fetch.http import Politeness
 
 
 class Params(Section):
-    """Which surveys."""
+    """Surveys to fetch, by name."""
 
     surveys: dict[Name, Survey] = Field(
         min_length=1, description="surveys by name; the name is also the config in `survey`"
@@ -27,7 +27,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file; a file without answers is refused."""
+    """Copy or download every file; refuse files without answers."""
     fetch = Fetch("survey", params, politeness, into, PAGE)
     number = sum(
         fetch.read(

@@ -23,14 +23,14 @@ class Respondent(NamedTuple):
     name: str
     gender: str
     infected: str
-    answers: Mapping[str, int | None]  # by item, 1 to 5; None if missing
+    answers: Mapping[str, int | None]  # from 1 to 5, keyed by item; None if missing
 
 
 def respondents(body: bytes, *, simulated: bool = False) -> list[Respondent]:
-    """Return the respondents of a CSV file: :data:`FIRST`, then a column for each item.
+    """Return the respondents in a CSV file with the columns :data:`FIRST` and one for each item.
 
-    Messages never contain a cell's content. The names of simulated respondents begin with a fixed
-    prefix; the names of others are not stored.
+    Error messages never contain a cell's content. The names of simulated respondents begin with a
+    fixed prefix; the names of others are not stored.
     """
     head, rows = table(body, FIRST, more=True)
     items = head[len(FIRST) :]
@@ -56,7 +56,7 @@ def respondents(body: bytes, *, simulated: bool = False) -> list[Respondent]:
 
 
 def unnamed(body: bytes) -> bytes:
-    """Return a file of answers sorted by a salted number, which replaces each respondent's name."""
+    """Return a file of answers in which pseudonyms replace the names, sorted by pseudonym."""
     head, rows = table(body, FIRST, more=True)
     written = io.StringIO()
     lines = sorted([pseudonym(name), *values] for _, (name, *values) in rows)

@@ -1,4 +1,4 @@
-"""Dataset ``targets``: texts from the domain of a classifier, with gold classes."""
+"""Dataset ``targets``: texts from the domain of a classifier, with their gold classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from plumbline.builders.readers.declared import FORMAT, Terms, declared
 from plumbline.builders.readers.table import decoded, json_lines, normal, records, tweeteval
 
 COLUMNS = (
-    Column("id", "string", "corpus and split, and id or line of the text"),
+    Column("id", "string", "corpus, split, and id or line number of the text"),
     Column("text", "string", "the text; see Normalisation", prose="text"),
     Column("label", "string", "gold class of the text; may be empty", empty=True),
     Column("task", "string", "classification task"),
@@ -25,7 +25,7 @@ COLUMNS = (
     Column("redistributable", "bool", "whether the terms of its source permit publishing the row"),
 )
 SCHEMA = Schema(COLUMNS, key=("id",))
-COUNTS = ("split label",)  # counted in tables of the card
+COUNTS = ("split label",)  # columns tabulated in the card
 
 
 class Params(SnapshotParams):
@@ -37,11 +37,11 @@ class Params(SnapshotParams):
 
 
 class Corpus(Terms):
-    """Texts of one source for one task and language, and their terms of use."""
+    """Texts from one source for one task and language, and their terms of use."""
 
     name: Name = Field(description="name of the corpus")
     task: Name = Field(description="classification task of the texts")
-    language: str = Field(pattern="^[a-z]{2,3}$", description="their language")
+    language: str = Field(pattern="^[a-z]{2,3}$", description="language of the texts")
     format: Literal["tweeteval", "tsv", "jsonl"] = Field(
         validation_alias=FORMAT,
         description="tweeteval: one text per line; the number of its label is in another file",
@@ -57,7 +57,7 @@ class Corpus(Terms):
         description="tsv, jsonl: column or key in the file for each field; text is required",
     )
     labels: dict[str, str] = Field(
-        default_factory=dict, description="name of the class for each name in the file that differs"
+        default_factory=dict, description="class for each label that the file spells differently"
     )
 
     @model_validator(mode="after")
@@ -76,7 +76,7 @@ class Corpus(Terms):
         return f"{self.task}-{self.language}"
 
     def files(self, part: str) -> dict[str, str]:
-        """Return the addresses of a split's files, by their names in the snapshot."""
+        """Return the addresses of a split's files, keyed by path in the snapshot."""
         stem, address = f"{self.config}/{self.name}", self.parts[part]
         if self.format != "tweeteval":
             return {f"{stem}/{part}.{self.format}": address}
@@ -97,7 +97,7 @@ class Tagged(NamedTuple):
 
 
 def texts(corpus: Corpus, part: str, *bodies: bytes) -> Iterator[Tagged]:
-    """Yield the texts of a split, in their order."""
+    """Yield the texts of a split, in the order of the file."""
     rows: Iterable[dict[str, Any]]
     if corpus.format == "tweeteval":
         rows = ({"text": text, "label": label} for text, label in tweeteval(*bodies))
@@ -120,7 +120,7 @@ def texts(corpus: Corpus, part: str, *bodies: bytes) -> Iterator[Tagged]:
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per text, in the order of its corpus; texts of a config are unique."""
+    """Yield one row per text, in the order of the corpora; the texts in a config are unique."""
     declared_corpora = declared(snapshot, Corpus, "corpora")
     for config in params.configs:
         seen: dict[str, str] = {}

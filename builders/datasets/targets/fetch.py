@@ -15,7 +15,7 @@ from plumbline.builders.fetch.http import Politeness
 
 
 class Params(Section):
-    """Which corpora."""
+    """Corpora to fetch."""
 
     corpora: list[Corpus] = Field(min_length=1, description="corpora for each task and language")
 
@@ -28,7 +28,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file of every corpus; a file in another format is refused."""
+    """Copy or download every file of every corpus; refuse files in other formats."""
     fetch = Fetch("targets", params, politeness, into)
     counts = {
         f"{corpus.config}/{corpus.name}/{part}": fetch.read(

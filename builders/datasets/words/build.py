@@ -1,4 +1,4 @@
-"""Dataset ``words``: adjectives and verbs of Universal Dependencies treebanks, with counts.
+"""Dataset ``words``: adjectives and verbs from Universal Dependencies treebanks, with counts.
 
 Stańczak et al. (2023), section 3 (word lists) and supplement S2 (word order).
 """
@@ -42,7 +42,7 @@ COLUMNS = (
     ),
 )
 SCHEMA = Schema(COLUMNS, key=("form", "lemma", "pos"))
-COUNTS = ("pos place",)  # counted in tables of the card
+COUNTS = ("pos place",)  # columns tabulated in the card
 
 
 class Order(Section):
@@ -58,10 +58,10 @@ class Order(Section):
 
 
 class Params(LanguageParams):
-    """The snapshot, and the definition of a word."""
+    """The snapshot, and the word order of each language."""
 
     word_order: dict[str, Order] = Field(
-        description="word order of each language, from the paper's S2"
+        description="word order of each language, from the paper's supplement S2"
     )
 
     @model_validator(mode="after")
@@ -73,7 +73,7 @@ class Params(LanguageParams):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per form, lemma and part of speech, sorted; rejects are counted by reason."""
+    """Yield one row per form, lemma and part of speech, sorted; count rejects by reason."""
     for language in params.languages:
         words_of_language: defaultdict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
         rejects: Counter[tuple[str, str]] = Counter()
@@ -104,10 +104,10 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def words(body: bytes) -> Iterator[tuple[str, str, str]]:
-    """Yield form, lemma and part of speech of the syntactic words of a CoNLL-U treebank.
+    """Yield the form, lemma and part of speech of each syntactic word in a CoNLL-U treebank.
 
-    Ranges (multiword tokens) and empty nodes are left out. Raises ValueError with position and
-    problem.
+    Ranges (multiword tokens) and empty nodes are left out. Raises ValueError, naming the position
+    and the problem.
     """
     text = decoded(body)
     if not text.endswith("\n\n"):
@@ -129,9 +129,9 @@ def words(body: bytes) -> Iterator[tuple[str, str, str]]:
 def normalise(form: str, lemma: str) -> tuple[str, str]:
     """Normalise a word for counting.
 
-    Words are NFC. Capitals that are due to the position in a sentence are removed: a form is
+    Words are in NFC. Capitals that are due to the position in a sentence are removed: a form is
     lower-cased unless its lemma begins with a capital (as German nouns or English "American" do). A
-    missing lemma is replaced by the form.
+    missing lemma is replaced with the lower-cased form.
     """
     form = unicodedata.normalize("NFC", form)
     lemma = form.lower() if lemma == "_" else unicodedata.normalize("NFC", lemma)
@@ -139,5 +139,5 @@ def normalise(form: str, lemma: str) -> tuple[str, str]:
 
 
 def _letterlike(character: str) -> bool:
-    """Return True for letters, their marks and joiners, not for digits or punctuation."""
+    """Return True for letters, their marks and joiners, but not for digits or punctuation."""
     return unicodedata.category(character)[0] in "LM" or character in "\u200c\u200d"

@@ -24,7 +24,7 @@ class Treebank(Section):
 
     name: str = Field(description="repository of the treebank, e.g. UD_English-EWT")
     tag: str = Field(description="release tag, e.g. r2.17")
-    files: list[str] = Field(min_length=1, description="its files, e.g. en_ewt-ud-train.conllu")
+    files: list[str] = Field(min_length=1, description="files to read, e.g. en_ewt-ud-train.conllu")
     licence: str = Field(description="licence of the treebank, as stated on its page")
 
 
@@ -38,7 +38,7 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download every file in the params; a body that is not complete CoNLL-U is refused."""
+    """Download every file named in the params; refuse files that are not complete CoNLL-U."""
     fetch = Fetch("ud", params, politeness, into)
     files = [
         (language, bank, file)
