@@ -55,7 +55,7 @@ def writing(path: Path) -> Iterator[Path]:
 
     Raises UserError if the file cannot be written.
     """
-    part = path.with_name(f".writing-{path.name}")  # a killed process leaves it to the next
+    part = path.with_name(f".writing-{path.name}")  # the next write overwrites a leftover
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -86,7 +86,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
             finally:  # before the lock is released, so that a waiting process creates its own
                 path.unlink(missing_ok=True)
     except Timeout as error:
-        raise UserError(f"{folder}: another fetch into it is running; wait for its end") from error
+        raise UserError(f"{folder}: a fetch into this folder is running; wait for it") from error
 
 
 def write_bytes(path: Path, body: bytes) -> None:
