@@ -156,8 +156,8 @@ def answering(name: str) -> Iterator[None]:
         unread = status in (401, 403, 404) and "@" in name
         if unread or isinstance(error, errors.HFValidationError):
             raise Missing(
-                f"{name}: not on the Hub, or not open to this token; check id, version and HF_TOKEN, "
-                "and accept any terms on its page"
+                f"{name}: not on the Hub, or not accessible with this token; check id, version and "
+                "HF_TOKEN, and accept any terms on its page"
             ) from error
         refused = status or (isinstance(error, ValueError) and not isinstance(error, OSError))
         if not refused or status == 429 or status >= 500:

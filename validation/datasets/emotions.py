@@ -10,13 +10,13 @@ from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.validation.suite import Params, Table, checked, frames, listed
 
 BOTH = 0.05  # maximum share of words that are both positive and negative
-UP, DOWN = ("positive", "negative"), ("negative", "positive")  # (more words, fewer words)
+UP, DOWN = ("positive", "negative"), ("negative", "positive")  # (frequent sign, rare sign)
 SIGNS = dict.fromkeys(("joy", "trust"), UP)
 SIGNS |= dict.fromkeys(("anger", "disgust", "fear", "sadness"), DOWN)
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Check that English words equal their source, and few words have both signs."""
+    """Check that English words equal their source, and that few words have both signs."""
     words = frame.select(
         "word",
         "english",
