@@ -1,4 +1,4 @@
-"""Builders, which turn sources into snapshots, and snapshots into datasets."""
+"""Builders that turn sources into snapshots and snapshots into datasets."""
 
 from pathlib import Path
 

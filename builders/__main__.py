@@ -30,7 +30,7 @@ def build(options: Namespace) -> None:
     rejected: Counter[str] = Counter()
     for (config, reason), number in sorted(counts.rejects.items()):
         rejected[config] += number
-        if ": " in reason:  # such a reason contains an unknown value
+        if ": " in reason:  # a reason with a colon states an unknown value
             warn(f"{name}/{config}: {number:,} rejected, {reason}")
     for config in sorted({*counts.rows, *rejected}):
         print(f"{name}/{config}: {counts.rows[config]:,} rows, {rejected[config]:,} rejected")
@@ -61,7 +61,7 @@ def fetch(options: Namespace) -> None:
 
 
 def prune(options: Namespace) -> None:
-    """List or remove the results under data/ that no stage makes any more."""
+    """List or remove the results under data/ that no stage produces any more."""
     from plumbline.builders.dvc.track import remove, stale
 
     for path in stale():

@@ -27,7 +27,7 @@ from plumbline.validation.suite import Table, frames, listed, schema_of
 FILE = Path(__file__).parent / "accepted.json"
 DRAWN = 60  # number of rows sampled per config: those whose keys have the lowest hashes
 DIGITS = 3  # stored hexadecimal digits of a value's hash: one in 4096 changes is missed
-OPEN = ("redistributable", "simulated")  # rows in which one of these is false are not sampled
+OPEN = ("redistributable", "simulated")  # rows in which one of these columns is false are skipped
 FEW = 25  # shares are stored for columns with at most this number of distinct values
 # Tolerances for differences from the accepted version, the same for all configs and columns. Two
 # standard errors are added to those for shares.
@@ -155,6 +155,6 @@ def _compare(schema: Schema, frame: pl.DataFrame, before: dict[str, Any]) -> Ite
 
 
 def _twice_the_error(share: float, rows: int) -> float:
-    """Return twice the standard error of the difference of two shares, each of ``rows`` rows."""
+    """Return twice the standard error of the difference between two shares, each of ``rows``."""
     rows = max(rows, 1)
     return 2 * math.sqrt(2 * max(share * (1 - share), 1 / (4 * rows)) / rows)

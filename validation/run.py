@@ -33,7 +33,7 @@ logging.getLogger("great_expectations").setLevel(logging.ERROR)
 def validate_all(names: list[str]) -> None:
     """Validate datasets, in one process per core, and print a line for each.
 
-    Raises UserError that lists all failures, after all datasets have been validated.
+    Raises a UserError that lists all failures, after all datasets have been validated.
     """
     processes = min(len(os.sched_getaffinity(0)), len(names))
     one_by_one = ((index, _problem(name)) for index, name in enumerate(names))
@@ -59,10 +59,10 @@ def validate(name: str) -> dict[str, Any]:
 
     Returns the report, which depends only on the dataset's bytes and the params.
 
-    Raises UserError that lists all expectations that failed.
+    Raises a UserError that lists all expectations that failed.
     """
     context, reports, failures, warnings = _context(), {}, [], 0
-    read = parquet.fingerprint(parquet.DATASETS / name)  # before the checks
+    read = parquet.fingerprint(parquet.DATASETS / name)  # computed before the checks
     for table in plan(name):
         batch, suite, parameters = _parts(context, table)
         result = batch.get_batch(parameters).validate(suite, result_format=_format(table))

@@ -1,4 +1,4 @@
-"""Checks of the strings in every dataset, by the columns of its schema.
+"""Checks on the strings in every dataset, column by column.
 
 Strings must be clean: in NFC, without extra spaces, control or invisible characters, markup, or
 mojibake. Prose must be in the language of its config, judged by script and function words, and no

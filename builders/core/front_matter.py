@@ -45,7 +45,7 @@ class Built:
 
     schemas: dict[str, Schema]  # by config
     origin: Origin
-    files: str = FILES  # pattern of the paths of a config's files, with {config} and possibly *
+    files: str = FILES  # path pattern of a config's files, which contains {config} and possibly *
 
 
 def source(folder: Path, name: str, sha256: str = "") -> dict[str, str]:

@@ -45,7 +45,7 @@ def yaml_of(text: str | bytes) -> Any:
 
 
 class Reader(LOADER):  # type: ignore[misc,valid-type]
-    """Reader of YAML 1.2, as in DVC: yes, no (also Norwegian), on and off are read as strings."""
+    """Reader of YAML 1.2, like DVC's: yes, no (a language code), on and off are strings."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         """Reject a mapping in which a key is repeated, since one of its values would be lost."""
@@ -159,7 +159,7 @@ def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -
 
 
 def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Params]:
-    """Validate and return the sections for some keys, e.g. ``{"datasets.words": words.Params}``.
+    """Validate and return the sections in ``schema``, e.g. ``{"datasets.words": words.Params}``.
 
     Raises UserError with one message that lists every problem in every section.
     """
@@ -186,7 +186,7 @@ def section(key: str, model: type[P], path: Path = FILE) -> P:
 
 
 def entry(key: str) -> Any:
-    """Return one section as it is in the file, without the validation by :func:`section`."""
+    """Return one section as it is written in the params; :func:`section` also validates it."""
     return _descend(read(), key)
 
 
@@ -200,7 +200,7 @@ def _descend(tree: Any, key: str) -> Any:
 
 def _say(item: Any) -> str:
     if item["type"] == "extra_forbidden":
-        return "unknown key; see docs/params.md for the ones that exist"
+        return "unknown key; docs/params.md lists the valid keys"
     value = item.get("input")
     secret = "endpoint" in item["loc"]  # the value may contain an API key
     shown = "" if secret or isinstance(value, dict) else f" (found {value!r})"

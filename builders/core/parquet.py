@@ -233,7 +233,7 @@ def stage_of(name: str) -> str:
 
 
 def require_validated(name: str) -> Path:
-    """Return the folder of a dataset, whose current bytes must have passed validation.
+    """Return the folder of a dataset after checking that its current bytes passed validation.
 
     Raises UserError if it has not been validated, failed validation, or has changed since.
     """

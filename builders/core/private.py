@@ -29,7 +29,7 @@ PAGE = "docs/howto/publishing.md#remove-a-person"
 REMOVED = "on the removal list"
 SHA256 = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
 MATCHED = FOLDER / "matched"  # list of entries that matched a dataset before it was rebuilt
-# Entries may be pasted with what surrounds them, e.g. an item's address or a tool's output.
+# Entries may be pasted with surrounding text, e.g. an item's address or a tool's output.
 WHERE = r"(?:\S*wikidata\.org/(?:\S*[\W_])??|(?:\w*:|wiki/|entity/)*)"
 ITEM = re.compile(rf"(?i){WHERE}Q0*(\d+)(?:[?&/.]\S*)?")
 DIGEST = re.compile(r"(?i)(?:\S*[:=-] ?)?([0-9a-f]{64})(?: .*)?")
@@ -83,7 +83,7 @@ class Removed:
     def has(self, value: Any) -> bool:
         """Return True if a cell, or any value in a cell with a list, matches an entry."""
         if isinstance(value, list | tuple):
-            return True in {self.has(part) for part in value}  # a set: all matches are recorded
+            return True in {self.has(part) for part in value}  # a set, to record every match
         if not isinstance(value, str):
             return False
         forms = _digests(value) if self.texts else set[str]()
@@ -183,7 +183,7 @@ def warn_unmatched() -> None:
     if gone.places.keys() - note_matched(gone):
         held(DATASETS, gone)
     for entry in sorted(gone.places.keys() - note_matched(gone)):
-        warn(f"{gone.places[entry]}: {entry} matches no row of any dataset; correct it")
+        warn(f"{gone.places[entry]}: {entry} matches no row of any dataset; correct the entry")
 
 
 def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Reject]:

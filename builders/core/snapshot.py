@@ -86,7 +86,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
             finally:  # before the lock is released, so that a waiting process creates its own
                 path.unlink(missing_ok=True)
     except Timeout as error:
-        raise UserError(f"{folder}: a fetch into this folder is running; wait for it") from error
+        raise UserError(f"{folder}: another fetch uses this folder; wait until it ends") from error
 
 
 def write_bytes(path: Path, body: bytes) -> None:

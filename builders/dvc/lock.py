@@ -149,5 +149,5 @@ def _sound(lock: Path) -> bool:
 
 if __name__ == "__main__":
     for torn in mend():
-        done = "removed" if torn == USED else "put back as it is in git"
+        done = "removed" if torn == USED else "restored from git"
         print(f"{torn}: truncated when DVC was stopped; {done}")

@@ -160,7 +160,7 @@ def declared_once(
 ) -> None:
     """Check that the files of each language have distinct names and valid addresses.
 
-    Raises ValueError that names the language, and the address if that is invalid.
+    Raises a ValueError that names the language, and the address if that is invalid.
     """
     for language, entries in declared.items():
         names = [entry.name for entry in entries]

@@ -41,11 +41,11 @@ class Politeness(Params):
     """Settings for the requests of a client."""
 
     contact: str = Field(
-        description="e-mail address or URL of the person who fetches; it is sent to sources"
+        description="e-mail address or URL of the person who fetches data; it is sent to sources"
     )
     timeout_s: ClassVar[float] = 60  # time limit of one request
     attempts: ClassVar[int] = 6  # maximum number of attempts for a request
-    backoff_s: ClassVar[float] = 2  # wait after the first failure; doubled after each other one
+    backoff_s: ClassVar[float] = 2  # wait after the first failure, doubled after each further one
     longest_wait_s: ClassVar[float] = 600
 
     def user_agent(self) -> str:
@@ -71,7 +71,7 @@ class Reading(Politeness):
 
 
 def mirror_of(policy: Politeness) -> Path | None:
-    """Return the mirror that is read in place of the network, or None."""
+    """Return the mirror that is read instead of the network, or None."""
     return policy.mirror if isinstance(policy, Reading) else None
 
 
@@ -133,7 +133,7 @@ def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> 
     ``expect``: a function that returns what is wrong with the body (for example, a web page sent
     with status 200 instead of a file), or None.
 
-    Raises UserError if the error status is permanent, the body is wrong, or all attempts fail.
+    Raises UserError if an error status is permanent, the body is wrong, or all attempts fail.
     """
     body = patiently(lambda: receive(url, policy)[0], url, policy)
     if wrong := expect(body):
@@ -186,7 +186,7 @@ def receive(
     ``throttling``: status codes, besides 429 and 503, with which this service limits the rate.
     ``form``: fields of a form, which is sent by POST.
 
-    Raises Busy or Slow if another attempt may succeed, and UserError if the error status is
+    Raises Busy or Slow if another attempt may succeed, and UserError if an error status is
     permanent or the response is too large.
     """
     if mirror := mirror_of(policy):
@@ -260,11 +260,11 @@ def download(
     A partial file is stored next to the final one, under a name that begins with a dot. The
     download continues after a failure or a kill if the server identifies versions of the file (by
     a strong ETag or by Last-Modified) and sends ranges (RFC 9110, 14.2 and 13.1.5). Otherwise it
-    starts again.
+    starts from the beginning.
 
     ``expect``: a function that returns what is wrong with the complete file, or None.
 
-    Raises UserError if the error status is permanent, the file is wrong, or all attempts fail.
+    Raises UserError if an error status is permanent, the file is wrong, or all attempts fail.
     """
     if mirror := mirror_of(policy):
         source = find(mirror, url)

@@ -80,7 +80,7 @@ class Corpus(Terms):
 
 
 def every(snapshot: Snapshot, language: str) -> Iterator[tuple[Corpus, Article]]:
-    """Yield each article in a language, with its corpus, from a snapshot; sorted by corpus."""
+    """Yield the articles in a language from a snapshot, each with its corpus, sorted by corpus."""
     corpora = declared(snapshot, Corpus, "corpora", language)
     for corpus in sorted(corpora, key=lambda corpus: corpus.name):
         path = snapshot.folder / corpus.path(language)

@@ -30,7 +30,7 @@ OPEN = re.compile(
     re.IGNORECASE,
 )
 NOT_PUBLISHED = " (rows not to be published)"  # added to a licence if redistribute is false
-FORMAT = AliasChoices("format", "layout")  # snapshots before November 2026 use the second
+FORMAT = AliasChoices("format", "layout")  # snapshots before November 2026 use the second name
 
 
 class Shared(Params):

@@ -100,7 +100,7 @@ def table(
 
     ``more``: whether the file may have further columns after these.
 
-    Raises ValueError that states the position and the problem; the header is line 1.
+    Raises a ValueError that states the position and the problem; the header is line 1.
     """
     text = decoded(body, complete=True)
     head, *rows = [row for _, row in table_rows(text, delimiter=delimiter)] or [[]]
@@ -123,7 +123,7 @@ def records(
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the line and the renamed fields of each row of a table.
 
-    Raises ValueError that states the position and the problem.
+    Raises a ValueError that states the position and the problem.
 
     ``columns``: names of the columns in the file, by their new names.
     ``head``: names of the columns if the file has no header.
@@ -145,7 +145,7 @@ def records(
 
 
 def json_object(body: str | bytes, where: str) -> dict[str, Any]:
-    """Parse a JSON object; raise ValueError that begins with ``where`` if the body is not one."""
+    """Parse a JSON object; raise a ValueError that begins with ``where`` if the body is not one."""
     try:
         value = parsed(body)
     except ValueError as error:
@@ -161,7 +161,7 @@ def json_lines(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the line and renamed values of each object; the value of ``needed`` must be a string.
 
-    Raises ValueError that states the position and the problem.
+    Raises a ValueError that states the position and the problem.
     """
     for number, line in enumerate(re.split(r"\r?\n", text.rstrip("\r\n")), start=1):
         row = json_object(line, f"line {number}")
@@ -211,7 +211,7 @@ def tweeteval(
 ) -> Iterator[tuple[str, str]]:
     """Yield unchanged texts and the names of their labels from files in TweetEval's layout.
 
-    ``texts``, ``labels``: one text per line, and its label number on the same line of the other.
+    ``texts``, ``labels``: files with one text per line, and with the label number of each text.
     ``mapping``: a number, a tab and a name on each line.
     ``complete``: whether the files must end with a line break.
     """

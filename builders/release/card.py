@@ -44,7 +44,7 @@ SIZES = ("n<1K", *(f"{low}<n<{high}" for low, high in pairwise(POWERS)), "n>1T")
 
 
 def write_all(names: Iterable[str]) -> None:
-    """Write card, Croissant description and terms of the named datasets, or of all that are built.
+    """Write the cards, Croissant descriptions and terms of named datasets, or of all built ones.
 
     Raises UserError if a dataset is not built, or has no page.
     """

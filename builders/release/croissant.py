@@ -30,7 +30,7 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
     """Return the description of a folder; all its parquet files must exist.
 
     ``front``: the front matter of its card.
-    ``files_at``: path of the files from the description, or empty if they are in its folder.
+    ``files_at``: path of the files relative to the description, or empty if they are in its folder.
     """
     folder, origin = facts.folder, facts.built.origin
     days = dates([source for source, _ in origins(folder)])
@@ -94,7 +94,7 @@ def published(described: dict[str, Any], address: str, repository: str, version:
         description="The repository on the Hub, at the tag of this version.",
         contentUrl=f"{url}/tree/refs%2Ftags%2F{version}",
         encodingFormat="git+https",
-        sha256="https://github.com/mlcommons/croissant/issues/80",  # a placeholder
+        sha256="https://github.com/mlcommons/croissant/issues/80",  # stands in for git's hashes
     )
     entries = described["distribution"]
     sets = any(entry["@type"] == "cr:FileSet" for entry in entries)

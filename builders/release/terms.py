@@ -106,7 +106,7 @@ def release(
     published privately.
     ``stated``: SPDX ids of open licences, by the words with which sources state them.
 
-    Raises UserError that states the first reason why the folder may not be published.
+    Raises a UserError that states the first reason why the folder may not be published.
     """
     kind, name = folder.parts[1:3]
     partisan = name if kind == "datasets" and name in PARTISAN else ""

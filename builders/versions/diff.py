@@ -179,7 +179,7 @@ def as_json(tree: Tree) -> str:
 
 
 def as_text(tree: Tree, limit: int | None = LIMIT) -> Iterator[str]:
-    """Yield the lines of the report; ``limit``: maximum rows in a list, or None to list all."""
+    """Yield the report's lines; ``limit``: maximum number of rows in a list, or None for all."""
     yield tree["name"]
     for when in WHEN:
         version = tree[when]

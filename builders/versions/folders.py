@@ -111,7 +111,7 @@ class Config:
     paths: list[Path]
     key: tuple[str, ...] = ()
     names: tuple[str, ...] = ()  # columns shown next to the key
-    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by name of column
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by column
 
     def read(self) -> tuple[pl.DataFrame, dict[str, str]]:
         """Return all rows, with labels in place of their codes, and the type of each column."""

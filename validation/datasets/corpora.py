@@ -1,4 +1,4 @@
-"""Checks of the dataset ``corpora`` across columns, rows and corpora."""
+"""Checks on the dataset ``corpora`` across columns, rows and corpora."""
 
 from __future__ import annotations
 

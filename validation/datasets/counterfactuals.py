@@ -1,4 +1,4 @@
-"""Checks of the dataset ``counterfactuals`` across rows."""
+"""Checks on the dataset ``counterfactuals`` across rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``downstream`` across columns, rows and splits."""
+"""Checks on the dataset ``downstream`` across columns, rows and splits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``emotions`` across columns and rows."""
+"""Checks on the dataset ``emotions`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.validation.suite import Params, Table, checked, frames, listed
 
 BOTH = 0.05  # maximum share of words that are both positive and negative
-UP, DOWN = ("positive", "negative"), ("negative", "positive")  # (frequent sign, rare sign)
+UP, DOWN = ("positive", "negative"), ("negative", "positive")  # (usual sign, other sign)
 SIGNS = dict.fromkeys(("joy", "trust"), UP)
 SIGNS |= dict.fromkeys(("anger", "disgust", "fear", "sadness"), DOWN)
 

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``labelled_texts`` across columns and rows."""
+"""Checks on the dataset ``labelled_texts`` across columns and rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``lexica`` across columns and rows."""
+"""Checks on the dataset ``lexica`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
         sign_of_its_view=pl.Series(signs, dtype=pl.Boolean),
         views_counted=pl.all_horizontal(lists == (0 if config == PUBLISHED else views)),
         score_is_the_mean=(scores.mean().fill_null(side) - pl.col("score")).abs() < 1e-5,
-        # if all views clearly share a sign, the shares must have that sign
+        # if all views clearly have one sign, `side` must have the same sign
         praise_is_positive=(scores.min().fill_null(0) < 0.5) | (side > 0),
         blame_is_negative=(scores.max().fill_null(0) > -0.5) | (side < 0),
         seeds_agree=pl.col("seed_sd").fill_null(0) <= SEED_SD,

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``outlets`` across columns and rows."""
+"""Checks on the dataset ``outlets`` across columns and rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``politicians`` across rows and languages."""
+"""Checks on the dataset ``politicians`` across rows and languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``social_groups`` across columns and rows."""
+"""Checks on the dataset ``social_groups`` across columns and rows."""
 
 from __future__ import annotations
 
