@@ -1,11 +1,11 @@
-"""Builders, which turn sources into snapshots, and snapshots into datasets."""
+"""Builders that turn sources into snapshots and snapshots into datasets."""
 
 from pathlib import Path
 
 _FOLDER = Path(__file__).parent / "datasets"
 DATASETS = sorted(p.parent.name for p in _FOLDER.glob("*/build.py"))
 _CLIENTS = sorted(p.parent.name for p in _FOLDER.glob("*/fetch.py"))
-_SOURCE = {  # name of the source of a dataset, if it differs
+_SOURCE = {  # name of a dataset's source, if it is not the dataset's own name
     "corpora": "reddit",
     "outlets": "news",
     "politicians": "wikidata",

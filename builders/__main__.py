@@ -1,4 +1,4 @@
-"""Commands: build, fetch, compare versions, clear, publish, trace."""
+"""Commands that build datasets, fetch snapshots, compare versions, publish and trace results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def build(options: Namespace) -> None:
     rejected: Counter[str] = Counter()
     for (config, reason), number in sorted(counts.rejects.items()):
         rejected[config] += number
-        if ": " in reason:  # the reason contains an unknown value
+        if ": " in reason:  # a reason with a colon states an unknown value
             warn(f"{name}/{config}: {number:,} rejected, {reason}")
     for config in sorted({*counts.rows, *rejected}):
         print(f"{name}/{config}: {counts.rows[config]:,} rows, {rejected[config]:,} rejected")
@@ -61,7 +61,7 @@ def fetch(options: Namespace) -> None:
 
 
 def prune(options: Namespace) -> None:
-    """List or remove the results under data/ that no stage makes any more."""
+    """List or remove the results under data/ that no stage produces any more."""
     from plumbline.builders.dvc.track import remove, stale
 
     for path in stale():
@@ -71,9 +71,9 @@ def prune(options: Namespace) -> None:
 
 
 def removed(_: Namespace) -> None:
-    """List the stages of datasets with rows on the removal list, which `make repro` forces.
+    """List the stages that `make repro` must rerun because their datasets contain removed rows.
 
-    Stages that depend on them rerun automatically.
+    Stages that depend on them are rerun automatically.
     """
     from plumbline.builders.core import parquet, private
 
@@ -94,7 +94,7 @@ def publish(options: Namespace) -> None:
 
 
 def cards(options: Namespace) -> None:
-    """Write the cards of the named datasets, or of all built ones."""
+    """Write the cards of the named datasets, or of all datasets that are built."""
     from plumbline.builders.release.card import write_all
 
     write_all(options.names)
@@ -110,7 +110,7 @@ def trace(options: Namespace) -> None:
 
 
 def diff(options: Namespace) -> int:
-    """Print the differences between two versions; with --exit-code, return 1 if there are any."""
+    """Print the differences between two versions; with --exit-code, return 1 if they differ."""
     from plumbline.builders.versions.diff import LIMIT, as_json, as_text
     from plumbline.builders.versions.diff import diff as differences
 
@@ -141,22 +141,22 @@ def _parser() -> argparse.ArgumentParser:
         "--date",
         type=date.fromisoformat,
         default=datetime.now(UTC).date(),
-        help="name of the snapshot; give the same date again to continue (default: today)",
+        help="date that names the snapshot; give the same date to continue it (default: today)",
     )
     fetching.add_argument(
         "--mirror",
         type=Path,
         metavar="DIR",
-        help="read files DIR/HOST/PATH, as written by `wget -x`, in place of the network",
+        help="read the files DIR/HOST/PATH, as written by `wget -x`, instead of the network",
     )
     pruning = command(prune, "list results that no stage makes any more")
-    pruning.add_argument("--remove", action="store_true", help="remove them")
+    pruning.add_argument("--remove", action="store_true", help="remove these results")
     command(removed, "list stages whose datasets have rows on the removal list")
     publishing = command(publish, "publish a folder on the Hugging Face Hub")
     publishing.add_argument("folder", help="name of a dataset, or a folder under data/")
     publishing.add_argument("--repo", required=True, help="target repository, as OWNER/NAME")
     publishing.add_argument(
-        "--version", required=True, help="three numbers, such as 1.2.0; the tag"
+        "--version", required=True, help="three numbers, such as 1.2.0, for the tag"
     )
     publishing.add_argument("--dry-run", action="store_true", help="only print the plan")
     carding = command(cards, "write the cards of datasets that are built")
@@ -165,7 +165,7 @@ def _parser() -> argparse.ArgumentParser:
     tracing.add_argument(
         "named",
         metavar="FILE[#ROW]",
-        help="a file or folder under data/, and a row, by its number (from 0) or by its values: "
+        help="a file or folder under data/, and optionally one row: its number (from 0) or values: "
         "'data/tables/pmi/world-planted/pmi.parquet#unit=lemma,word=kind,gender=female,reading=smoothed'",
     )
     tracing.add_argument("--json", action="store_true", help="print the complete trace as JSON")
@@ -191,7 +191,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit status (``docs/failures.md``)."""
+    """Run one command and return its exit status (see ``docs/failures.md``)."""
     options = _parser().parse_args(arguments)
     return cli.run(options, lambda: options.run(options))
 

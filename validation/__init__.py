@@ -1,1 +1,1 @@
-"""Validation of datasets by Great Expectations suites, derived from schemas and minimum values."""
+"""Validation of datasets with Great Expectations suites, derived from schemas and limits."""

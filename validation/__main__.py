@@ -1,4 +1,4 @@
-"""Commands: validate datasets, accept versions, render the Data Docs."""
+"""Commands that validate datasets, accept versions and render the Data Docs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAMES = sorted(p.stem for p in (Path(__file__).parent / "datasets").glob("[a-z]*
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit status (``docs/failures.md``)."""
+    """Run one command and return its exit status (see ``docs/failures.md``)."""
     parser = argparse.ArgumentParser(prog="python -m plumbline.validation", description=__doc__)
     parser.add_argument(
         "command",

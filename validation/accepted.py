@@ -25,13 +25,13 @@ from plumbline.builders.core.snapshot import write_bytes
 from plumbline.validation.suite import Table, frames, listed, schema_of
 
 FILE = Path(__file__).parent / "accepted.json"
-DRAWN = 60  # rows sampled per config, those with the lowest hashes of their keys
+DRAWN = 60  # number of rows sampled per config: those whose keys have the lowest hashes
 DIGITS = 3  # stored hexadecimal digits of a value's hash: one in 4096 changes is missed
-OPEN = ("redistributable", "simulated")  # boolean columns; rows with false are not sampled
-FEW = 25  # maximum number of distinct values in a column whose shares are stored
+OPEN = ("redistributable", "simulated")  # rows in which one of these columns is false are skipped
+FEW = 25  # shares are stored for columns with at most this number of distinct values
 # Tolerances for differences from the accepted version, the same for all configs and columns. Two
 # standard errors are added to those for shares.
-ROWS = 0.2  # relative change of the number of rows
+ROWS = 0.2  # relative change in the number of rows
 SHARE = 0.05  # change in the share of a label, a value or nulls
 GONE = 0.5  # share of the sampled keys that are missing now
 CHANGED = 0.05  # share of the sampled rows with a changed value in a column
@@ -103,7 +103,7 @@ def _values(schema: Schema, frame: pl.DataFrame, hashes: Iterable[str]) -> dict[
 
 
 def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:
-    """Return the share of each value of a column if it has few values, else of nulls."""
+    """Return the shares of a column's values if they are few, or of nulls if they are numbers."""
     values, size = frame[column.name], max(1, len(frame))
     if not _is_scale(column) and column.kind not in ("label", "bool", "strings", "string"):
         return {"null": round(values.null_count() / size, 4)} if column.nullable else {}
@@ -118,7 +118,7 @@ def _shares(column: Column, frame: pl.DataFrame) -> dict[str, float]:
 
 
 def _stable(schema: Schema) -> list[str]:
-    """Return the columns that are constant across versions: no keys, counts or estimates."""
+    """Return the columns whose values are stable across versions: no keys, counts or estimates."""
     by_seed = "draw" in (c.name for c in schema.columns)
     numbers = ("int32", "int64", "float64", "floats", "integers")
     changing = {c.name for c in schema.columns if by_seed or c.kind in numbers}
@@ -155,6 +155,6 @@ def _compare(schema: Schema, frame: pl.DataFrame, before: dict[str, Any]) -> Ite
 
 
 def _twice_the_error(share: float, rows: int) -> float:
-    """Return two standard errors of the difference between two shares of this number of rows."""
+    """Return twice the standard error of the difference between two shares, each of ``rows``."""
     rows = max(rows, 1)
     return 2 * math.sqrt(2 * max(share * (1 - share), 1 / (4 * rows)) / rows)

@@ -33,7 +33,7 @@ logging.getLogger("great_expectations").setLevel(logging.ERROR)
 def validate_all(names: list[str]) -> None:
     """Validate datasets, in one process per core, and print a line for each.
 
-    Raises UserError with all failures, once all datasets have been validated.
+    Raises a UserError that lists all failures, after all datasets have been validated.
     """
     processes = min(len(os.sched_getaffinity(0)), len(names))
     one_by_one = ((index, _problem(name)) for index, name in enumerate(names))
@@ -59,10 +59,10 @@ def validate(name: str) -> dict[str, Any]:
 
     Returns the report, which depends only on the dataset's bytes and the params.
 
-    Raises UserError with all expectations that failed.
+    Raises a UserError that lists all expectations that failed.
     """
     context, reports, failures, warnings = _context(), {}, [], 0
-    read = parquet.fingerprint(parquet.DATASETS / name)  # of the bytes before the checks
+    read = parquet.fingerprint(parquet.DATASETS / name)  # computed before the checks
     for table in plan(name):
         batch, suite, parameters = _parts(context, table)
         result = batch.get_batch(parameters).validate(suite, result_format=_format(table))
@@ -77,7 +77,7 @@ def validate(name: str) -> dict[str, Any]:
     if failures:
         raise UserError(
             "\n  ".join([f"{name} failed {len(failures)} expectation(s):", *failures])
-            + f"\n  Fix the source, or the floors under validation.{name} in params.yaml"
+            + f"\n  Fix the source, or the limits under validation.{name} in validation/params.yaml"
         )
     facts = {"dataset": name, "success": True, "fingerprint": read}
     report = facts | {"warnings": warnings, "tables": reports}
@@ -87,7 +87,7 @@ def validate(name: str) -> dict[str, Any]:
 
 
 def render(names: list[str]) -> Path:
-    """Render the Data Docs of all suites under ``data/docs``; return the index page."""
+    """Render the Data Docs of all suites under ``data/docs``; return the path of the index page."""
     context = _context()
     store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(DOCS.resolve())}
     site = {"class_name": "SiteBuilder", "store_backend": store}

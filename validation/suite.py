@@ -40,7 +40,7 @@ class Params(Section):
     rejects_max_share: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
         default_factory=dict,
         description="maximum share of input rows that are rejected, by the first words of the "
-        "reason; 0 for other reasons",
+        "reason; it is 0 for other reasons",
     )
     damaged_max_share: float = Field(
         0.0,
@@ -91,10 +91,10 @@ def checked(
     shares: Mapping[str, float] | None = None,
     warn: Collection[str] = (),
 ) -> Table:
-    """Return a table whose first ``key`` columns identify a row; the others must be true.
+    """Return a table whose first ``key`` columns identify a row; the other columns must be true.
 
-    ``shares``: minimum share of rows in which a column must be true, by column; by default 1.
-    ``warn``: columns whose failure is only a warning.
+    ``shares``: minimum share of rows in which a column must be true, by column; the default is 1.
+    ``warn``: columns for which a failure is only a warning.
     """
     rules = frame.columns[key:]
     frame = frame.with_columns(pl.col(rules).fill_null(value=False)) if rules else frame
@@ -106,7 +106,7 @@ def checked(
 
 
 def listed(name: str, columns: str, rows: Sequence[Row], key: int) -> Table:
-    """Return rows as a table, see :func:`checked`; ``columns``: names separated by spaces."""
+    """Return rows as a table (see :func:`checked`); ``columns``: names separated by spaces."""
     frame = pl.DataFrame(rows, columns.split(), orient="row", infer_schema_length=None)
     return checked(name, frame, key)
 
@@ -119,7 +119,7 @@ def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the rows of each config, with the columns of the dataset's schema.
 
     A column that is missing or cannot be cast is null; nulls in columns that must not have any are
-    replaced by a neutral value. The schema's checks report both, and the other checks still run.
+    replaced with a neutral value. The schema's checks report both, and the other checks still run.
     """
     for config, frame in front_matter.frames(folder):
         schema = schema_of(folder.name).config(config)
@@ -145,7 +145,7 @@ def schema_of(name: str) -> Schema:
 
 
 def same(column: str, by: str) -> pl.Expr:
-    """Return True for rows whose group, by another column, has equal values in the column."""
+    """Return True for rows in groups, defined by ``by``, that have a single value in ``column``."""
     return pl.col(column).n_unique().over(by) == 1
 
 
@@ -155,7 +155,7 @@ def once(column: str) -> pl.Expr:
 
 
 def retrieved(folder: Path) -> date:
-    """Return the latest date of retrieval of a dataset's sources, or today if there is none."""
+    """Return the latest date of retrieval of a dataset's sources, or today if none is stated."""
     facts = folder / front_matter.FACTS
     sources = front_matter.read(facts).origin.sources if facts.is_file() else []
     days = [source["retrieved"] for source in sources]
@@ -164,7 +164,7 @@ def retrieved(folder: Path) -> date:
 
 
 def own_tables(module: ModuleType, params: Params, folder: Path) -> list[Table]:
-    """Return the checks in a dataset's module, by config and across configs."""
+    """Return the checks that a dataset's module defines, by config and across configs."""
     checks: list[Table] = []
     for config, frame in frames(folder):
         checks += module.tables(params, config, frame)
@@ -172,7 +172,7 @@ def own_tables(module: ModuleType, params: Params, folder: Path) -> list[Table]:
 
 
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
-    """Return the checks that follow from schema and params, for all configs."""
+    """Return the checks that follow from the schema and the params, for all configs."""
     by_config: list[Table] = []
     types, finite, counts = list[Row](), list[Row](), list[Row]()
     configs = store.configs(folder)
@@ -210,7 +210,7 @@ def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
 
 
 def _count(schema: Schema, frame: pl.DataFrame, names: list[str]) -> dict[str, int]:
-    """Count rows by the values of columns, which are joined by spaces."""
+    """Count rows by the values of some columns, joined with spaces."""
     lists = [name for name in names if isinstance(frame.schema[name], pl.List)]
     rows = frame.explode(lists) if lists else frame
     texts = [
@@ -244,7 +244,7 @@ def _columns(schema: Schema) -> list[Check]:
 
 
 def _rejects(params: Params, folder: Path) -> Table:
-    """Compare the share of rejected input rows with its ceilings, by config and reason."""
+    """Compare the share of rejected input rows with its maximum, by config and reason."""
     rejects = (
         pl.scan_parquet(folder / store.REJECTS)
         .filter(pl.col("reason") != REMOVED)  # removal requests are not limited

@@ -1,8 +1,8 @@
-"""Checks of the strings in every dataset, by the columns of its schema.
+"""Checks on the strings in every dataset, column by column.
 
 Strings must be clean: in NFC, without extra spaces, control or invisible characters, markup, or
 mojibake. Prose must be in the language of its config, judged by script and function words, and no
-text may be in two splits, whatever its case and punctuation.
+text may be in two splits, regardless of case and punctuation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.readers.table import script_of
 from plumbline.validation.suite import Params, Table, frames, listed, retrieved
 
-READ = 5_000  # number of texts per config whose language is judged, evenly spaced
+READ = 5_000  # number of evenly spaced texts per config whose language is judged
 LETTER = r"\p{L}"
 INVISIBLE = (  # joiners are allowed in scripts whose letters join
     r"[\x{AD}\x{200B}\x{200E}\x{200F}\x{202A}-\x{202E}\x{2060}-\x{206F}\x{FEFF}\x{FFF9}-\x{FFFB}]"
@@ -26,8 +26,8 @@ INVISIBLE = (  # joiners are allowed in scripts whose letters join
 TAGS = "a|b|blockquote|body|br|div|em|font|h[1-6]|head|html|i|iframe|img|li|meta|ol|p|pre|script|"
 TAGS += "span|strong|style|sub|sup|table|td|tr|u|ul"
 MARKUP = rf"(?i)</?(?:{TAGS})(?:\s[^<>]*)?/?>|&(?:#\d{{1,7}}|#x[0-9a-f]{{1,6}}|[a-z]{{2,8}}\d?);"
-# Bytes of UTF-8 decoded as Latin-1 or Windows-1252. Letters that often precede such a sign in
-# French count only if several characters are wrong.
+# UTF-8 bytes decoded as Latin-1 or Windows-1252. Letters that often precede such a sign in
+# French are counted only if several characters are wrong.
 _REST = r"[\x{80}-\x{BF}€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ]"
 MOJIBAKE = (
     rf"\x{{FFFD}}|[ÃÂÄÅ]{_REST}|(?:[ÎÏÐÑØÙÚÛ]{_REST}){{2}}|â[\x{{80}}-\x{{83}}€‚]{_REST}"
@@ -53,7 +53,7 @@ WORDS = {  # function words that distinguish languages in Latin script
 
 SPOKEN = "config column language others loud in_its_language few_in_capitals"
 ABBREVIATION = 6  # letters
-LOUD = 0.2  # maximum share of texts in capitals
+LOUD = 0.2  # maximum share of texts written in capitals
 FOREIGN = 0.02  # maximum share of texts judged to be in another language
 
 
@@ -107,7 +107,7 @@ def _rules(column: Column) -> dict[str, pl.Expr]:
     """Return expressions that are true for strings that violate a rule, by name of the rule."""
     text, lines = pl.col(column.name), column.prose == "lines"
     single = text.str.replace_all(r"[^\S\n]+" if lines else r"\s+", " ")
-    single = single.str.replace_all(r" ?\n[ \n]*", "\n")  # only lines still contain line breaks
+    single = single.str.replace_all(r" ?\n[ \n]*", "\n")  # only ``lines`` may contain line breaks
     wrong = {
         "single_spaces": single.str.strip_chars() != text,
         "composed": text != text.str.normalize("NFC"),
@@ -156,7 +156,7 @@ def foreign(column: str, language: str) -> pl.Expr:
 
 
 def _shouted(column: str) -> pl.Expr:
-    """Return True for a text in capitals with more letters than an abbreviation."""
+    """Return True for a text in capitals that is longer than an abbreviation."""
     text = pl.col(column)
     capitals = (text == text.str.to_uppercase()) & (text != text.str.to_lowercase())
     return capitals & (text.str.count_matches(LETTER) > ABBREVIATION)

@@ -1,4 +1,4 @@
-"""Build one dataset: read params and snapshots, write the rows and the facts for the card."""
+"""Build one dataset: read params and snapshots, then write the rows and the card's facts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from plumbline.builders.core.snapshot import Snapshot, manifest_digests
 def build(name: str, module: ModuleType) -> parquet.Counts:
     """Build a dataset into ``data/datasets/NAME``.
 
-    A dataset is built from the snapshot named in its params. A module with ``SOURCES`` is built
-    from one snapshot of each source, and one with ``INPUTS`` from the folders of those datasets,
-    which must be validated.
+    A dataset is built from the snapshot named in its params. If its module
+    defines ``SOURCES``, it is built from one snapshot of each source; if its module defines
+    ``INPUTS``, from the folders of these datasets, which must be validated.
 
-    Raises UserError if the params, a snapshot or the removal list are invalid, an input is not
+    Raises UserError if the params, a snapshot or the removal list is invalid, an input is not
     validated, or a required config has no rows.
     """
     inputs, snapshot_sources = getattr(module, "INPUTS", ()), getattr(module, "SOURCES", ())
     top = "derived" if inputs or snapshot_sources else "datasets"
     params: Any = section(f"{top}.{name}", module.Params)
     folder = parquet.DATASETS / name
-    made_of: Any  # a snapshot, or folders or snapshots by name
+    made_of: Any  # one snapshot, or a mapping from names to folders or snapshots
     if inputs:
         made_of = {dataset: parquet.require_validated(dataset) for dataset in inputs}
         sources = [front_matter.source(made_of[d], f"dataset {d}") for d in inputs]

@@ -12,7 +12,7 @@ from pathlib import Path
 from plumbline.builders.core.errors import UserError, lacking, mask, unwritten
 
 TRACEBACK = "PLUMBLINE_TRACEBACK"
-FINE, WRONG, FAULT, STOPPED = 0, 1, 70, 130  # argparse itself exits with 2
+FINE, WRONG, FAULT, STOPPED = 0, 1, 70, 130  # argparse exits with status 2
 
 
 def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = None) -> None:
@@ -28,10 +28,10 @@ def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = 
 
 
 def run(arguments: argparse.Namespace, do: Callable[[], int | None]) -> int:
-    """Run a command and return its status, or one of the exit statuses in ``docs/failures.md``.
+    """Run a command and return its exit status (see ``docs/failures.md``).
 
-    A :class:`UserError` is printed as one line on standard error. So is a fault in the program,
-    since its traceback is useful only to the authors.
+    A :class:`UserError` is printed as one line on standard error. A fault in the
+    program is printed in the same way, since its traceback is useful only to the authors.
     """
     if getattr(arguments, "traceback", False):
         os.environ[TRACEBACK] = "1"
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace, do: Callable[[], int | None]) -> int:
     try:
         status = do() or FINE
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as `| head`, has ended; avoid a warning at exit
+    except BrokenPipeError:  # the reader, e.g. `head`, has ended; avoid a warning at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         print("stopped; run the same command again to continue", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Errors, warnings and progress on standard error, and the masking of secrets.
 
 The Hub token and the keys of model servers are registered where they are read, and masked in
-messages and files. Other secrets are not known here, and params must not contain any.
+messages and files. Other secrets are unknown to this module; params must not contain any.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ UNWRITTEN = (
 DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
 FULL = re.compile("No space left on device|Disk quota exceeded|File too large")
 HUB = "HF_ENDPOINT"
-SHORTEST = 8  # minimum length of a secret; shorter keys, of local servers, are ordinary words
-SECRET = re.compile(  # forms of secrets that params must not contain
+SHORTEST = 8  # minimum length of a secret; shorter keys (of local servers) are ordinary words
+SECRET = re.compile(  # patterns of secrets, which params must not contain
     r"(?i)://[^\s/@?#]+@"  # a password in an address
     r"|[?&;](?:[\w-]*token|api[_-]?key|key|auth|password|passwd|pwd|secret|sig|[\w-]*signature)=[^&{]"
     r"|\b(?:hf_|sk-|gh[opusr]_|github_pat_|glpat-)[\w-]{16,}"
@@ -39,7 +39,7 @@ secrets: set[str] = set()
 
 
 class UserError(Exception):
-    """An error that the user can fix; its message states where, what is wrong, and what to do.
+    """An error that the user can fix; its message states the place, the problem and the remedy.
 
     Commands print it without a traceback and exit with status 1. Registered secrets are masked in
     the message.
@@ -61,7 +61,7 @@ def reading(where: object, advice: str) -> Iterator[None]:
 def unwritten(error: BaseException) -> str:
     """Return advice if a disk is full or read-only, or "" for other errors.
 
-    The system's error is also searched for among the causes, since libraries wrap it in their own.
+    The causes of the error are checked too, since libraries wrap the system's error in their own.
     """
     if isinstance(error, PermissionError):
         return f"{error.filename}: may not be read or written; change its permissions"
@@ -77,9 +77,9 @@ def unwritten(error: BaseException) -> str:
 
 
 def lacking(error: BaseException) -> str:
-    """Return advice on installing a missing module, or "" for other errors and our own modules.
+    """Return advice on installing a missing module, or "" for other errors and plumbline's modules.
 
-    If the module belongs to an extra, the advice is ``pip install 'plumbline[EXTRA]'``.
+    If the module belongs to an optional extra, the advice is ``pip install 'plumbline[EXTRA]'``.
     """
     from importlib.metadata import requires
 
@@ -95,7 +95,7 @@ def lacking(error: BaseException) -> str:
 
 @contextmanager
 def optional_library() -> Iterator[None]:
-    """Convert a missing library of an extra into a UserError with the command to install it."""
+    """Convert an error for a missing optional library to a UserError with the install command."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -111,7 +111,7 @@ def keep(secret: str | None) -> None:
 
 
 def mask(text: str, token: str = "") -> str:
-    """Replace all registered secrets, and the caller's own token, in a text."""
+    """Mask all registered secrets, and the caller's own token, in a text."""
     for secret in sorted({*secrets, token} - {""}, key=len, reverse=True):
         text = text.replace(secret, "[secret]")
     return text
@@ -124,7 +124,7 @@ def in_the_open(address: str) -> bool:
 
 
 def wrong_hub(token: str | None) -> str:
-    """Register the Hub token; return what is wrong with the Hub's address, or ""."""
+    """Register the Hub token; return the problem with the Hub's address, or "" if there is none."""
     keep(token)
     address = os.environ.get(HUB) or ""
     if address and token and in_the_open(address):
@@ -133,8 +133,8 @@ def wrong_hub(token: str | None) -> str:
 
 
 T = TypeVar("T")
-PATIENCE = 2.0  # seconds before a bar is shown
-ALONE = {"PLUMBLINE_CORES": "1", "OMP_NUM_THREADS": "1"}  # variables for a process on one core
+PATIENCE = 2.0  # seconds before a progress bar is shown
+ALONE = {"PLUMBLINE_CORES": "1", "OMP_NUM_THREADS": "1"}  # environment of a one-core process
 
 
 def warn(message: str) -> None:
@@ -143,7 +143,7 @@ def warn(message: str) -> None:
 
 
 class Bar(tqdm):  # type: ignore[type-arg]
-    """Progress bar with rate and remaining time, if standard error is a terminal."""
+    """Progress bar with rate and remaining time, shown only if standard error is a terminal."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{"delay": PATIENCE, "disable": None, **options})
@@ -165,8 +165,8 @@ def each(
 
     The processes end when this process ends; otherwise they would wait for work forever.
 
-    ``environment``: additional variables, set before the modules that read them are imported.
-    ``preload``: modules that all processes share, on Linux: they are imported only once.
+    ``environment``: additional variables; they are set before modules that read them are imported.
+    ``preload``: modules that are imported only once, for all processes (on Linux only).
 
     Yields the index of each call and its result, in the order of completion.
 
@@ -184,7 +184,7 @@ def each(
         except BrokenProcessPool as error:
             raise UserError(
                 "a worker process was killed, perhaps for lack of memory; run the same command "
-                "again, which continues if it can"
+                "again; it continues if it can"
             ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -199,7 +199,7 @@ def _context(environment: Mapping[str, str], preload: Sequence[str]) -> BaseCont
     context.set_forkserver_preload([*preload])
     before = {name: os.environ.get(name) for name in environment}
     os.environ.update(environment)
-    forkserver.ensure_running()  # with the environment of this moment
+    forkserver.ensure_running()  # the server keeps the current environment
     for name, value in before.items():
         if value is None:
             del os.environ[name]

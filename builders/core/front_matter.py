@@ -1,9 +1,9 @@
-"""Metadata of a folder of parquet files, written with the rows.
+"""Metadata of a folder of parquet files, written together with the rows.
 
-``build.json`` contains the facts of a card that are not in the rows: schemas, sources, version and
-the command that rebuilds the folder. ``README.md`` contains only the YAML front matter, which
-``datasets.load_dataset`` reads; ``release.card`` adds the prose. Counts of rows are formatted here,
-as Markdown tables.
+``build.json`` contains those facts on a card that are not in the rows: schemas, sources, version
+and the command that rebuilds the folder. ``README.md`` contains only the YAML front matter, which
+``datasets.load_dataset`` reads; ``release.card`` adds the prose. This module also
+formats counts of rows as Markdown tables.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SOURCE = ("source", "address", "retrieved", "licence", "citation")
 class Origin:
     """Provenance of a folder."""
 
-    sources: list[dict[str, Any]]  # the manifest of each input, or similar facts
+    sources: list[dict[str, Any]]  # the manifest of each input, or facts with the same keys
     command: str
     version: str
     recorded: str = ""  # Markdown that the builder adds to the card
@@ -45,7 +45,7 @@ class Built:
 
     schemas: dict[str, Schema]  # by config
     origin: Origin
-    files: str = FILES  # pattern of the paths of a config, with {config} and possibly *
+    files: str = FILES  # path pattern of a config's files, which contains {config} and possibly *
 
 
 def source(folder: Path, name: str, sha256: str = "") -> dict[str, str]:
@@ -60,7 +60,7 @@ def source(folder: Path, name: str, sha256: str = "") -> dict[str, str]:
 
 
 def write(folder: Path, schemas: Mapping[str, Schema], origin: Origin, files: str = FILES) -> None:
-    """Write ``build.json``, and a card with only front matter, next to the parquet files.
+    """Write ``build.json``, and a card that contains only front matter, next to the parquet files.
 
     ``schemas``: the schema of each config that has rows.
     ``files``: pattern of the parquet files of a config, relative to the folder.
@@ -111,7 +111,7 @@ def dump(front: dict[str, Any]) -> str:
 
 
 def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield the rows of each config, by name."""
+    """Yield the name and the rows of each config."""
     import polars as pl
 
     for path in sorted(folder.glob("*.parquet")):
@@ -120,11 +120,11 @@ def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def count_rows(folder: Path, schema: Schema, *groupings: str) -> str:
-    """Return counts of rows by config and the columns of each grouping, as Markdown tables.
+    """Return Markdown tables of the numbers of rows by config and the columns of each grouping.
 
-    ``groupings``: names of columns, separated by spaces. A row with a list is counted once for each
-    of its values. If the schema has ``redistributable``, a column states whether all rows may be
-    published.
+    ``groupings``: each contains names of columns, separated by spaces. A row with a list is counted
+    once for each of its values. If the schema has ``redistributable``, the tables also state
+    whether all counted rows may be published.
     """
     import polars as pl
 
@@ -135,7 +135,7 @@ def count_rows(folder: Path, schema: Schema, *groupings: str) -> str:
         lines += [f"### Rows by {', '.join(by)}", "", f"| {' | '.join(head)} |"]
         lines.append(f"|{'|'.join('---:' if name == 'rows' else '---' for name in head)}|")
         for config, frame in frames(folder):
-            if not set(by) <= set(frame.columns):  # the schema of this config differs
+            if not set(by) <= set(frame.columns):  # the schema of this config lacks a column
                 continue
             columns = [schema.config(config)[name] for name in by]
             lists = [name for name in by if isinstance(frame.schema[name], pl.List)]
@@ -150,7 +150,7 @@ def count_rows(folder: Path, schema: Schema, *groupings: str) -> str:
 
 
 def _shown(column: Column, value: Any) -> str:
-    """Return a value as text: the label of a code, "yes" or "no", or "none" if null or empty."""
+    """Return a value as text: its label, "yes" or "no", or "none" for a null or empty value."""
     if value is None or value == "":
         return "none"
     if isinstance(value, bool):

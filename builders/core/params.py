@@ -1,8 +1,8 @@
 """Params: each section is a frozen pydantic model, and all problems are reported together.
 
-``params.yaml`` contains the settings that users change. The files in :data:`BESIDE` contain the
-others, each next to the code that reads it. Together they form one tree, and each key may be in one
-file only.
+``params.yaml`` contains the settings that users change. Other settings are in the files
+of :data:`BESIDE`, next to the code that reads them. Together the files form one tree, and no key
+may be in more than one file.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def yaml_of(text: str | bytes) -> Any:
 
 
 class Reader(LOADER):  # type: ignore[misc,valid-type]
-    """Reader of YAML 1.2, as in DVC: yes, no, on and off are strings (no also means Norwegian)."""
+    """Reader of YAML 1.2, like DVC's: yes, no (a language code), on and off are strings."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        """Refuse a mapping with a repeated key, since one value would be lost."""
+        """Reject a mapping in which a key is repeated, since one of its values would be lost."""
         names = [key.value for key, _ in node.value if isinstance(key.value, str)]
         if twice := next((name for name in names if names.count(name) > 1), None):
             reason = f"{twice!r} appears twice"
@@ -65,7 +65,7 @@ Reader.add_implicit_resolver(BOOL, re.compile("^(?:true|false)$", re.IGNORECASE)
 
 
 class Params(BaseModel):
-    """Base class of all sections: immutable; unknown keys are refused."""
+    """Base class of all sections, which are immutable and reject unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -81,15 +81,15 @@ class DatasetParams(Params):
 
 
 class SnapshotParams(DatasetParams):
-    """Base class of the section of a dataset built from one snapshot."""
+    """Base class for the section of a dataset that is built from one snapshot."""
 
     snapshot: str = Field(description="folder of the snapshot")
 
 
 class LanguageParams(SnapshotParams):
-    """The snapshot to build from, and its languages."""
+    """The snapshot from which a dataset is built, and the languages of its configs."""
 
-    languages: list[str] = Field(min_length=1, description="languages, one config for each")
+    languages: list[str] = Field(min_length=1, description="languages, each of which has a config")
 
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]  # name of a corpus, list or config
@@ -97,16 +97,16 @@ P = TypeVar("P", bound=Params)
 
 
 def files(path: Path = FILE) -> list[Path]:
-    """Return a params file and those of :data:`BESIDE`, in the order in which they are read."""
+    """Return the paths of a params file and of those in :data:`BESIDE`, in reading order."""
     top = path.parent
     return [path, *(file for pattern in BESIDE for file in sorted(top.glob(pattern)))]
 
 
 def read(path: Path = FILE) -> dict[str, Any]:
-    """Parse a params file and those of :data:`BESIDE` into one tree.
+    """Parse a params file and those in :data:`BESIDE` into one tree.
 
-    Raises UserError if the file is missing, any file is not a YAML mapping, or two files share a
-    key.
+    Raises UserError if the file is missing, a file is not a YAML mapping, or two files contain
+    the same key.
     """
     tree: dict[str, Any] = {}
     for file in files(path):
@@ -155,13 +155,13 @@ def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -
         elif isinstance(tree[name], dict) and isinstance(value, dict):
             _merge(tree[name], value, file, f"{key}.")
         else:
-            raise UserError(f"{file}: {key} is also in another params file; keep it in one of them")
+            raise UserError(f"{file}: {key} is also in another params file; keep it in only one")
 
 
 def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Params]:
-    """Validate and return the sections with given keys, e.g. ``{"datasets.words": words.Params}``.
+    """Validate and return the sections in ``schema``, e.g. ``{"datasets.words": words.Params}``.
 
-    Raises UserError with one message that lists every problem of every section.
+    Raises UserError with one message that lists every problem in every section.
     """
     tree, problems = read(path), []
     sections: dict[str, Params] = {}
@@ -186,7 +186,7 @@ def section(key: str, model: type[P], path: Path = FILE) -> P:
 
 
 def entry(key: str) -> Any:
-    """Return one section as it is written, without validation; compare :func:`section`."""
+    """Return one section as it is written in the params; :func:`section` also validates it."""
     return _descend(read(), key)
 
 
@@ -200,7 +200,7 @@ def _descend(tree: Any, key: str) -> Any:
 
 def _say(item: Any) -> str:
     if item["type"] == "extra_forbidden":
-        return "unknown key; see docs/params.md for the ones that exist"
+        return "unknown key; docs/params.md lists the valid keys"
     value = item.get("input")
     secret = "endpoint" in item["loc"]  # the value may contain an API key
     shown = "" if secret or isinstance(value, dict) else f" (found {value!r})"

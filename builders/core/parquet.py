@@ -3,7 +3,7 @@
 The key ``plumbline`` of a file's schema metadata contains JSON, in which ``inputs`` maps the path
 of each input (from the project's root) to its sha256: the :func:`fingerprint` of a folder of
 parquet files, or the sha256 of the manifest of a snapshot or model. The files of the inputs contain
-such metadata too, so the chain ends with snapshots and models.
+such metadata too, so the chain can be followed back to snapshots and models.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 DATASETS = Path("data/datasets")
 VALIDATION = Path("data/validation")
 REJECTS = "rejects.parquet"
-GROUP = 50_000  # rows in a row group, however they arrive; this bounds the memory
-EVERY = "*"  # stands for all configs in a reject
+GROUP = 50_000  # number of rows in a row group; this bounds the memory
+EVERY = "*"  # denotes all configs in a :class:`Reject`
 KEY = b"plumbline"
 FORMAT: dict[str, Any] = {"compression": "zstd", "version": "2.6"}
 REJECTED = Schema.keyed(
     (
         Column("config", "string", "config of the row; `*` for all configs"),
         Column("key", "string", "name of the row in its source"),
-        Column("reason", "string", "reason for leaving it out"),
+        Column("reason", "string", "reason why the row was excluded"),
         Column("detail", "string", "further details, or empty"),
     ),
     Column("number", "int64", "number of rows with this reason"),
@@ -61,14 +61,14 @@ class Reject(NamedTuple):
 
 @dataclass
 class Counts:
-    """Numbers of written and rejected input rows."""
+    """Numbers of rows written, and of input rows rejected."""
 
     rows: Counter[str] = field(default_factory=Counter)
     rejects: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 def carrying(schema: pa.Schema, inputs: Mapping[str, str]) -> pa.Schema:
-    """Return a schema with the sha256 of the inputs in its metadata; unchanged without inputs."""
+    """Return a schema whose metadata also contain the sha256 of the inputs, if there are any."""
     if not inputs:
         return schema
     text = json.dumps({"inputs": dict(inputs)}, ensure_ascii=False, sort_keys=True)
@@ -101,7 +101,7 @@ def write(
     """Write ``CONFIG.parquet`` for each config, and ``rejects.parquet``.
 
     The rows must be sorted within their config. At most one row group per config is held in memory.
-    The folder gets its final name by :func:`finish`, which must be called once the card is added.
+    The folder has a temporary name until :func:`finish` is called, after the card has been added.
 
     ``inputs``: sha256 of each input, by path.
 
@@ -152,7 +152,7 @@ def write(
 
 
 def write_tables(tables: Iterable[pa.Table], schema: pa.Schema, sink: Path | BinaryIO) -> None:
-    """Write tables with the columns of a schema to one file, in row groups of a fixed size."""
+    """Write tables that have the columns of a schema to one file, in row groups of a fixed size."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -163,7 +163,7 @@ def write_tables(tables: Iterable[pa.Table], schema: pa.Schema, sink: Path | Bin
 
 
 def write_table(frame: pl.DataFrame, schema: pa.Schema, path: Path) -> None:
-    """Write a frame in the declared types, in place of the large variants that Polars writes."""
+    """Write a frame with the schema's types instead of the large variants that Polars writes."""
     import pyarrow.parquet as pq
 
     table = frame.select(schema.names).to_arrow().cast(schema)
@@ -184,7 +184,7 @@ def fresh(folder: Path) -> Path:
 
 
 def finish(folder: Path) -> None:
-    """Give the working folder its final name; the old folder is removed only after that."""
+    """Rename the working folder to its final name, and only then remove the old folder."""
     recover(folder)
     if folder.exists():
         folder.replace(_aside(folder))
@@ -193,7 +193,7 @@ def finish(folder: Path) -> None:
 
 
 def recover(folder: Path) -> None:
-    """Restore the old folder after a kill, or remove it if the new one has its final name."""
+    """Recover from a killed process: restore the old folder, or remove it if the new one exists."""
     if folder.exists():
         shutil.rmtree(_aside(folder), ignore_errors=True)
     elif _aside(folder).exists():
@@ -218,7 +218,7 @@ def configs(folder: Path) -> list[str]:
 
 
 def fingerprint(folder: Path) -> str:
-    """Return one sha256 of the names and bytes of all parquet files in a folder."""
+    """Return a single sha256 of the names and bytes of all parquet files in a folder."""
     total = hashlib.sha256()
     for path in sorted(folder.rglob("*.parquet")):
         name = path.relative_to(folder).as_posix().encode()
@@ -233,7 +233,7 @@ def stage_of(name: str) -> str:
 
 
 def require_validated(name: str) -> Path:
-    """Return the folder of a dataset, whose current bytes must have passed validation.
+    """Return the folder of a dataset after checking that its current bytes passed validation.
 
     Raises UserError if it has not been validated, failed validation, or has changed since.
     """

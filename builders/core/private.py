@@ -1,8 +1,8 @@
 """The folder ``private/``, which git and DVC ignore: the salt of pseudonyms, and the removal list.
 
-Before anything is written, the identities of people are replaced by pseudonyms, which only the salt
-links to them. Files whose name begins with ``removed`` list the people and texts that are never
-built into a dataset or published.
+Before anything is written, the identities of people are replaced with pseudonyms, which can be
+traced back only with the salt. Files whose names begin with ``removed`` list the people and texts
+that are never built into a dataset or published.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ SALT = FOLDER / "salt"
 PAGE = "docs/howto/publishing.md#remove-a-person"
 REMOVED = "on the removal list"
 SHA256 = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
-MATCHED = FOLDER / "matched"  # entries that have matched a dataset, before it was rebuilt
-# Copied forms of entries: a Wikidata item from its page, a digest from a tool's output.
+MATCHED = FOLDER / "matched"  # list of entries that matched a dataset before it was rebuilt
+# Entries may be pasted with surrounding text, e.g. an item's address or a tool's output.
 WHERE = r"(?:\S*wikidata\.org/(?:\S*[\W_])??|(?:\w*:|wiki/|entity/)*)"
 ITEM = re.compile(rf"(?i){WHERE}Q0*(\d+)(?:[?&/.]\S*)?")
 DIGEST = re.compile(r"(?i)(?:\S*[:=-] ?)?([0-9a-f]{64})(?: .*)?")
@@ -41,9 +41,9 @@ POST = re.compile(r"(t[13]_)?([a-z0-9]{4,12})", re.IGNORECASE)
 
 
 def pseudonym(identity: str) -> str:
-    """Return a person's pseudonym of 16 hexadecimal digits, constant for a given salt.
+    """Return a person's pseudonym: 16 hexadecimal digits that are constant for a given salt.
 
-    The first call creates the salt. Whoever has it can reverse pseudonyms by enumeration.
+    The first call creates the salt. Anyone who has the salt can reverse pseudonyms by enumeration.
     """
     return _keyed(identity, salt())
 
@@ -55,7 +55,7 @@ def _keyed(identity: str, key: bytes) -> str:
 def salt() -> bytes:
     """Return the salt of this checkout.
 
-    Raises UserError if its file is not 64 hexadecimal digits.
+    Raises UserError if its file does not contain 64 hexadecimal digits.
     """
     if not SALT.exists():
         FOLDER.mkdir(exist_ok=True)
@@ -63,11 +63,11 @@ def salt() -> bytes:
         part.touch(mode=0o600)
         part.write_text(secrets.token_hex(32) + "\n", "ascii")
         with suppress(FileExistsError):
-            os.link(part, SALT)  # atomic: the first of two processes succeeds
+            os.link(part, SALT)  # atomic: only the first of two processes succeeds
         part.unlink()
     text = SALT.read_text("ascii", "replace").strip()
     if not SHA256.fullmatch(text):
-        raise UserError(f"{SALT}: not 64 hexadecimal digits; restore the previous file")
+        raise UserError(f"{SALT}: must contain 64 hexadecimal digits; restore the previous file")
     return bytes.fromhex(text)
 
 
@@ -81,13 +81,13 @@ class Removed:
     hits: set[str] = field(default_factory=set)  # entries that have matched a cell
 
     def has(self, value: Any) -> bool:
-        """Return True if a cell, or a value in its list, matches an entry."""
+        """Return True if a cell, or any value in a cell with a list, matches an entry."""
         if isinstance(value, list | tuple):
-            return True in {self.has(part) for part in value}  # has() must record all of them
+            return True in {self.has(part) for part in value}  # a set, to record every match
         if not isinstance(value, str):
             return False
         forms = _digests(value) if self.texts else set[str]()
-        if " " not in value:  # the source may precede an id: reddit/ID
+        if " " not in value:  # the source may precede an id, as in reddit/ID
             forms |= {value, value.partition("/")[2], *value.split("/")}
         hits = {self.forms[form] for form in forms & self.forms.keys()}
         self.hits.update(hits)
@@ -95,7 +95,7 @@ class Removed:
 
 
 def _digests(text: str) -> set[str]:
-    """Return the sha256 of a text as it is, in NFC and in NFD, with and without a line ending."""
+    """Return the hashes of a text as it is, in NFC and in NFD, with and without a line ending."""
     forms = {text, unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)}
     bodies = (form + end for form in forms for end in ("", "\n", "\r\n"))
     return {hashlib.sha256(body.encode("utf-8", "replace")).hexdigest() for body in bodies}
@@ -127,7 +127,7 @@ def _read_entry(line: str) -> str:
 def _is_list(path: Path) -> bool:
     """Return True if a file is a removal list.
 
-    Raises UserError if the file contains nothing but entries, but has another name.
+    Raises UserError if the file contains only entries, but its name does not begin with 'removed'.
     """
     if path.name.lower().startswith("removed"):
         return True
@@ -135,7 +135,7 @@ def _is_list(path: Path) -> bool:
         lines = file.read(4096).decode("utf-8-sig").splitlines()[:100]
         entries = [entry for line in lines if (entry := _read_entry(line))]
         if path not in (SALT, MATCHED) and entries and all(map(CERTAIN.fullmatch, entries)):
-            raise UserError(f"{path}: this is a removal list; begin its name with 'removed'")
+            raise UserError(f"{path}: the name of a removal list must begin with 'removed'")
     return False
 
 
@@ -169,7 +169,7 @@ def removed() -> Removed:
 
 
 def note_matched(gone: Removed) -> set[str]:
-    """Return the entries that match, or have matched, a dataset, and write them to a file."""
+    """Return the entries that match a dataset, or did so before, and write them to a file."""
     matched = set(MATCHED.read_text("utf-8").splitlines()) if MATCHED.exists() else set()
     if gone.hits - matched:
         lines = sorted((matched | gone.hits) & gone.places.keys())
@@ -178,16 +178,16 @@ def note_matched(gone: Removed) -> set[str]:
 
 
 def warn_unmatched() -> None:
-    """Warn of entries that match no dataset, and have never matched one."""
+    """Warn about entries that match no dataset and have never matched one."""
     gone = removed()
     if gone.places.keys() - note_matched(gone):
         held(DATASETS, gone)
     for entry in sorted(gone.places.keys() - note_matched(gone)):
-        warn(f"{gone.places[entry]}: {entry} matches no row of any dataset; correct it")
+        warn(f"{gone.places[entry]}: {entry} matches no row of any dataset; correct the entry")
 
 
 def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Reject]:
-    """Yield the items of a build that match no entry, then the number removed from each config."""
+    """Yield the items of a build that match no entry, then the number of removals per config."""
     count: Counter[str] = Counter()
     for item in stream:
         if isinstance(item, Row):
@@ -205,7 +205,7 @@ def without(stream: Iterable[Row | Reject], gone: Removed) -> Iterator[Row | Rej
 
 
 def held(folder: Path, gone: Removed) -> int:
-    """Count the rows in a folder's parquet files that match an entry of the list."""
+    """Count the rows in a folder's parquet files that match an entry of the removal list."""
     import polars as pl
 
     rows = 0

@@ -31,8 +31,8 @@ class Column:
     compared.
 
     ``prose``: kind of natural language in a string: a ``name``, a ``word``, a ``text`` of one line,
-    or several ``lines``. ``empty``: whether the string may be empty. Only validation reads these
-    two.
+    or several ``lines``. ``empty``: whether the string may be empty. Only validation uses
+    ``prose`` and ``empty``.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Schema:
 
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    others: tuple[tuple[str, Schema], ...] = ()  # (config, schema) where it differs
+    others: tuple[tuple[str, Schema], ...] = ()  # (config, schema) of configs whose schema differs
 
     @classmethod
     def keyed(cls, key: Iterable[Column], *others: Column) -> Schema:
@@ -73,7 +73,7 @@ class Schema:
         return cls(tuple(Column(**column) for column in columns), tuple(tree["key"]))
 
     def plain(self) -> dict[str, Any]:
-        """Return columns and key as plain Python values; default values are left out."""
+        """Return the columns and the key as plain Python values; default values are omitted."""
         columns = [
             {
                 k: v

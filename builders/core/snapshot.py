@@ -22,7 +22,7 @@ from plumbline.builders.core.errors import UNWRITTEN, UserError, mask, reading
 MANIFEST = "manifest.json"
 LEFT = (".writing-*", ".part-*", ".version-*", ".dump-*")  # temporary files of an interrupted fetch
 REQUIRED = ("source", "address", "retrieved", "licence", "citation", "request", "counts", "files")
-READ = 256 << 20  # maximum bytes, decompressed, of a file, a response or an archive member
+READ = 256 << 20  # maximum decompressed bytes of a file, a response or an archive member
 
 
 class TooLarge(ValueError):  # noqa: N818
@@ -30,9 +30,9 @@ class TooLarge(ValueError):  # noqa: N818
 
 
 def within(size: int) -> None:
-    """Raise TooLarge if a size in bytes is above :data:`READ`."""
+    """Raise TooLarge if a size in bytes exceeds :data:`READ`."""
     if size > READ:
-        raise TooLarge(f"larger than {READ >> 20:,} MB, the most that is read")
+        raise TooLarge(f"larger than {READ >> 20:,} MB, the maximum that is read")
 
 
 def unzipped(body: bytes) -> bytes:
@@ -51,11 +51,11 @@ def unzipped(body: bytes) -> bytes:
 
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """Yield the path of a temporary file, which is renamed at the end: writing is atomic.
+    """Write a file atomically: yield the path of a temporary file, which is renamed at the end.
 
     Raises UserError if the file cannot be written.
     """
-    part = path.with_name(f".writing-{path.name}")  # after a kill, the next write overwrites it
+    part = path.with_name(f".writing-{path.name}")  # the next write overwrites a leftover
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -83,10 +83,10 @@ def lock_folder(folder: Path) -> Iterator[None]:
         with FileLock(path, blocking=False):
             try:
                 yield
-            finally:  # before the release, so that a waiting process creates its own file
+            finally:  # before the lock is released, so that a waiting process creates its own
                 path.unlink(missing_ok=True)
     except Timeout as error:
-        raise UserError(f"{folder}: another fetch is running there; wait until it ends") from error
+        raise UserError(f"{folder}: another fetch uses this folder; wait until it ends") from error
 
 
 def write_bytes(path: Path, body: bytes) -> None:
@@ -118,7 +118,7 @@ def hash64(text: str) -> int:
 
 
 def resume(begun: Path, request: dict[str, Any]) -> None:
-    """Prepare the folder of a new or interrupted fetch; remove the files that were edited.
+    """Prepare the folder of a new or interrupted fetch, and remove edited files from it.
 
     ``begun``: file in the folder that stores the request until the manifest is written.
 
@@ -133,7 +133,7 @@ def resume(begun: Path, request: dict[str, Any]) -> None:
             stored = json.loads(begun.read_text(encoding="utf-8"))
     if any(stored.get(key) != request.get(key) for key in {*request, "mirror"}):
         raise UserError(
-            f"{folder}: contains a fetch with other parameters; restore them in params.yaml, or "
+            f"{folder}: contains a fetch with other parameters; restore those in params.yaml, or "
             "fetch with another --date"
         )
     for path, sha256 in ((folder / name, sha256) for name, sha256 in files.items()):
@@ -150,7 +150,7 @@ def _as_json(tree: dict[str, Any]) -> str:
 def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
     """Complete a snapshot: hash its files, then write the manifest.
 
-    Files whose name begins with a dot are not part of the snapshot.
+    Files whose names begin with a dot are not part of the snapshot.
     """
     for path in [path for kind in LEFT for path in folder.rglob(kind)]:
         path.unlink()
@@ -198,7 +198,7 @@ class Snapshot:
         return cls(folder, manifest)
 
     def names(self, prefix: str) -> Iterator[str]:
-        """Yield the names of the files that begin with a prefix, sorted."""
+        """Yield the file names that begin with a prefix, sorted."""
         yield from sorted(n for n in self.manifest["files"] if n.startswith(prefix))
 
     def read(self, name: str) -> bytes:

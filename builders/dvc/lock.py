@@ -48,7 +48,7 @@ class Stage:
 def here() -> list[Stage]:
     """Return the stages of all locks in the working folder, at most two folders deep.
 
-    Raises UserError if a lock has a merge conflict, or a file is not in DVC's format.
+    Raises UserError if a lock contains a merge conflict, or a file is not in DVC's format.
     """
     locks = (lock for level in ("", "*/", "*/*/") for lock in sorted(Path().glob(level + LOCK)))
     return [stage for lock in locks for stage in _stages(lock)]
@@ -72,7 +72,7 @@ def _stages(lock: Path) -> list[Stage]:
 
 
 def items(folder: Path, entries: list[dict[str, Any]] | None) -> tuple[Item, ...]:
-    """Convert a list in DVC's format, with paths relative to the project's folder."""
+    """Convert a list in DVC's format to items, whose paths are relative to the project's folder."""
     paths = [Path(os.path.normpath(folder / entry["path"])) for entry in entries or ()]
     return tuple(
         Item(path.as_posix(), str(entry.get("md5") or ""))
@@ -81,7 +81,7 @@ def items(folder: Path, entries: list[dict[str, Any]] | None) -> tuple[Item, ...
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Return the stages of a lock or a pipeline; none if the file is missing."""
+    """Return the stages in a lock or pipeline file, or none if the file is missing."""
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if MARKS.search(text):
         raise UserError(f"{path}: contains a merge conflict; resolve it")
@@ -92,7 +92,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def is_cached(item: Item, folder: Path | None = None) -> bool:
-    """Return True if all files of an output are in DVC's cache, by default that of the project."""
+    """Return True if all files of an output are in a cache of DVC, by default the project's."""
     folder = (folder or cache_folder()) / "files" / "md5"
     path = folder / item.md5[:2] / item.md5[2:]
     if not item.md5 or not path.is_file():
@@ -104,7 +104,7 @@ def is_cached(item: Item, folder: Path | None = None) -> bool:
 
 
 def cache_folder() -> Path:
-    """Return the folder of DVC's cache that this project's configuration names."""
+    """Return the folder that this project's configuration sets for DVC's cache."""
     where = Path(".dvc/cache")
     for path in (Path(".dvc/config"), Path(".dvc/config.local")):
         config = configparser.ConfigParser(strict=False, interpolation=None)
@@ -117,8 +117,8 @@ def cache_folder() -> Path:
 def mend() -> list[Path]:
     """Restore the locks that DVC truncated when it was killed; return their paths.
 
-    `dvc repro` restores later results from DVC's run cache. DVC also writes its list of files in
-    use in place; if it is truncated, it is removed.
+    `dvc repro` restores the results of later runs from DVC's run cache. DVC's list of files in use,
+    which it also writes in place, is removed if it is truncated.
     """
     command = ["git", "ls-files", "-z", LOCK, f"*/{LOCK}"]
     listed = subprocess.run(command, check=False, capture_output=True, text=True).stdout  # noqa: S603
@@ -149,5 +149,5 @@ def _sound(lock: Path) -> bool:
 
 if __name__ == "__main__":
     for torn in mend():
-        done = "removed" if torn == USED else "put back as it is in git"
+        done = "removed" if torn == USED else "restored from git"
         print(f"{torn}: truncated when DVC was stopped; {done}")

@@ -63,7 +63,7 @@ def save(outs: Iterable[Item]) -> None:
     from dvc.repo import Repo
 
     with Repo() as repo:
-        folder = Path(repo.cache.local_cache_dir)  # as configured in the project or outside
+        folder = Path(repo.cache.local_cache_dir)  # set by the project, the user or the system
         outputs = {Path(out.fs_path): out for out in repo.index.outs}
         for item in missing:
             output = outputs.get(Path.cwd() / item.path)
@@ -86,7 +86,7 @@ def _added(pointer: Path) -> tuple[Item, ...]:
 
 
 def save_all() -> None:
-    """Save all outputs and snapshots in the cache; warn of entries for removal without a match."""
+    """Cache all outputs and snapshots, and warn about removal entries that match no row."""
     pointers = sorted(Path("data/raw").glob("*/*.dvc"))
     made = [out for stage in here() for out in stage.cached]
     save(made + [out for pointer in pointers for out in _added(pointer)])
@@ -116,7 +116,7 @@ def remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
-        path.unlink(missing_ok=True)  # its folder may already be removed
+        path.unlink(missing_ok=True)  # its folder may already have been removed
 
 
 def _dvc(*arguments: str) -> str:

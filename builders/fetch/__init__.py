@@ -1,1 +1,1 @@
-"""Shared code of the clients, which save a source's responses under ``data/raw/SOURCE/DATE``."""
+"""Code shared by the clients, which save a source's responses under ``data/raw/SOURCE/DATE``."""

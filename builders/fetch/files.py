@@ -1,4 +1,4 @@
-"""Snapshots of published files, whose addresses or paths in the checkout are in the params.
+"""Snapshots of published files; the params contain their addresses or paths in the checkout.
 
 A fetch is resumable: existing files are not downloaded again, and the manifest is written last. The
 manifest contains the declarations of the files, so that a snapshot can be read without the params.
@@ -21,11 +21,11 @@ from plumbline.builders.readers.table import web_page
 
 
 class Fetch:
-    """A fetch into a folder that is named by its date.
+    """A fetch into a folder that is named after its date.
 
     Raises UserError if the folder contains a fetch with other parameters.
 
-    ``page``: page of the docs that describes the file formats, for messages.
+    ``page``: page of the docs that describes the file formats, to be cited in messages.
     ``exclude``: parameters that may differ when a fetch is continued.
     ``begun``: file that stores the request. When the manifest is written, the file is removed if
     its name begins with a dot.
@@ -46,7 +46,7 @@ class Fetch:
         self.source, self.into, self.politeness = source, into, politeness
         self.where = f"under sources.{source}{f' ({page} describes the formats)' if page else ''}"
         self.request = params.model_dump(mode="json", exclude=set(exclude)) | more
-        if mirror_of(politeness):  # not its path, which differs between machines
+        if mirror_of(politeness):  # without its path, which differs by machine
             self.request["mirror"] = True
         self._begun = into / begun
         resume(self._begun, self.request)
@@ -58,17 +58,17 @@ class Fetch:
         missing: str = "no such file",
         cleared: Callable[[bytes], bytes] = bytes,
     ) -> int:
-        """Download or copy files, which are read together, into the snapshot, byte for byte.
+        """Download or copy files that are read together into the snapshot, byte for byte.
 
         Returns the number of items that the reader yields.
 
         Raises UserError if a file is missing or invalid.
 
-        ``files``: address, or path in the checkout, of each file, by path in the snapshot.
-        ``reader``: the reader with which the dataset is built, called with the bodies in order.
-        Files that it refuses with a ValueError are not stored.
-        ``missing``: message if the file is not in the checkout.
-        ``cleared``: maps a body to the bytes to be stored, if some must not be.
+        ``files``: address of each file, or its path in the checkout, by its path in the snapshot.
+        ``reader``: the reader that also builds the dataset, called with the files' bodies in
+        order. Files for which it raises ValueError are not stored.
+        ``missing``: message for a file that is not in the checkout.
+        ``cleared``: function that removes from a body the bytes that must not be stored.
         """
         bodies = [self._body(path, address, missing) for path, address in files.items()]
         try:
@@ -85,7 +85,7 @@ class Fetch:
         return number
 
     def _body(self, path: str, address: str, missing: str) -> bytes:
-        """Return the bytes of a file, from the snapshot if it is there, else from its address."""
+        """Return the bytes of a file, from the snapshot if stored there, else from its address."""
         if (self.into / path).exists():
             return (self.into / path).read_bytes()
         if re.match(ADDRESS, address):
@@ -139,17 +139,17 @@ class Fetch:
 
 
 def licences(declared: Iterable[tuple[str, Any]]) -> str:
-    """Return the licences of files, each with its name and any ban on publishing the rows."""
+    """Return the licences of files, each with its file's name and any ban on publishing rows."""
     return joined(f"{name}: {getattr(entry, 'stated', entry.licence)}" for name, entry in declared)
 
 
 def citations(declared: Iterable[tuple[str, Any]]) -> str:
-    """Return the citations of files, each with its name."""
+    """Return the citations of files, each with the file's name."""
     return joined(f"{name}: {entry.citation}" for name, entry in declared)
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Return the distinct texts, sorted, as one line."""
+    """Return the distinct texts, sorted and joined into one line."""
     return "; ".join(sorted(set(texts)))
 
 
@@ -158,9 +158,9 @@ def declared_once(
     addresses: Callable[[Any], Iterable[str]],
     form: str = ADDRESS,
 ) -> None:
-    """Check that the files of each language have distinct names, and that addresses are valid.
+    """Check that the files of each language have distinct names and valid addresses.
 
-    Raises ValueError with the language, and the address if it is invalid.
+    Raises a ValueError that names the language, and the address if that is invalid.
     """
     for language, entries in declared.items():
         names = [entry.name for entry in entries]
@@ -172,7 +172,7 @@ def declared_once(
 
 
 def fillable(*names: str) -> Callable[[str], str]:
-    """Return a validator of addresses that may contain placeholders with these names."""
+    """Return a validator for addresses, in which only placeholders with these names are allowed."""
 
     def check(value: str) -> str:
         if {name for _, name, _, _ in Formatter().parse(value)} - {None, *names}:

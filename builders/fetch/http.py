@@ -1,8 +1,8 @@
-"""Polite and strict HTTP: one request at a time, a contact in each, retries, complete bodies only.
+"""Polite and strict HTTP: single requests that state a contact, retries, and complete bodies only.
 
 Each response has a time limit and a maximum size, measured in decompressed bytes.
 
-A mirror is a folder that is read in place of the network; ``docs/howto/fresh-data.md`` describes
+A mirror is a folder that is read instead of the network; ``docs/howto/fresh-data.md`` describes
 how its files are named.
 """
 
@@ -41,11 +41,11 @@ class Politeness(Params):
     """Settings for the requests of a client."""
 
     contact: str = Field(
-        description="e-mail address or URL of the person who fetches; sent to sources"
+        description="e-mail address or URL of the person who fetches data; it is sent to sources"
     )
     timeout_s: ClassVar[float] = 60  # time limit of one request
     attempts: ClassVar[int] = 6  # maximum number of attempts for a request
-    backoff_s: ClassVar[float] = 2  # first wait after a failure; doubles each time
+    backoff_s: ClassVar[float] = 2  # wait after the first failure, doubled after each further one
     longest_wait_s: ClassVar[float] = 600
 
     def user_agent(self) -> str:
@@ -71,7 +71,7 @@ class Reading(Politeness):
 
 
 def mirror_of(policy: Politeness) -> Path | None:
-    """Return the mirror that is read in place of the network, or None."""
+    """Return the mirror that is read instead of the network, or None."""
     return policy.mirror if isinstance(policy, Reading) else None
 
 
@@ -88,7 +88,7 @@ class Slow(Busy):
 
 
 def retry_after(value: str | None) -> float | None:
-    """Return the seconds in a Retry-After header (RFC 9110, 10.2.3), or None."""
+    """Return the seconds to wait that a Retry-After header states (RFC 9110, 10.2.3), or None."""
     try:
         return None if value is None else Retry().parse_retry_after(value)
     except (InvalidHeader, ValueError):
@@ -100,8 +100,8 @@ def patiently(
 ) -> T:
     """Call ``ask`` until it succeeds, with exponential back-off or the requested waiting time.
 
-    ``ask``: function to call; raises :class:`Busy` if another attempt may succeed.
-    ``request``: name of the request, for messages.
+    ``ask``: function to call, which raises :class:`Busy` if another attempt may succeed.
+    ``request``: name of the request, which is used in messages.
     ``slow_attempts``: after this number of timeouts, or a timeout in the last attempt,
     :class:`Slow` is raised, so that the caller can send a smaller request.
 
@@ -130,10 +130,10 @@ def patiently(
 def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> bytes:
     """Fetch one file, from the network or a mirror.
 
-    ``expect``: returns what is wrong with the body, such as a web page that was sent with status
-    200 in place of a file, or None.
+    ``expect``: a function that returns what is wrong with the body (for example, a web page sent
+    with status 200 instead of a file), or None.
 
-    Raises UserError if the error status is permanent, the body is wrong, or all attempts fail.
+    Raises UserError if an error status is permanent, the body is wrong, or all attempts fail.
     """
     body = patiently(lambda: receive(url, policy)[0], url, policy)
     if wrong := expect(body):
@@ -142,7 +142,7 @@ def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> 
 
 
 def _wrong(url: str, policy: Politeness, wrong: str) -> UserError:
-    """Return the error for a file with wrong content."""
+    """Return the error for a file whose content is wrong."""
     mirror = mirror_of(policy)
     hint = f"replace the file of the mirror, {find(mirror, url)}" if mirror else HINT
     return UserError(f"{url}: {wrong}; {hint}")
@@ -183,10 +183,10 @@ def receive(
 ) -> tuple[bytes, str]:
     """Send one request, or read the mirror's file; return the complete body and its media type.
 
-    ``throttling``: statuses besides 429 and 503 by which this service limits the rate.
+    ``throttling``: status codes, besides 429 and 503, with which this service limits the rate.
     ``form``: fields of a form, which is sent by POST.
 
-    Raises Busy or Slow if another attempt may succeed, and UserError if the error status is
+    Raises Busy or Slow if another attempt may succeed, and UserError if an error status is
     permanent or the response is too large.
     """
     if mirror := mirror_of(policy):
@@ -225,9 +225,9 @@ def _decoded(body: bytes, coding: str) -> bytes:
 
 
 def refuse(answer: requests.Response, request: str, hint: str = HINT) -> None:
-    """Raise the error for a status of 400 or more.
+    """Raise an error if the status is 400 or higher.
 
-    ``hint``: advice to the user if the request is refused.
+    ``hint``: advice for the user if the request is refused.
 
     Raises Busy if a later request may succeed, Slow if a smaller one may, and UserError if the
     error is permanent.
@@ -238,7 +238,7 @@ def refuse(answer: requests.Response, request: str, hint: str = HINT) -> None:
     try:
         begins = answer.raw.read(PIECE, decode_content=True)
     except (HTTPError, OSError):
-        begins = b""  # the status is enough
+        begins = b""  # the error is reported without the text
     text = " ".join(begins.decode("utf-8", "replace").split())
     wait = retry_after(answer.headers.get("Retry-After"))
     if status in (429, 503):
@@ -257,14 +257,14 @@ def download(
 ) -> None:
     """Download one file to disk in chunks, or copy the mirror's file.
 
-    A partial file is stored next to the final one, under a name that begins with a dot. It is
-    continued after a failure or a kill, if the server identifies versions of the file (a strong
-    ETag, or Last-Modified) and sends ranges (RFC 9110, 14.2 and 13.1.5). Otherwise the file is
-    downloaded again.
+    A partial file is stored next to the final one, under a name that begins with a dot. The
+    download continues after a failure or a kill if the server identifies versions of the file (by
+    a strong ETag or by Last-Modified) and sends ranges (RFC 9110, 14.2 and 13.1.5). Otherwise it
+    starts from the beginning.
 
-    ``expect``: returns what is wrong with the complete file, or None.
+    ``expect``: a function that returns what is wrong with the complete file, or None.
 
-    Raises UserError if the error status is permanent, the file is wrong, or all attempts fail.
+    Raises UserError if an error status is permanent, the file is wrong, or all attempts fail.
     """
     if mirror := mirror_of(policy):
         source = find(mirror, url)
@@ -284,7 +284,7 @@ def download(
 
 
 def _download_rest(url: str, policy: Politeness, part: Path, version: Path) -> None:
-    """Append the missing part of a file; the file ``version`` stores its ETag or date.
+    """Append the missing rest of the file ``part``; ``version`` stores its ETag or date.
 
     Raises Busy or Slow if another attempt may succeed.
     """
@@ -314,7 +314,7 @@ def _download_rest(url: str, policy: Politeness, part: Path, version: Path) -> N
 
 
 def places(url: str) -> list[str]:
-    """Return the paths in a mirror at which the file of an address may be.
+    """Return the paths at which a mirror may contain the file of an address.
 
     Examples
     --------
@@ -332,7 +332,7 @@ def places(url: str) -> list[str]:
 
 
 def host(url: str) -> str:
-    """Return the host of an address, with its port unless it is the default."""
+    """Return the host of an address, with the port unless it is the default."""
     parts = urlsplit(url)
     return parts.netloc.rpartition("@")[2].lower().removesuffix(USUAL.get(parts.scheme, ""))
 

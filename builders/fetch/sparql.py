@@ -1,7 +1,7 @@
-"""Client of a SPARQL endpoint: one request at a time; complete responses are saved unchanged.
+"""SPARQL client that sends one request at a time and saves complete responses unchanged.
 
-A query that is too large for the endpoint is halved: its range of birth dates, or its batch of ids.
-In place of an endpoint, a mirror contains a folder ``DIR/HOST/PATH`` of triples, which a local
+If a query is too large for the endpoint, its range of birth dates or its batch of ids is halved.
+Instead of an endpoint, a mirror contains triples in a folder ``DIR/HOST/PATH``, which a local
 engine serves.
 """
 
@@ -92,7 +92,7 @@ class Born:
 
 @dataclass(frozen=True)
 class Batch:
-    """The items of one query, by their ids."""
+    """The items that one query requests, given by their ids."""
 
     name: str
     ids: Sequence[str]
@@ -106,14 +106,14 @@ class Batch:
 
 @dataclass
 class Endpoint:
-    """An endpoint, queried by one request at a time; every response is saved unchanged."""
+    """An endpoint that is sent one request at a time; every response is saved unchanged."""
 
     endpoint: str
     politeness: Politeness
     into: Path
 
     def gather(self, part: Born | Batch, folder: str, query: Callable[[Any], str]) -> None:
-        """Save the response for a part, or those for its halves if the query is too slow."""
+        """Save the response to the query for a part, or for each half of it if that is too slow."""
         halves = part.halves()
         if not any(self._path(f"{folder}/{half.name}").exists() for half in halves):
             ids = part.ids if isinstance(part, Batch) else ()
@@ -128,8 +128,8 @@ class Endpoint:
     ) -> None:
         """Save one response, unless it has been saved before.
 
-        The response to a batch may contain only its ids. It must have as many rows as the endpoint
-        counts, since endpoints may truncate their results.
+        The response to a batch may contain only the ids in the batch. Every response must have as
+        many rows as the endpoint counts, since endpoints may truncate their results.
         """
         if self._path(name).exists():
             return
@@ -156,16 +156,14 @@ class Endpoint:
         return self.into / f"{name}.json.gz"
 
     def _ask(self, query: str, ids: Sequence[str]) -> bytes:
-        """Return the response to a query, which must be complete."""
+        """Return the response to a query, after a check that it is complete."""
         body, rows = self._answer(query, ids)
         _, counted = self._answer(COUNT % query.partition(" ORDER BY ")[0])
         number = counted[0]["count"]["value"] if len(counted) == 1 else ""
         if not re.fullmatch("[0-9]{1,15}", number):
             raise Busy("the response to a count of rows contains no number")
         if int(number) > len(rows):
-            raise Slow(
-                f"the answer contains {len(rows):,} of the {int(number):,} rows that are counted"
-            )
+            raise Slow(f"the response contains only {len(rows):,} of {int(number):,} rows")
         return body
 
     def _answer(self, query: str, ids: Sequence[str] = ()) -> tuple[bytes, list[Binding]]:
@@ -175,7 +173,7 @@ class Endpoint:
 
 
 def _request(endpoint: str, query: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the form and headers of a query by the SPARQL protocol, for :func:`receive`."""
+    """Return the form and the headers of a SPARQL protocol request, for :func:`receive`."""
     from SPARQLWrapper import JSON, POST, SPARQLWrapper
 
     wrapper = SPARQLWrapper(endpoint, returnFormat=JSON)
@@ -187,9 +185,9 @@ def _request(endpoint: str, query: str) -> tuple[dict[str, str], dict[str, str]]
 
 @contextmanager
 def connected(endpoint: str, politeness: Politeness, into: Path) -> Iterator[Endpoint]:
-    """Yield an endpoint, or a local one that serves the triples of the mirror.
+    """Yield the endpoint, or a local one that serves the triples in the mirror.
 
-    Raises UserError if the mirror contains no triples for it, or no engine is installed.
+    Raises UserError if the mirror contains no triples for the endpoint, or no engine is installed.
     """
     mirror = mirror_of(politeness)
     if mirror is None:
@@ -210,7 +208,7 @@ def connected(endpoint: str, politeness: Politeness, into: Path) -> Iterator[End
 def serving(*triples: Path) -> Iterator[str]:
     """Run a SPARQL engine on files of triples; yield the address of its endpoint.
 
-    ``triples``: files in N-Triples or Turtle, possibly compressed by gzip.
+    ``triples``: files in N-Triples or Turtle, possibly compressed with gzip.
 
     Raises UserError if the engine is not installed, or the files cannot be read as triples.
     """
@@ -235,7 +233,7 @@ def serving(*triples: Path) -> Iterator[str]:
         quiet = subprocess.DEVNULL
         with subprocess.Popen(serve, stdout=quiet, stderr=quiet) as server:  # noqa: S603
             try:
-                while server.poll() is None:  # wait until it listens
+                while server.poll() is None:  # wait until the server listens
                     with suppress(OSError), socket.create_connection((address, port)):
                         break
                     time.sleep(0.05)
@@ -245,7 +243,7 @@ def serving(*triples: Path) -> Iterator[str]:
 
 
 def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
-    """Return the rows of a body; refuse a result that is incomplete or has other ids.
+    """Return the rows in a body; reject a result that is incomplete or contains other ids.
 
     No query here contains OPTIONAL, so every row must have all variables.
     """
@@ -259,12 +257,12 @@ def _whole(body: bytes, query: str, ids: Sequence[str]) -> list[Binding]:
         answered = {item(row) for row in rows} if "item" in variables else set()
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         if body.lstrip()[:1] == b"{":
-            raise Slow("the answer stops in the middle") from error
-        raise Busy(f"answered {web_page(body) or 'something that is not JSON'}") from error
+            raise Slow("the response stops in the middle") from error
+        raise Busy(f"the response is {web_page(body) or 'not JSON'}") from error
     except ValueError as error:
-        raise Busy(f"answered JSON that is not a result of the query ({error})") from error
+        raise Busy(f"the response is JSON, but not a result of the query ({error})") from error
     if ids and (strange := sorted(answered - set(ids))[:3]):
-        raise Busy(f"answered with {', '.join(strange)}, which were not requested")
+        raise Busy(f"the response contains {', '.join(strange)}, which were not requested")
     return rows
 
 

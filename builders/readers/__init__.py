@@ -1,5 +1,5 @@
 """File formats that several datasets share.
 
-A reader raises ValueError with position and problem; a builder or a client converts it to a
-UserError with the user's action.
+A reader raises a ValueError that states the position and the problem; a builder or a client
+converts it to a UserError that also tells the user what to do.
 """

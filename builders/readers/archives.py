@@ -1,4 +1,4 @@
-"""Records of large files, one by one: parquet, CSV, JSON lines, or an archive of JSON files."""
+"""Readers for the records of large files: parquet, CSV, JSON lines, or an archive of JSON files."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ DAMAGED = (RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFErro
 def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Yield the records of a file, with selected and renamed columns.
 
-    ``columns``: names of columns in the file, by new name.
+    ``columns``: names of the columns in the file, by their new names.
 
     Yields
     ------
     dict
-        Values as strings: empty for null, ISO 8601 for dates.
+        Values as strings; null becomes an empty string, and dates are in ISO 8601.
     """
     with path.open("rb") as file:
         if wrong := web_page(file.read(256)):
@@ -65,7 +65,7 @@ def parquet_rows(file: Path | IO[bytes], columns: list[str]) -> Iterator[dict[st
 
 
 def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    csv.field_size_limit(READ)  # articles exceed the default limit of a cell
+    csv.field_size_limit(READ)  # articles exceed the default limit for a cell
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             for _, record in table_records(file, dict(zip(columns, columns, strict=True))):
@@ -82,7 +82,7 @@ def _jsonl(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def _jsons(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    """Read the ``.json`` files of an archive, one record each, sorted by name."""
+    """Read one record from each ``.json`` file in an archive, sorted by file name."""
     with _opened(path) as archive:
         names = sorted(n for n in archive.namelist() if n.endswith(".json"))
         if not names:
@@ -95,7 +95,7 @@ READERS = {"parquet": parquet_rows, "csv": _csv, "jsonl": _jsonl, "jsons": _json
 
 
 def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:
-    """Return the file in a zip archive whose name equals or ends with a name.
+    """Return the file in a zip archive whose name is ``name``, or ends with it if ``ending``.
 
     Raises ValueError if the archive is damaged or encrypted, or the file is missing or ambiguous.
     """
@@ -103,7 +103,7 @@ def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:
         members = (n for n in archive.namelist() if "__MACOSX" not in n)
         names = [n for n in members if n == name or (ending and n.endswith(name))]
         if len(names) != 1:
-            raise ValueError(f"{len(names) or 'no'} {name!r} in the archive")
+            raise ValueError(f"the archive contains {len(names) or 'no'} files {name!r}")
         return _member(archive, names[0])
 
 
@@ -113,8 +113,8 @@ def _opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(file) as archive:
             yield archive
     except DAMAGED as error:
-        wrong = "damaged, encrypted, or compressed by a method that cannot be read"
-        raise ValueError(f"no zip archive, or {wrong}") from error
+        wrong = "damaged, encrypted, or compressed with a method that cannot be read"
+        raise ValueError(f"not a zip archive, or {wrong}") from error
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Corpora of news articles: declaration and reader of their files."""
+"""Corpora of news articles: the declaration of their files, and a reader for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plumbline.builders.readers.archives import Format, records
 from plumbline.builders.readers.declared import Terms, declared
 
 LEANINGS = ("left", "center", "right", "unknown")
-EARLIEST = date(1900, 1, 1)  # earlier dates are errors (0001-11-30)
+EARLIEST = date(1900, 1, 1)  # earlier dates, such as 0001-11-30, are errors
 Leaning = Literal["left", "center", "right", "unknown"]
 
 
@@ -34,7 +34,7 @@ class Article(NamedTuple):
 
 
 class Columns(Section):
-    """Columns of the file by their meaning; None if the file lacks one."""
+    """Names of the columns in the file, by meaning; None if the file has no such column."""
 
     outlet: str = Field(description="name of the outlet")
     text: str = Field(description="text of the article")
@@ -45,7 +45,7 @@ class Columns(Section):
 
 
 class Corpus(Terms):
-    """Articles of one file, and their terms of use."""
+    """The articles in one file, and their terms of use."""
 
     name: Name = Field(description="name of the corpus")
     address: str = Field(description="address of the file, or a path that begins with / or ./")
@@ -56,7 +56,7 @@ class Corpus(Terms):
     )
     leanings: dict[str, Leaning] = Field(
         {"left": "left", "center": "center", "right": "right"},
-        description="leaning for each value of the leaning column; other values are unknown",
+        description="leaning for each value of the leaning column; other values mean unknown",
     )
 
     def path(self, language: str) -> str:
@@ -80,7 +80,7 @@ class Corpus(Terms):
 
 
 def every(snapshot: Snapshot, language: str) -> Iterator[tuple[Corpus, Article]]:
-    """Yield each article of a language in a snapshot, with its corpus, sorted by corpus."""
+    """Yield the articles in a language from a snapshot, each with its corpus, sorted by corpus."""
     corpora = declared(snapshot, Corpus, "corpora", language)
     for corpus in sorted(corpora, key=lambda corpus: corpus.name):
         path = snapshot.folder / corpus.path(language)
@@ -90,7 +90,7 @@ def every(snapshot: Snapshot, language: str) -> Iterator[tuple[Corpus, Article]]
 
 
 def paragraphs(text: str) -> list[str]:
-    r"""Return the paragraphs of a text, NFC, with single spaces.
+    r"""Return the paragraphs of a text, in NFC and with single spaces.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def paragraphs(text: str) -> list[str]:
 
 
 def published(text: str, formats: list[str], until: date) -> date | None:
-    """Parse a date; None if it is missing, unreadable or impossible.
+    """Parse a date; return None if it is missing, unreadable or impossible.
 
     Examples
     --------

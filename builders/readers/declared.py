@@ -1,4 +1,4 @@
-"""Files of a snapshot, read as its manifest declares them, and their licences.
+"""Readers for the files that a snapshot's manifest declares, and checks of their licences.
 
 Licences are identified by their SPDX ids. Other wordings are not interpreted: a person must read
 them.
@@ -29,12 +29,12 @@ OPEN = re.compile(
     r"|etalab-2\.0|OGL-UK-[123]\.0|OGL-Canada-2\.0|NLOD-[12]\.0",
     re.IGNORECASE,
 )
-NOT_PUBLISHED = " (rows not to be published)"  # appended to the licence of such a source
-FORMAT = AliasChoices("format", "layout")  # second name: in snapshots before November 2026
+NOT_PUBLISHED = " (rows not to be published)"  # added to a licence if redistribute is false
+FORMAT = AliasChoices("format", "layout")  # snapshots before November 2026 use the second name
 
 
 class Shared(Params):
-    """Terms of publication, which is permitted only if declared, with an open licence."""
+    """Terms of publication, which is permitted only if it is declared and the licence is open."""
 
     licence: str = Field(min_length=1, description="licence as stated, preferably an SPDX id")
     redistribute: bool = Field(
@@ -46,14 +46,14 @@ class Shared(Params):
     def _open(self) -> Self:
         if self.redistribute and not is_open(self.licence):
             raise ValueError(
-                f"redistribute: true needs the SPDX id of an open licence, CC-BY-4.0 for instance, "
-                f"and {self.licence!r} is none"
+                f"redistribute: true needs the SPDX id of an open licence, such as CC-BY-4.0, "
+                f"but {self.licence!r} is not one"
             )
         return self
 
     @property
     def stated(self) -> str:
-        """The licence, and whether rows must not be published."""
+        """The licence, followed by a note if the rows must not be published."""
         return self.licence + NOT_PUBLISHED * (not self.redistribute)
 
 
@@ -64,9 +64,9 @@ class Terms(Shared):
 
 
 def declared(snapshot: Snapshot, model: type[P], *keys: str, hint: str = "") -> list[P]:
-    """Return the entries under a path of keys in the request of a manifest.
+    """Return the entries under a path of keys in the request of a snapshot's manifest.
 
-    Raises UserError, with a hint, if the entry is missing or invalid.
+    Raises UserError, whose message ends with ``hint``, if an entry is missing or invalid.
     """
     value: Any = snapshot.manifest.get("request")
     try:
@@ -76,7 +76,7 @@ def declared(snapshot: Snapshot, model: type[P], *keys: str, hint: str = "") -> 
     except (KeyError, TypeError, ValidationError) as error:
         name = ".".join(keys)
         raise UserError(
-            f"{snapshot.folder}: declares no readable {name}; add it under "
+            f"{snapshot.folder}: declares no valid {name}; add it under "
             f"sources.{snapshot.manifest['source']} and fetch, or remove it from the dataset{hint}"
         ) from error
 
@@ -84,7 +84,7 @@ def declared(snapshot: Snapshot, model: type[P], *keys: str, hint: str = "") -> 
 def read(
     snapshot: Snapshot, name: str, reader: Callable[[bytes], Iterable[T]], advice: str
 ) -> Iterator[T]:
-    """Yield the items in a file of a snapshot; errors of the reader become UserErrors."""
+    """Yield the items in a file of a snapshot; convert errors of the reader to UserErrors."""
     with reading(snapshot.folder / name, advice):
         yield from reader(snapshot.read(name))
 
@@ -107,6 +107,6 @@ def is_open(stated: str) -> bool:
 
 
 def exceeds(licence: str, stated: list[str]) -> bool:
-    """Return True if a licence permits more than any one of the stated licences."""
+    """Return True if a licence may permit more than at least one of the stated licences."""
     free = {name.lower() for name in (licence, *FREE)}
     return any(licence.lower() not in free for text in stated for licence in split_licences(text))

@@ -18,7 +18,7 @@ COLUMNS = ["name", "kind", "rank", "bearer", "flags"]
 
 @dataclass(frozen=True)
 class Gazetteer:
-    """Usable names of all countries, and separately those flagged as words.
+    """Usable names from all countries and, separately, names that are flagged as words.
 
     Attributes
     ----------
@@ -26,9 +26,11 @@ class Gazetteer:
         Names of all countries, in their own spelling.
     genders
         Gender by folded first name: ``male``, ``female``, or ``unknown`` if equally many countries
-        list it for men and for women. words Folded first names that are mostly used as words.
-        by_country Names by country and kind, in order of rank; ``last:male`` and ``last:female``
-        have the forms for a man or a woman.
+        list it for men and for women.
+    words
+        Folded first names that are mostly used as words.
+    by_country
+        Names by country and kind, sorted by rank; ``last:male``, ``last:female``: forms by gender.
     """
 
     men: frozenset[str]
@@ -48,19 +50,19 @@ class Gazetteer:
         ]
 
     def common(self) -> frozenset[str]:
-        """Return the folded first names in the lists of any country."""
+        """Return the folded first names that occur in the lists of any country."""
         lists = [names for country, names in self.by_country.items() if country != NOWHERE]
         return frozenset(fold(n) for names in lists for k in ("male", "female") for n in names[k])
 
     def pool(self, country: str, kind: str, gender: str) -> tuple[str, ...]:
-        """Return the names of a country and kind, with last names in the form for the gender."""
+        """Return the names of one kind in a country, with last names in the form for the gender."""
         names = self.by_country[country]
         return names[f"last:{gender}" if kind == "last" and gender != "unknown" else kind]
 
 
 def load(folder: Path) -> Gazetteer:
     """Read the dataset ``names`` from its folder."""
-    usable: list[tuple[str, str]] = []  # kinds and names in all countries
+    usable: list[tuple[str, str]] = []  # (kind, name) of the usable names in all countries
     words: set[str] = set()
     by_country: dict[str, dict[str, tuple[str, ...]]] = {}
     for country in configs(folder):
@@ -102,5 +104,5 @@ def plain(name: str) -> str:
 
 
 def fold(name: str) -> str:
-    """Return the lookup form of a name: without diacritics, case and typographic apostrophes."""
+    """Return the lookup form of a name: lower case, no diacritics, no typographic apostrophes."""
     return plain(name).casefold().replace("’", "'")

@@ -1,4 +1,4 @@
-"""Readers of lists of names by country, in the formats of openly available lists."""
+"""Readers for lists of names by country, in the formats used by openly available lists."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from plumbline.builders.readers.table import decoded, parsed, records
 Kind = Literal["male", "female", "last"]
 KINDS: tuple[Kind, ...] = ("male", "female", "last")
 BEARERS = ("any", "male", "female")
-NOWHERE = "zz"  # CLDR's code for an unknown region, for names of no particular country
+NOWHERE = "zz"  # CLDR's code for an unknown region; used for names of no particular country
 OTHER_NAMES = {"czech republic": "cz", "turkey": "tr", "macedonia": "mk"}
 
 
 class List(Section):
-    """One list: address and format."""
+    """The address and the format of one list of names."""
 
     name: Name = Field(description="name of the list")
     address: str = Field(min_length=1, description="path in the checkout, or http address")
     format: Literal["table", "nested", "by-kind", "flat"] = Field(
         "table",
         validation_alias=FORMAT,
-        description="table: CSV with a header; nested: JSON of country, gender, names; by-kind: "
-        "JSON of kind, country, names; flat: JSON of kind, names",
+        description="table: CSV with a header; nested: JSON of names by country and gender; "
+        "by-kind: JSON of names by kind and country; flat: JSON of names by kind",
     )
     columns: dict[Literal["country", "kind", "rank", "name", "native", "count", "bearer"], str] = (
         Field(
             {"country": "country", "kind": "kind", "rank": "rank", "name": "name"},
-            description="for tables: column name for each field",
+            description="for tables: name of the column for each field",
         )
     )
     kinds: dict[str, Kind] = Field(
         {"male": "male", "female": "female", "last": "last"},
-        description="kind for each value of a table's column, or each key of by-kind and flat "
-        "JSON; others are left out",
+        description="kind for each value in the column `kind`, or each key of by-kind and flat "
+        "JSON; other values are omitted",
     )
     kind: Kind | None = Field(None, description="kind of all names, if the file has no kinds")
     country: str | None = Field(
@@ -49,7 +49,7 @@ class List(Section):
     )
     countries: dict[str, str] = Field(
         default_factory=dict,
-        description="country code for each name in the file that is not in CLDR",
+        description="code for each country whose name in the file is not in CLDR",
     )
     licence: str = Field(min_length=1, description="licence as its authors state it")
     citation: str = Field(min_length=1, description="reference to cite")
@@ -65,7 +65,7 @@ class List(Section):
         return self
 
     def path(self) -> str:
-        """Return the file of the list in the snapshot."""
+        """Return the path of the list's file in the snapshot."""
         return f"lists/{self.name}.{'csv' if self.format == 'table' else 'json'}"
 
 
@@ -78,7 +78,7 @@ class Listed(NamedTuple):
     rank: int
     name: str  # in Latin letters; may be empty
     native: str  # native spelling; may be empty
-    number: int | None  # people with the name
+    number: int | None  # number of people with the name
     position: str
 
 
@@ -104,7 +104,7 @@ def _by_kind(entry: List, text: str) -> Iterator[Listed]:
         flat = entry.format == "flat"
         by_country: Any = {entry.country: tree.get(key, [])} if flat else tree.get(key, {})
         if not isinstance(by_country, dict):
-            raise ValueError(f"{key}: not lists by country")  # noqa: TRY004
+            raise ValueError(f"{key}: expected lists by country")  # noqa: TRY004
         for country, names in by_country.items():
             code = country if flat else _code(entry, country)
             yield from _ranked(names, code, kind, "any", f"{key}/{country}")
@@ -114,7 +114,7 @@ def _nested(entry: List, text: str) -> Iterator[Listed]:
     for country, by_gender in _tree(text).items():
         code = _code(entry, country)
         if not isinstance(by_gender, dict):
-            raise ValueError(f"{country}: not lists by gender")  # noqa: TRY004
+            raise ValueError(f"{country}: expected lists by gender")  # noqa: TRY004
         for gender in ("male", "female"):
             kind = entry.kind or entry.kinds[gender]
             bearer = gender if kind == "last" else "any"
@@ -149,7 +149,7 @@ def _table(entry: List, text: str) -> Iterator[Listed]:
 
 def _ranked(names: Any, country: str, kind: Kind, bearer: str, position: str) -> Iterator[Listed]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{position}: not a list of names")
+        raise ValueError(f"{position}: expected a list of names")
     for rank, name in enumerate(names, start=1):
         yield Listed(country, kind, bearer, rank, normal(name), "", None, f"{position}/{rank}")
 

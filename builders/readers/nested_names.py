@@ -1,6 +1,6 @@
-"""Names of people with language and gender, from a JSON file nested in any order.
+"""Reader for names of people, with language and gender, from JSON that is nested in any order.
 
-The layout of the names published by the authors of Stańczak et al. (2023) is undocumented. So a
+The layout of the names published by the authors of Stańczak et al. (2023) is undocumented, so a
 language or a gender is recognised by its text, as a key or a value, and applies to all values
 inside or next to it.
 """
@@ -32,7 +32,7 @@ GENDER = {
     **dict.fromkeys(("non-binary", *OTHER, "transgender female", "transgender male"), "non-binary"),
 }
 NAME = {"name", "names", "label", "labels", "politician", "person"}
-TOLD = {"language", "lang", "gender", "sex"}  # words of keys that state a language or a gender
+TOLD = {"language", "lang", "gender", "sex"}  # words in keys that mark a language or gender
 BESIDE = NAME | {"code", "or", "of", "item"}  # further words in such keys
 WORDS = re.compile(r"[^\W_]+?(?=[A-Z\W_]|$)|[A-Z]+")
 Told = tuple[str, str, str]
@@ -45,11 +45,11 @@ def normal(name: str) -> str:
 
 
 def entries(text: str, items: Mapping[str, str]) -> Iterator[Entry]:
-    """Yield language, name, gender and its original word or item, with repetitions.
+    """Yield language, name, gender, and the word or item for the gender; names may be repeated.
 
     ``items``: gender for further words, such as Wikidata items.
 
-    Raises ValueError if it is not JSON, or has no name with a language and a gender.
+    Raises ValueError if the text is not JSON, or contains no name with a language and a gender.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def entries(text: str, items: Mapping[str, str]) -> Iterator[Entry]:
 def _people(
     node: Any, genders: dict[str, str], language: str, gender: str, *, named: bool
 ) -> Iterator[Told]:
-    """Yield the names of a tree; ``named``: whether its texts are names."""
+    """Yield the names in a tree; ``named``: whether the texts in it are names."""
     if isinstance(node, str) and named and language and gender and normal(node):
         yield language, normal(node), gender
     elif isinstance(node, list):
@@ -90,7 +90,7 @@ def _people(
             words, sex = keys[key], genders.get(str(key).strip().lower())
             tongue = _known(LANGUAGE, sorted(words)) if len(words) == 1 or words & NAME else ""
             value = _known(genders, [inner]) if isinstance(inner, str) else ""
-            if value and not (tongue or sex or record):  # a name with its gender as value
+            if value and not (tongue or sex or record):  # the key is a name, the value its gender
                 yield from _people(key, genders, language, value, named=True)
             elif key not in telling:
                 is_name = bool(tongue or sex or words & NAME) or (named and not record)
@@ -99,7 +99,7 @@ def _people(
 
 
 def _known(meanings: dict[str, str], values: list[Any]) -> str:
-    """Look up the first value that is a key; lists are flattened."""
+    """Return the meaning of the first value that has one; lists are flattened."""
     flat = (part for value in values for part in (value if isinstance(value, list) else [value]))
     texts = (str(part).rsplit("/", 1)[-1].strip().lower() for part in flat)
     return next((meanings[text] for text in texts if text in meanings), "")

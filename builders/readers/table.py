@@ -1,6 +1,6 @@
 """Text files: CSV, TSV, JSON, JSON lines and SPARQL results.
 
-Invalid content raises a ValueError with its position.
+Invalid content raises a ValueError that states its position.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def web_page(body: bytes) -> str | None:
-    """Return the fault of a body that is a web page in place of a file of texts, or None."""
+    """Return the problem if a body is a web page instead of the expected file, or None."""
     start = body.removeprefix(b"\xef\xbb\xbf").lstrip()[:15].lower()
     page = start.startswith((b"<!doctype", b"<html"))
-    return "a web page in place of the file" if page else None
+    return "a web page instead of the file" if page else None
 
 
 def parsed(text: str | bytes) -> Any:
     """Parse a JSON text; a lone surrogate becomes U+FFFD.
 
-    Raises ValueError if it is not JSON in UTF-8; json.JSONDecodeError if it may be truncated.
+    Raises ValueError if it is not JSON in UTF-8, or json.JSONDecodeError if it may be truncated.
     """
     text = text.decode() if isinstance(text, bytes) else text
     try:
@@ -70,9 +70,9 @@ def table_rows(text: str | IO[str], **dialect: Any) -> Iterator[tuple[int, list[
 def decoded(body: bytes, encoding: str = "utf-8", *, complete: bool = False) -> str:
     """Return the text of a file, without a byte order mark.
 
-    ``complete``: whether it must end with a line break, unlike a truncated file.
+    ``complete``: whether the file must end with a line break, which a truncated file lacks.
 
-    Raises ValueError if it has another encoding or NUL characters, is a web page, or truncated.
+    Raises ValueError if the file is truncated or a web page, or has another encoding or NULs.
     """
     if wrong := web_page(body):
         raise ValueError(wrong)
@@ -89,18 +89,18 @@ def decoded(body: bytes, encoding: str = "utf-8", *, complete: bool = False) -> 
 
 
 def lines(body: bytes, *, complete: bool = False) -> list[str]:
-    """Split a file at line breaks only; texts may contain other line separators."""
+    """Split a file at line breaks only, since texts may contain other line separators."""
     return decoded(body, complete=complete).replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
 def table(
     body: bytes, columns: Sequence[str], delimiter: str = ",", *, more: bool = False
 ) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Return the header of a file with exactly these columns, and the rows with their numbers.
+    """Return the header of a file, which must have exactly these columns, and its numbered rows.
 
     ``more``: whether the file may have further columns after these.
 
-    Raises ValueError with position and problem; the header is line 1.
+    Raises a ValueError that states the position and the problem; the header is line 1.
     """
     text = decoded(body, complete=True)
     head, *rows = [row for _, row in table_rows(text, delimiter=delimiter)] or [[]]
@@ -123,15 +123,15 @@ def records(
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the line and the renamed fields of each row of a table.
 
-    Raises ValueError with position and problem.
+    Raises a ValueError that states the position and the problem.
 
-    ``columns``: names of columns in the file, by new name.
+    ``columns``: names of the columns in the file, by their new names.
     ``head``: names of the columns if the file has no header.
-    ``quoted``: whether quotes enclose fields; else they are text.
+    ``quoted``: whether quotes enclose fields; otherwise they are part of the text.
     ``strict``: whether a misplaced or missing quote is an error.
     """
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    # an unclosed quote is a truncated file
+    # an unclosed quote indicates a truncated file
     rows = table_rows(text, delimiter=delimiter, quoting=quoting, strict=strict and quoted)
     head = head or next(rows, (0, []))[1]
     if absent := sorted(set(columns.values()) - set(head)):
@@ -145,23 +145,23 @@ def records(
 
 
 def json_object(body: str | bytes, where: str) -> dict[str, Any]:
-    """Parse a JSON object; raise ValueError with its position if it is none."""
+    """Parse a JSON object; raise a ValueError that begins with ``where`` if the body is not one."""
     try:
         value = parsed(body)
     except ValueError as error:
         wrong = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "not JSON"
         raise ValueError(f"{where}: {wrong}") from error
     if not isinstance(value, dict):
-        raise ValueError(f"{where}: no JSON object")  # noqa: TRY004 - of the file, not of a caller
+        raise ValueError(f"{where}: not a JSON object")  # noqa: TRY004 - an error in the file
     return value
 
 
 def json_lines(
     text: str, columns: Mapping[Any, str], needed: str
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the line and renamed values of each object; that of ``needed`` must be a string.
+    """Yield the line and renamed values of each object; the value of ``needed`` must be a string.
 
-    Raises ValueError with position and problem.
+    Raises a ValueError that states the position and the problem.
     """
     for number, line in enumerate(re.split(r"\r?\n", text.rstrip("\r\n")), start=1):
         row = json_object(line, f"line {number}")
@@ -173,7 +173,7 @@ def json_lines(
 def bindings(body: bytes) -> list[Binding]:
     """Return the rows of a SPARQL 1.1 result in JSON (W3C, 21 March 2013).
 
-    Raises ValueError if it is invalid, :class:`json.JSONDecodeError` if it may be truncated.
+    Raises ValueError if it is invalid, or json.JSONDecodeError if it may be truncated.
     """
     tree: Any = parsed(body)
     try:
@@ -211,8 +211,8 @@ def tweeteval(
 ) -> Iterator[tuple[str, str]]:
     """Yield unchanged texts and the names of their labels from files in TweetEval's layout.
 
-    ``texts``, ``labels``: one text per line, and the number of its label in the same line.
-    ``mapping``: a number, a tab and a name in each line.
+    ``texts``, ``labels``: files with one text per line, and with the label number of each text.
+    ``mapping``: a number, a tab and a name on each line.
     ``complete``: whether the files must end with a line break.
     """
     rows, keys, named = (lines(body, complete=complete) for body in (texts, labels, mapping))
@@ -241,12 +241,12 @@ def normal(text: str) -> str:
 
 
 def _characters(match: re.Match[str]) -> str:
-    """Resolve a run of escapes together, since a surrogate pair is one character."""
+    """Resolve a run of escapes together, since a surrogate pair denotes one character."""
     units = bytes.fromhex(match[0].replace("\\u", ""))
     return units.decode("utf-16-be", "replace")
 
 
-# Scripts that Unicode splits or merges, as parts of a character class.
+# Scripts that Unicode splits or merges, in the form that is inserted into ``\p{}``.
 COMPOUND = {"Hans": "Han", "Hant": "Han", "Jpan": r"Han}\p{Hira}\p{Kana", "Kore": "Hang"}
 
 

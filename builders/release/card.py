@@ -1,7 +1,7 @@
 """Dataset cards: READMEs that combine a hand-written page with the facts of the build.
 
-The page contains YAML front matter for the Hub, and prose; the schema, counts, provenance,
-datasheet and the command that rebuilds the dataset are added here. The Croissant description is
+The page contains YAML front matter for the Hub, and prose; this module adds the schema, counts,
+provenance, datasheet and the command that rebuilds the dataset. The Croissant description is
 written next to the card, as are the terms if the Hub has no name for the licence.
 """
 
@@ -29,11 +29,11 @@ from plumbline.builders.release import facts as known
 from plumbline.builders.release.facts import Facts
 from plumbline.builders.release.params import publishing
 
-CARDS = Path("data/cards")  # not in the datasets' folders: an edited page makes no dataset stale
+CARDS = Path("data/cards")  # separate, so that editing a page makes no dataset stale
 TERMS = "LICENSE.md"  # one of the two file names that the Hub recognises
 ADULT = "not-for-all-audiences"  # the Hub's tag for sensitive content
-WARNING = "content_warning"  # key in the front matter; the warning comes first on the card
-SUMMARY = (  # labels and questions of the answers at the top of a card
+WARNING = "content_warning"  # key in the front matter; the card begins with the warning
+SUMMARY = (  # labels of the answers at the top of a card, and their questions
     ("A row", known.ROW),
     ("Source", known.COLLECTED),
     ("Use", known.USES),
@@ -44,7 +44,7 @@ SIZES = ("n<1K", *(f"{low}<n<{high}" for low, high in pairwise(POWERS)), "n>1T")
 
 
 def write_all(names: Iterable[str]) -> None:
-    """Write card, Croissant description and terms of the named datasets, or of all that are built.
+    """Write the cards, Croissant descriptions and terms of named datasets, or of all built ones.
 
     Raises UserError if a dataset is not built, or has no page.
     """
@@ -105,7 +105,7 @@ def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[s
 
 @cache
 def template(name: str) -> Template:
-    """Return a Markdown template of this folder."""
+    """Return a Markdown template from this folder."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
@@ -118,7 +118,7 @@ def template(name: str) -> Template:
 
 
 def _front(facts: Facts, *, adult: bool) -> dict[str, Any]:
-    """Return a card's YAML front matter: the page's, and fields derived from rows and schemas."""
+    """Return a card's front matter: that of the page, and fields derived from rows and schemas."""
     front: dict[str, Any] = {}
     after = "license_name" if "license_name" in facts.front else "license"
     for key, value in facts.front.items():
@@ -129,7 +129,7 @@ def _front(facts: Facts, *, adult: bool) -> dict[str, Any]:
         front["tags"] = list(dict.fromkeys([*front.get("tags", ()), ADULT]))
     if languages := front.get("language"):
         built = {name.rpartition("-")[2] for name in facts.rows}
-        if built <= set(languages):  # list only languages that were built
+        if built <= set(languages):  # omit languages that were not built
             front["language"] = languages = [code for code in languages if code in built]
         many = len(languages) > 1 or "mul" in languages
         front.setdefault("multilinguality", ["multilingual" if many else "monolingual"])

@@ -2,8 +2,8 @@
 
 ``croissant.json``, next to the card, is JSON-LD with PROV-O and the vocabulary for responsible AI
 (RAI). Addresses of files are relative, so that the description works in a local folder; publishing
-inserts those on the Hub. All facts come from the build; the time of writing and absolute paths do
-not occur.
+replaces them with those on the Hub. All facts come from the build: neither the time of writing nor
+an absolute path is recorded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
     """Return the description of a folder; all its parquet files must exist.
 
     ``front``: the front matter of its card.
-    ``files_at``: folder of the files, relative to the description, or empty for the same one.
+    ``files_at``: path of the files relative to the description, or empty if they are in its folder.
     """
     folder, origin = facts.folder, facts.built.origin
     days = dates([source for source, _ in origins(folder)])
@@ -86,7 +86,7 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
 
 
 def published(described: dict[str, Any], address: str, repository: str, version: str) -> str:
-    """Return a description with the addresses of a repository on the Hub, at a version's tag."""
+    """Return a description whose addresses are those of a Hub repository at a version's tag."""
     url = f"{address.rstrip('/')}/datasets/{repository}"
     repository_node = _node(
         "FileObject",
@@ -94,7 +94,7 @@ def published(described: dict[str, Any], address: str, repository: str, version:
         description="The repository on the Hub, at the tag of this version.",
         contentUrl=f"{url}/tree/refs%2Ftags%2F{version}",
         encodingFormat="git+https",
-        sha256="https://github.com/mlcommons/croissant/issues/80",  # git has its own hashes
+        sha256="https://github.com/mlcommons/croissant/issues/80",  # stands in for git's hashes
     )
     entries = described["distribution"]
     sets = any(entry["@type"] == "cr:FileSet" for entry in entries)
@@ -113,7 +113,7 @@ def text(description: dict[str, Any]) -> str:
 
 
 def named(folder: Path) -> str:
-    """Return the name of a folder, followed by the model's if each model has a folder."""
+    """Return the name of a folder, including the model's name if each model has its own folder."""
     label = folder.name.removeprefix(".").removesuffix(".partial")
     name, kind = folder.parent.name, folder.parent.parent.name
     return f"{name}-{label}" if kind in {"outputs", "tables"} else label
@@ -124,7 +124,7 @@ def _node(kind: str, identity: str, name: str = "", **more: Any) -> dict[str, An
 
 
 def _records(config: str, schema: Schema, source: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the record set of a config's rows, and one with the codes of each label column."""
+    """Yield the record set of a config's rows, and one for the codes of each label column."""
     rows = f"The rows of config {config}."
     rows = (
         "Input rows that are not in the dataset, by reason." if schema is parquet.REJECTED else rows
@@ -173,7 +173,7 @@ def _licence(front: dict[str, Any]) -> Any:
 
 
 def _entity(source: dict[str, Any]) -> dict[str, Any]:
-    """Return a source in PROV-O; its time is that of the retrieval."""
+    """Return a source in PROV-O, with the date of its retrieval."""
     days = dates([source])
     when = {"prov:generatedAtTime": days[-1]} if days else {"sc:identifier": source["retrieved"]}
     return {
@@ -187,7 +187,7 @@ def _entity(source: dict[str, Any]) -> dict[str, Any]:
 
 
 def _responsible(facts: Facts, days: list[str]) -> dict[str, Any]:
-    """Return the RAI properties, taken from the datasheet and sections of the page."""
+    """Return the RAI properties, which come from the datasheet and sections of the page."""
     answers, sections, sources = facts.by_hand, facts.sections, facts.built.origin.sources
     limits = re.split(r"^- ", sections.get("Known limits", ""), flags=re.MULTILINE)
     people = (answers.get(known.PEOPLE), _plain(sections.get("Sensitive content", "")))

@@ -45,9 +45,9 @@ MAINTAINED = (
 )
 DATASET_PAGES = Path("docs/datasets")
 STUDY_PAGES = Path("docs/studies")
-METHOD_PAGES = Path("docs/methods")  # pages of analyses across studies
-CARDS = "cards"  # key in a study's front matter: metadata by kind and name
-SHARED = ("Sensitive content", "Citation")  # sections of a study's page that go on all its cards
+METHOD_PAGES = Path("docs/methods")  # pages about analyses across studies
+CARDS = "cards"  # key in a study's front matter for the cards' metadata, by kind and name
+SHARED = ("Sensitive content", "Citation")  # sections of a study's page that all its cards repeat
 GENERATED = re.compile(r"<!-- begin generated -->.*?<!-- end generated -->\n?", re.DOTALL)
 _RELATIVE = re.compile(r"\[([^]]+)\]\((?!https?:|mailto:)[^)\s]+\)")
 _ANSWER = re.compile(
@@ -140,7 +140,7 @@ def gather(folder: Path, page: Path) -> Facts:
 def read_page(page: Path, folder: Path | None = None) -> tuple[dict[str, Any], str]:
     """Return the front matter and prose that describe a folder, without generated parts.
 
-    If it is a study's page, its section on these outputs or tables is returned as a separate page.
+    From a study's page, only the section on these outputs or tables is returned, as a page.
 
     Raises UserError if the page is missing, or lacks front matter or a section for the folder.
     """
@@ -165,8 +165,8 @@ def read_page(page: Path, folder: Path | None = None) -> tuple[dict[str, Any], s
 def limited(front: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Replace the licence in front matter if it permits more than the licences of the sources.
 
-    Each source then keeps its own licence. Tables are exempt: they contain estimates, no rows of
-    the sources.
+    Each source then keeps its own licence. Tables are exempt, since they contain estimates
+    but no rows of the sources.
     """
     licence = str(front.get("license") or "other")
     if licence == "other" or folder.parts[1:2] == ("tables",):
@@ -192,7 +192,7 @@ def origins(folder: Path) -> Iterator[tuple[dict[str, Any], Path | None]]:
 
 def _split(page: Path) -> tuple[dict[str, Any], str]:
     if not page.is_file():
-        raise UserError(f"{page}: no such page; copy that of another dataset, and edit it")
+        raise UserError(f"{page}: no such page; copy and edit the page of another dataset")
     pieces = page.read_text(encoding="utf-8").split("---\n", 2)
     if len(pieces) != 3 or pieces[0]:
         raise UserError(f"{page}: no YAML front matter between two lines of '---'")

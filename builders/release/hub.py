@@ -75,9 +75,9 @@ def validate(release: Release, repo: str) -> None:
 
 
 def fetch(repo: str, revision: str, token: str | None) -> Path:
-    """Return a folder with the card and the parquet files of a version of a dataset.
+    """Return a folder that contains the card and the parquet files of a version of a dataset.
 
-    A version that is in the cache of huggingface_hub is read without a network.
+    A version that is in the cache of huggingface_hub is read without network access.
 
     Raises UserError if the version does not exist, or the Hub cannot be reached or refuses the
     token.
@@ -99,8 +99,8 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
 
     The settings are applied before any data are sent, so that access is never wider than intended.
     The commit is made by ``create_commit``, since ``upload_folder`` of huggingface_hub 2 may split
-    a folder into several; the Hub refuses it if there has been another commit since :func:`look`.
-    After an interruption the same call completes the upload.
+    a folder into several; the Hub refuses the commit if another one followed :func:`look`.
+    After an interruption, the same call completes the upload.
 
     Raises UserError if the Hub refuses the upload or does not respond.
     """
@@ -125,11 +125,11 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
 
 
 def client(token: str | None) -> HfApi:
-    """Return a client with the given token or none, never with a token stored on disk."""
+    """Return a client that uses the given token, if any, but never a token stored on disk."""
     from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    if not sys.stderr.isatty():  # no progress bars of the client in a log
+    if not sys.stderr.isatty():  # keep the client's progress bars out of logs
         disable_progress_bars()
     if problem := wrong_hub(token):
         raise UserError(problem)
@@ -156,11 +156,11 @@ def answering(name: str) -> Iterator[None]:
         unread = status in (401, 403, 404) and "@" in name
         if unread or isinstance(error, errors.HFValidationError):
             raise Missing(
-                f"{name}: not on the Hub, or closed to this token; check id, version and HF_TOKEN, "
-                "and accept any terms on its page"
+                f"{name}: not on the Hub, or not accessible with this token; check id, version and "
+                "HF_TOKEN, and accept any terms on its page"
             ) from error
         refused = status or (isinstance(error, ValueError) and not isinstance(error, OSError))
         if not refused or status == 429 or status >= 500:
             how = f"answered {status}" if status else f"was not reached ({type(error).__name__})"
             raise Unreachable(f"{name}: the Hub {how}; run the same command again") from error
-        raise UserError(f"{name}: the Hub refused this ({status or ''} {reason})") from error
+        raise UserError(f"{name}: the Hub refused the request ({status or ''} {reason})") from error

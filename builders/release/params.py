@@ -21,14 +21,14 @@ def _open(licence: str) -> str:
 
 
 class Params(Section):
-    """Terms of publishing."""
+    """Conditions for publishing."""
 
     acknowledged: tuple[
         Annotated[str, Field(pattern=rf"^({'|'.join(PARTISAN)}|{PRETRAINED}/[\w-]+)$")], ...
     ] = Field(
         (),
         description="partisan texts (`corpora`, `outlets`) and models trained on them "
-        "(`pretrained/MODEL`) that may be published privately, with manual approval",
+        "(`pretrained/MODEL`) that may be published privately, with manual approval of readers",
     )
     contact: str = Field(
         "",

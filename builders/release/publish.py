@@ -25,16 +25,16 @@ def publish(named: str, repo: str, version: str, *, dry: bool) -> None:
     """Publish a folder, or print what would be published.
 
     ``named``: name of a dataset, or folder of outputs, tables or a checkpoint.
-    ``repo``: ``OWNER/NAME`` on the Hub, whose address ``HF_ENDPOINT`` may change.
+    ``repo``: ``OWNER/NAME`` on the Hub, whose address ``HF_ENDPOINT`` may override.
     ``version``: three numbers, which become a tag; a tag is never moved.
 
-    Raises UserError if the folder may not be published, the version exists already, token or
-    contact are missing, or the Hub refuses the upload or does not respond.
+    Raises UserError if the folder may not be published, the version already exists, the token
+    or contact is missing, or the Hub refuses the upload or does not respond.
     """
     token, params = os.environ.get(TOKEN) or None, publishing()
     needed = {
         f"--repo {repo}: not a repository; write it as OWNER/NAME": REPO.fullmatch(repo),
-        f"--version {version}: not a version; write three numbers, as 1.2.0": VERSION.fullmatch(
+        f"--version {version}: no version; write three numbers, such as 1.2.0": VERSION.fullmatch(
             version
         ),
         f"{TOKEN}: not set; export a token that may write to {repo}": dry or token,
@@ -70,7 +70,7 @@ def publish(named: str, repo: str, version: str, *, dry: bool) -> None:
 
 
 def _addressed(made: Release, repo: str, version: str) -> dict[str, bytes]:
-    """Return a dataset's card and the files next to it, with the addresses of the repository."""
+    """Return a dataset's card and the files next to it, with addresses in the repository."""
     if made.kind == "model":
         return {}
     folder, files = made.folder, card.render(made.folder)
@@ -85,7 +85,7 @@ def _addressed(made: Release, repo: str, version: str) -> dict[str, bytes]:
 
 
 def _plan(made: Release, remote: hub.Remote, repo: str, version: str) -> Iterator[str]:
-    """Yield the lines of the plan: target, access, each file with its size, changes in the card."""
+    """Yield the lines of the plan: target, access, file sizes, and changes in the card."""
     private, gated = hub.settings(made, remote)
     yield f"{made.folder} -> {made.kind} {repo}, version {version}"
     yield f"on the Hub: {', '.join(remote.tags) if remote.sha else 'no such repository'}"

@@ -33,7 +33,7 @@ WAYS = {
     "tables": "tables/ANALYSIS[/MODEL]",
     PRETRAINED: f"{PRETRAINED}/MODEL/CHECKPOINT",
 }
-# Names that builds, probes and analyses give to their inputs, which are checked themselves.
+# Names that builds, probes and analyses give to inputs, whose licences are checked separately.
 # Sources of snapshots have other names.
 OURS = re.compile(r"(dataset|made by|model) .+|tables")
 # Licence names on the Hub that do not state who may access the data.
@@ -45,7 +45,7 @@ FORBIDS = re.compile(
 )
 CLOSED_SOURCE = re.compile(r'"redistribute":\s*false')  # at any level of a manifest
 CHECKPOINTS = "checkpoints.json"  # list of a model's checkpoints, written by training
-ASKS = "extra_gated_"  # prefix of the keys of an access form, in a card
+ASKS = "extra_gated_"  # prefix of the keys that define an access form in a card
 
 Gated = Literal["auto", "manual", False]
 
@@ -56,7 +56,7 @@ class Release:
 
     folder: Path
     kind: Literal["dataset", "model"]
-    files: dict[str, Path | bytes]  # by path in the repository; bytes are generated for the Hub
+    files: dict[str, Path | bytes]  # by path in the repository; bytes if generated for the Hub
     private: bool
     gated: Gated
     why: str  # reason for the values of private and gated
@@ -83,7 +83,7 @@ def folder_of(named: str, kinds: Collection[str] = tuple(DEPTHS)) -> Path:
 
 
 def locate(named: str) -> Path:
-    """Return the folder to be published, from its name or path.
+    """Return the folder to be published, given its name or path.
 
     Raises UserError if it cannot be published, or does not exist.
     """
@@ -102,11 +102,11 @@ def release(
 ) -> Release:
     """Decide whether and how a folder from :func:`locate` may be published.
 
-    ``acknowledged``: partisan datasets and models (``pretrained/MODEL``) that may be published,
-    privately.
+    ``acknowledged``: partisan datasets and models (``pretrained/MODEL``) that may be
+    published privately.
     ``stated``: SPDX ids of open licences, by the words with which sources state them.
 
-    Raises UserError with the first reason why it may not be published, in one sentence.
+    Raises a UserError that states the first reason why the folder may not be published.
     """
     kind, name = folder.parts[1:3]
     partisan = name if kind == "datasets" and name in PARTISAN else ""
@@ -135,7 +135,7 @@ def release(
     if partisan:
         return Release(folder, "dataset", files, True, "manual", why)
     licence = str(fronts[folder].get("license") or "")
-    # outputs are gated if a dataset in their prompts is
+    # outputs are gated if a dataset used in their prompts is gated
     asks = any(key.startswith(ASKS) for front in fronts.values() for key in front)
     why = f"the card's licence is {licence or 'not stated'}"
     return Release(folder, "dataset", files, licence in CLOSED, "auto" if asks else False, why)
@@ -153,7 +153,7 @@ def _files(folder: Path) -> dict[str, Path | bytes]:
 def _checkpoint(folder: Path) -> dict[str, Path | bytes]:
     """Return the files of a checkpoint, and its card, by name.
 
-    Raises UserError if the checkpoint is not in the list of its model, or a file differs from it.
+    Raises UserError if the model's list lacks the checkpoint, or a file differs from the list.
     """
     path = folder.parent / CHECKPOINTS
     entries = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
@@ -179,7 +179,7 @@ def _checkpoint(folder: Path) -> dict[str, Path | bytes]:
 def _nobody_removed(folder: Path) -> None:
     if number := private.held(folder, private.removed()):
         raise UserError(
-            f"{folder}: {number:,} rows are on the removal list; `make repro` leaves them out"
+            f"{folder}: {number:,} rows are on the removal list; run `make repro` to remove them"
         )
 
 
@@ -204,10 +204,10 @@ def _datasets(folder: Path) -> set[str]:
 
 
 def _allowed(part: Path, front: dict[str, Any], folder: Path, spdx: Mapping[str, str]) -> None:
-    """Refuse a folder that was read if its card, sources, manifests or rows forbid publishing it.
+    """Raise UserError if the card, sources, manifests or rows of a part forbid publishing it.
 
-    A licence permits it only if its text is, or ``spdx`` gives for it, the SPDX id of an open
-    licence.
+    A licence permits it only if its text, or the id to which ``spdx`` maps the text, is the SPDX
+    id of an open licence.
     """
     tree = read() if part.parts[1] == "datasets" else {}
     entries = [(tree.get(top) or {}).get(part.name) or {} for top in ("datasets", "derived")]
@@ -236,7 +236,7 @@ def _allowed(part: Path, front: dict[str, Any], folder: Path, spdx: Mapping[str,
     if not wrong and (number := _closed_rows(part)):
         wrong = [f"{number:,} rows are not redistributable"]
     if wrong:
-        about = f"{folder}" if part == folder else f"{folder}, made of {part}"
+        about = f"{folder}" if part == folder else f"{folder}, derived from {part}"
         raise UserError(f"{about}: {wrong[0]}; publish the recipe instead")
 
 

@@ -1,6 +1,6 @@
 """Differences between two versions of a dataset, outputs or tables, by config.
 
-Rows are matched by their key; rows that share a key are matched in their order.
+Rows are matched by their key; rows that share a key are matched in order.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from plumbline.builders.core.parquet import REJECTS
 from plumbline.builders.release.terms import MADE, folder_of
 from plumbline.builders.versions.folders import Config, Version, find_version, read_configs
 
-LIMIT = 10  # maximum rows of a list in the text, unless --all is given
-WIDTH = 60  # maximum characters of a value in the text
+LIMIT = 10  # maximum number of rows listed in the text, unless --all is given
+WIDTH = 60  # maximum number of characters of a value in the text
 WHEN = BEFORE, AFTER = "before", "after"
 NUMBERS = ("row before", "row after")
-NTH = "nth of its key"  # column that numbers the rows with the same key
+NTH = "nth of its key"  # column that numbers the rows that share a key
 ESTIMATE = ("value", "low", "high")
 COUNTED = ("added", "removed", "changed", "columns_added", "columns_removed", "columns_retyped")
-Tree = dict[str, Any]  # the JSON report; lists of rows are frames
+Tree = dict[str, Any]  # the JSON report, in which lists of rows are data frames
 
 
 def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) -> Tree:
@@ -35,7 +35,7 @@ def diff(named: str, first: str, second: str, selected: tuple[str, ...] = ()) ->
     ``named``: name of a dataset, or folder of outputs or tables.
     ``first``, ``second``: the versions, see
     :func:`plumbline.builders.versions.folders.find_version`.
-    ``selected``: the configs to compare; all if empty.
+    ``selected``: the configs to compare, or all if it is empty.
 
     Raises UserError if a version cannot be read, or a selected config is in neither version.
     """
@@ -123,10 +123,10 @@ def compare(before: Config, after: Config) -> Tree:
 
 
 def compare_estimates(names: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame) -> Tree:
-    """Count the estimates that changed, and list those that left each other's interval.
+    """Count the estimates that changed, and list those outside each other's interval.
 
-    In these, each value is outside the closed interval of the other version. Estimates that lack a
-    value or a bound in either version are not judged.
+    An estimate is listed if its value in each version lies outside the closed interval of the other
+    version; estimates that lack a value or a bound in either version are not judged.
     """
     parts = [
         frame.select(pl.col(c).cast(pl.Float64).alias(f"{when}_{c}") for c in ESTIMATE)
@@ -179,7 +179,7 @@ def as_json(tree: Tree) -> str:
 
 
 def as_text(tree: Tree, limit: int | None = LIMIT) -> Iterator[str]:
-    """Yield the lines of the report; ``limit``: maximum number of rows in a list, or None."""
+    """Yield the report's lines; ``limit``: maximum number of rows in a list, or None for all."""
     yield tree["name"]
     for when in WHEN:
         version = tree[when]

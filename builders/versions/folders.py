@@ -1,7 +1,7 @@
 """Versions of a folder of parquet files, and their configs, with keys and labels.
 
-Keys and labels are read from ``build.json``; without it, each parquet file is a config without a
-key.
+Keys and labels are read from ``build.json``; without it, each parquet file is treated as a
+config without a key.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def find_version(named: str, folder: Path, scratch: Path) -> Version:
     if named == WORKSPACE:
         described, root = "as it is now", folder
         if not folder.is_dir():
-            raise UserError(f"{folder}: not in the workspace; `make repro` or `dvc pull` it first")
+            raise UserError(f"{folder}: not in the workspace; run `make repro` or `dvc pull`")
     elif match := ON_HUB.fullmatch(named):
         root = hub.fetch(match["repo"], match["revision"], os.environ.get("HF_TOKEN") or None)
         described = f"on the Hub, commit {root.name[:10]}"
@@ -96,10 +96,10 @@ def _get_from_dvc(commit: str, named: str, folder: Path, scratch: Path) -> Path:
         DVCFileSystem(rev=commit, config=now).get(folder.as_posix(), str(into), recursive=True)
     except Exception as error:  # DVC and the clients of remotes raise errors of many classes
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        where = f"its remote {remote} gives" if remote else "any remote has"
+        where = f"the remote {remote} contains" if remote else "any remote contains"
         raise UserError(
-            f"{folder}: neither the DVC cache nor {where} its files of {named} ({reason}); `git "
-            f"checkout {named}` and `dvc fetch {folder}` where a remote can be reached"
+            f"{folder}: neither the DVC cache nor {where} its files at {named} ({reason}); run "
+            f"`git checkout {named}` and `dvc fetch {folder}` where a remote can be reached"
         ) from error
     return into
 
@@ -111,7 +111,7 @@ class Config:
     paths: list[Path]
     key: tuple[str, ...] = ()
     names: tuple[str, ...] = ()  # columns shown next to the key
-    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by column of codes
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by column
 
     def read(self) -> tuple[pl.DataFrame, dict[str, str]]:
         """Return all rows, with labels in place of their codes, and the type of each column."""
@@ -133,7 +133,7 @@ class Config:
 
 
 def read_configs(files: Mapping[str, Path]) -> tuple[dict[str, Config], str | None]:
-    """Return the configs of a folder, by name, and the version that it states.
+    """Return the configs of a folder, by name, and the version that the folder states.
 
     ``files``: path of each file, by path relative to the folder.
     """

@@ -1,4 +1,4 @@
-"""The provenance of a file or a row: hashes, commands, dates and queries of all builds.
+"""The provenance of a file or a row: hashes, commands, dates and queries of all builds behind it.
 
 Every parquet file states the path and sha256 of each of its inputs (``core.parquet``), as do the
 inputs themselves, back to snapshots and models. Other facts are read from the ``build.json`` of a
@@ -24,9 +24,9 @@ from plumbline.builders.core.snapshot import MANIFEST, digest
 from plumbline.builders.dvc.lock import Stage, here
 from plumbline.builders.versions.folders import read_configs
 
-SHORT = 100  # maximum characters of a value in the text
-SHOWN = 5  # maximum rows or files listed in a message
-MODEL = "model.json"  # file with id, revision and files of a model from the Hub
+SHORT = 100  # maximum number of characters of a value in the text
+SHOWN = 5  # maximum number of rows or files listed in a message
+MODEL = "model.json"  # file that records id, revision and files of a model from the Hub
 BUILD_STATES = ("version", "command", "sources")
 SOURCE_STATES = (
     *("source", "address", "retrieved", "licence", "citation", "request"),  # snapshots
@@ -39,10 +39,10 @@ State = Literal["unchanged", "changed", "missing"]
 
 @dataclass(frozen=True)
 class Node:
-    """A folder, snapshot or model in the chain."""
+    """A folder, snapshot or model in the chain of inputs."""
 
     path: str
-    sha256: str  # at the time of reading; for the traced folder, the current one
+    sha256: str  # when it was read as an input; for the traced folder, the current hash
     state: State  # the current bytes, compared with ``sha256``
     facts: dict[str, Any]
     inputs: dict[str, str]  # sha256 by path
@@ -50,7 +50,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Trace:
-    """The provenance of a file, and optionally one of its rows."""
+    """The provenance of a file, and optionally of one of its rows."""
 
     file: str
     row: dict[str, Any] | None  # its number and its columns, with labels in place of codes
@@ -58,7 +58,7 @@ class Trace:
 
 
 def trace(named: str) -> Trace:
-    """Trace ``FILE``, ``FILE#ROW`` or ``FILE#column=value``.
+    """Trace a file or row, named ``FILE``, ``FILE#ROW`` or ``FILE#column=value``.
 
     Raises UserError if the file is missing, belongs to no build or snapshot, or has no such row.
     """
@@ -68,7 +68,7 @@ def trace(named: str) -> Trace:
         raise UserError(f"{file}: no such file; name one that `make repro` has made")
     folder = next((p for p in (file, *file.parents) if _facts_file(p)), None)
     if folder is None:
-        raise UserError(f"{file}: not in a folder with {front_matter.FACTS} or {MANIFEST}")
+        raise UserError(f"{file}: not in a folder that contains {front_matter.FACTS} or {MANIFEST}")
     row = read_row(folder, file, selector) if selector else None
     nodes: dict[tuple[str, str], Node] = {}
     stages = {out.path: stage for stage in here() for out in stage.outs}
@@ -84,7 +84,7 @@ def trace(named: str) -> Trace:
 def read_node(path: str, sha256: str, stages: Mapping[str, Stage]) -> Node:
     """Return an input with all facts that are recorded about it.
 
-    ``sha256``: its hash at the time of reading.
+    ``sha256``: its hash when it was read as an input.
     ``stages``: the stages in the locks, by path of their outputs.
     """
     folder = Path(path).parent if Path(path).name in (MANIFEST, MODEL) else Path(path)
@@ -124,7 +124,7 @@ def read_node(path: str, sha256: str, stages: Mapping[str, Stage]) -> Node:
 
 
 def _facts_file(folder: Path) -> Path | None:
-    """Return the file that contains the facts of a folder."""
+    """Return the file that contains the facts of a folder, or None."""
     files = (folder / name for name in (front_matter.FACTS, MANIFEST, MODEL))
     return next((path for path in files if path.is_file()), None)
 
@@ -175,7 +175,7 @@ def as_json(traced: Trace) -> str:
 
 
 def as_text(traced: Trace) -> Iterator[str]:
-    """Yield the lines of a trace: each node, then its inputs; a node is shown in full once."""
+    """Yield the lines of a trace: each node, then its inputs; details are shown only once."""
     nodes = {(node.path, node.sha256): node for node in traced.nodes}
     yield traced.file
     for column, value in (traced.row or {}).items():

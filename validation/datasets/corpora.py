@@ -1,4 +1,4 @@
-"""Checks of the dataset ``corpora`` across columns, rows and corpora."""
+"""Checks on the dataset ``corpora`` across columns, rows and corpora."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plumbline.builders.datasets.corpora.sample import CONFIGS
 from plumbline.validation import suite
 
 _FOLDED = pl.col("text").str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]+", "").hash()
-# These differ from the patterns used for masking, whose misses would also pass here.
+# These differ from the masking patterns; otherwise, names that those miss would pass here too.
 _USER = r"(?i)(?:^|[^a-z0-9_])u(?:ser)?\s?(?:\\?/|%2f)(?:\\?[a-z0-9_-]){3}"
 _ADDRESS = r"(?i)[^\s@]@\w[\w-]*\.[a-z]{2}|(?:^|\s)@[a-z_]\w|\+\d[\d ()-]{8}"
 

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``counterfactuals`` across rows."""
+"""Checks on the dataset ``counterfactuals`` across rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plumbline.builders.readers.name_lists import NOWHERE, codes
 from plumbline.validation import suite
 
 WORD = re.compile(r"\w+")
-PAIR = ("target", "country", "gender", "entity", "draw")  # equal in a placebo and its row
+PAIR = ("target", "country", "gender", "entity", "draw")  # equal in a placebo and its reference
 
 
 class Params(suite.Params):
@@ -63,13 +63,13 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
         has_a_gender=original | (pl.col("gender") != GENDERS.index("unknown")),
         changed=original | (text != pl.col("base")),
     )
-    # changing the case alters a few letters, so the name may not be found
+    # a change of case alters some letters, so a few names are not detected
     shares = {"changed": 1 - params.same_max_share, "has_the_name": 0.9999}
     return [suite.checked(f"rows-{config}", rows, shares=shares)]
 
 
 def only_the_entity(original: str, text: str, entity: str) -> bool:
-    """Return True for a text that differs from the original only in words of the entity."""
+    """Return True for a text that differs from the original only in the entity's words."""
     if not entity:
         return text == original
     return _pattern(original, entity).fullmatch(text) is not None
@@ -77,7 +77,7 @@ def only_the_entity(original: str, text: str, entity: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _pattern(original: str, entity: str) -> re.Pattern[str]:
-    """Return a pattern of the original in which any words may replace the entity."""
+    """Return a pattern that matches the original with any words in place of the entity."""
     folded = {fold(word) for word in WORD.findall(entity)}
     words = {re.escape(word) for word in WORD.findall(original) if fold(word) in folded}
     word = rf"\b(?:{'|'.join(sorted(words))})\b"

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``downstream`` across columns, rows and splits."""
+"""Checks on the dataset ``downstream`` across columns, rows and splits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from plumbline.validation.suite import Params, Table, checked, once, same
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Check that each text has one class, and classes and groups agree with their mappings."""
+    """Check that each text has one class, and that classes and groups agree with their mappings."""
     text, mapped = pl.col("text"), pl.col("mapped").list
     label = pl.when(mapped.len() > 1).then(pl.lit(SEVERAL)).otherwise(mapped.join(""))
     texts = frame.select(

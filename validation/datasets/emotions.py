@@ -1,4 +1,4 @@
-"""Checks of the dataset ``emotions`` across columns and rows."""
+"""Checks on the dataset ``emotions`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.validation.suite import Params, Table, checked, frames, listed
 
 BOTH = 0.05  # maximum share of words that are both positive and negative
-UP, DOWN = ("positive", "negative"), ("negative", "positive")  # (more words, fewer words)
+UP, DOWN = ("positive", "negative"), ("negative", "positive")  # (usual sign, other sign)
 SIGNS = dict.fromkeys(("joy", "trust"), UP)
 SIGNS |= dict.fromkeys(("anger", "disgust", "fear", "sadness"), DOWN)
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Check that English words equal their source, and few words have both signs."""
+    """Check that English words equal their source, and that few words have both signs."""
     words = frame.select(
         "word",
         "english",

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``labelled_texts`` across columns and rows."""
+"""Checks on the dataset ``labelled_texts`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from plumbline.validation.suite import Params, Table, checked, same
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Check that the rows of a corpus have the same terms, and each label is in both splits."""
+    """Check that all rows of a corpus have the same terms, and that both splits have each label."""
     texts = frame.select(
         "source",
         "text",

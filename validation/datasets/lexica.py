@@ -1,4 +1,4 @@
-"""Checks of the dataset ``lexica`` across columns and rows."""
+"""Checks on the dataset ``lexica`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from plumbline.builders.datasets.lexica.formats import AXES
 from plumbline.builders.datasets.lexica.published import PUBLISHED
 from plumbline.validation.suite import Params, Table, checked, once
 
-SEED_SD = 0.1  # maximum for 99% of the words; a warning if more exceed it
-SIGNS = {"positive": 1, "negative": -1}  # sign of a score by the label of a view
+SEED_SD = 0.1  # maximum SD over seeds for 99% of the words; otherwise, validation warns
+SIGNS = {"positive": 1, "negative": -1}  # sign of a view's score, by its label
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Check that mass, views and shares are consistent, and their signs agree."""
+    """Check that mass, views and shares are consistent, and that signs agree."""
     mass = pl.sum_horizontal(f"beta_{axis}" for axis in AXES)
     least = pl.min_horizontal(f"beta_{axis}" for axis in AXES)
     views, scores = pl.col("views"), pl.col("view_scores").list
@@ -35,7 +35,7 @@ def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
         sign_of_its_view=pl.Series(signs, dtype=pl.Boolean),
         views_counted=pl.all_horizontal(lists == (0 if config == PUBLISHED else views)),
         score_is_the_mean=(scores.mean().fill_null(side) - pl.col("score")).abs() < 1e-5,
-        # clear views that agree determine the sign
+        # if all views clearly have one sign, `side` must have the same sign
         praise_is_positive=(scores.min().fill_null(0) < 0.5) | (side > 0),
         blame_is_negative=(scores.max().fill_null(0) > -0.5) | (side < 0),
         seeds_agree=pl.col("seed_sd").fill_null(0) <= SEED_SD,

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``names`` across columns and rows."""
+"""Checks on the dataset ``names`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
 
 
 def across(_: Params, folder: Path) -> list[suite.Table]:
-    """Check that countries have different names, and a name is of the same kind in all of them."""
+    """Check that countries have different names, and that names have the same kind everywhere."""
     frame = pl.concat(f.with_columns(country=pl.lit(c)) for c, f in suite.frames(folder))
     last, rows = pl.col("kind") == KINDS.index("last"), []
     groups = frame.group_by("country", last).agg("name").sort("country", "kind")

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``outlets`` across columns and rows."""
+"""Checks on the dataset ``outlets`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Params(suite.Params):
 
 
 def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Check that texts are unique, outlets have one leaning, and most texts are dated."""
+    """Check that texts are unique, each outlet has one leaning, and most texts are dated."""
     texts = frame.select(
         "article",
         once=pl.col("text").str.to_lowercase().hash().is_unique(),

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``politicians`` across rows and languages."""
+"""Checks on the dataset ``politicians`` across rows and languages."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from plumbline.builders.datasets.politicians.person import GENDERS, PRECISIONS, 
 from plumbline.builders.readers.table import script_of
 from plumbline.validation import suite
 
-BORN = date(1900, 1, 1), date(2000, 12, 31)  # first and last day of birth
-FEW = 20  # from this number of people on, their sitelinks must differ
-# Of 24,000 real labels, .05% contain brackets or digits (.5% of 2,300 Russian ones).
+BORN = date(1900, 1, 1), date(2000, 12, 31)  # earliest and latest date of birth
+FEW = 20  # with at least this number of people, their numbers of sitelinks must differ
+# Brackets or digits occur in .05% of 24,000 real labels (in .5% of 2,300 Russian labels).
 BRACKETS = r"[()\[\]{}<>]|\p{Nd}"
 USUAL = {"no_brackets_no_digits": 0.98, "begins_with_a_capital": 0.95}
 NAMED = {
@@ -76,7 +76,7 @@ def tables(params: Params, config: str, frame: pl.DataFrame) -> list[suite.Table
 
 
 def _released(params: Params, frame: pl.DataFrame) -> list[suite.Table]:
-    """Check that names are plausible, mostly in the language's script, and each of one gender."""
+    """Check that names are plausible, mostly in the language's script, and have one gender each."""
     single = pl.col("gender").n_unique().over("name_language", "name") == 1
     names = frame.select("name_language", "name", "gender_stated", of_one_gender=single, **NAMED)
     shares = USUAL | {"of_one_gender": USUAL["no_brackets_no_digits"]}
@@ -88,7 +88,7 @@ def _released(params: Params, frame: pl.DataFrame) -> list[suite.Table]:
 
 
 def _in_script(params: Params, name: str, language: str, frame: pl.DataFrame) -> list[suite.Table]:
-    """Check that most names are in the script of a language, if it has one."""
+    """Check that most names are in the language's usual script, if that is known."""
     if (script := script_of(language)) is None:
         return []
     text, key = pl.col("name").str, frame.width
@@ -106,7 +106,7 @@ def across(params: Params, folder: Path) -> list[suite.Table]:
         _codes=pl.col("countries").first(),
         _of=pl.col("country_qids").first(),
     )
-    # citizens of the same countries must have the same codes
+    # equal lists of countries must have equal codes
     people = people.with_columns(codes_of_its_countries=suite.same("_codes", "_of"))
     people = people.drop("_codes", "_of").sort("qid")
     rejects = pl.read_parquet(folder / store.REJECTS).group_by("config").agg(pl.col("number").sum())

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``social_groups`` across columns and rows."""
+"""Checks on the dataset ``social_groups`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ RESPELLED = 0.05  # maximum share of groups whose two spellings differ
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Check that spellings are clean, few differ, and each category has one kind."""
+    """Check that spellings are clean, that few differ, and that each category has one kind."""
     category, country = pl.col("category"), pl.col("kind") == KINDS.index("country")
     names = frame.select(
         "category",

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``stereotypes`` across columns and rows."""
+"""Checks on the dataset ``stereotypes`` across columns and rows."""
 
 from __future__ import annotations
 

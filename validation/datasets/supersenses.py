@@ -1,4 +1,4 @@
-"""Checks of the dataset ``supersenses`` across columns and rows."""
+"""Checks on the dataset ``supersenses`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ROUNDING = 1e-5  # at most 15 weights per lemma, each rounded to six decimals
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Check that weights are shares, and every lemma has a best class."""
+    """Check that weights are shares, and that every lemma has a best class."""
     verb, weight, best = pl.col("pos") == POS.index("VERB"), pl.col("weight"), pl.col("best")
     of_verbs = pl.col("supersense") >= len(ADJECTIVES)
     one_choice = (pl.len() == len(ADJECTIVES)) & (best.sum() == 1)

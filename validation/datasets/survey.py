@@ -1,4 +1,4 @@
-"""Checks of the dataset ``survey`` across columns and rows."""
+"""Checks on the dataset ``survey`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STRAIGHT = {"answers_differ": 0.9}  # minimum share of respondents whose answers
 
 
 def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
-    """Check that respondents are consistent and answer most items, and answers span the scale."""
+    """Check that respondents are consistent and complete, and that answers span the scale."""
     answer, name = pl.col("answer"), pl.col("respondent")
     people = frame.group_by("respondent").agg(
         one_gender=pl.col("gender").n_unique() == 1,

@@ -1,4 +1,4 @@
-"""Checks of the dataset ``words`` across columns and rows."""
+"""Checks on the dataset ``words`` across columns and rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import polars as pl
 from plumbline.validation.suite import Params, Table, checked, same
 
 # Languages that inflect at the end of words: in real treebanks, at least 95% of the forms begin
-# like their lemma, ignoring accents.
+# like their lemma if accents are ignored.
 AT_THE_END = ("cs", "en", "es", "fr", "it", "pt", "ru")
 
 
@@ -32,5 +32,5 @@ def tables(_: Params, config: str, frame: pl.DataFrame) -> list[Table]:
         small_letters=small | (lemma.str.to_lowercase() != lemma),
         not_all_large=(form.str.len_chars() < 2) | small | (form != form.str.to_uppercase()),
     )
-    shares = {"not_all_large": 0.9, "begins_as_its_lemma": 0.9}  # not all: acronyms, "went"
+    shares = {"not_all_large": 0.9, "begins_as_its_lemma": 0.9}  # exceptions: acronyms, and "went"
     return [checked(f"forms-{config}", forms, 3, shares)]
