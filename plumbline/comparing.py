@@ -42,12 +42,12 @@ def compare(
     study
         One of :data:`plumbline.studies.STUDIES`.
     models
-        Two or more models, as for :func:`plumbline.studies.ask`.
+        Two or more models, in any form that :func:`plumbline.studies.ask` accepts.
     names
-        Names of the models in tables, in the same order; by default, the last part of the folder or
-        id.
+        Names of the models in tables, in the order of the models; by default, the last part of each
+        folder or id.
     into
-        Folder in which each model gets a subfolder.
+        Folder in which a subfolder is made for each model.
     options
         Other options of :func:`plumbline.studies.ask`, applied to all models.
 
@@ -68,7 +68,7 @@ def compare(
 
 
 def require_models(names: Sequence[str], number: int) -> None:
-    """Raise UserError for fewer than two models or for equal names."""
+    """Raise UserError if there are fewer than two models or if names are equal."""
     if number < 2:
         raise UserError("compare: name two or more models; the first is compared with the others")
     if len(set(names)) < len(names):

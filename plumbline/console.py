@@ -26,7 +26,7 @@ GROUPS = {  # groups of commands that work in a checkout
     "pipeline": ("plumbline.probes", "run probes and analyses, plan runs, write the report"),
     "validate": ("plumbline.validation", "check datasets with Great Expectations"),
 }
-KINDS = {  # what can be exported from a checkout; the metavar of its names
+KINDS = {  # what can be exported from a checkout: help text, and metavar of the names
     "tables": ("tables of analyses of a checkout: CSV, parquet, LaTeX, figures", "ANALYSIS"),
     "datasets": ("datasets of a checkout: CSV, parquet", "DATASET"),
     "outputs": ("responses of models of a checkout: CSV, parquet", "PROBE"),

@@ -86,15 +86,15 @@ class Bridge:
         self.scorer: Any = adapter(target.kind)(folder, target.name, commit, **options)
 
     def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
-        """Score the continuation of each pair of context and continuation."""
+        """Score each continuation, given its context."""
         scores: Iterator[Score] = self.scorer.logprobs(pairs)
         return scores
 
     def loglikelihood(self, requests: Sequence[Any], **_: Any) -> list[tuple[float, bool]]:
-        """Return the log-likelihood (nats) of each continuation, and whether it is greedy.
+        """Return each continuation's log-likelihood in nats, and True if it is greedy.
 
-        ``requests``: instances of the harness, whose ``args`` are context and continuation. Raises
-        UserError if a text is too long, or a context ends within a token.
+        ``requests``: request objects of the harness, whose ``args`` are a context and a
+        continuation. Raises UserError if a text is too long, or a context ends within a token.
         """
         pairs = []
         for context, continuation in (request.args[:2] for request in requests):
@@ -111,7 +111,7 @@ class Bridge:
         raise UserError(f"{self.name}: cannot run tasks of type generate_until; use --model hf")
 
     def get_model_info(self) -> dict[str, str | int]:
-        """Return the facts that the harness stores with its results."""
+        """Return the model information that the harness stores with its results."""
         facts = self.scorer.facts()
         stored = {"model_dtype": facts["dtype"], "model_sha": facts["revision"]}
         method = {"plumbline_method": self.method} if self.method else {}
@@ -140,7 +140,7 @@ class MaskedBridge(Bridge):
         self.method, self.language = method, language
 
     def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
-        """Score continuations, each given its context."""
+        """Score each continuation, given its context and its remaining tokens."""
         contexts, texts = zip(*pairs, strict=True)
         scores: Iterator[Score] = self.scorer.pseudo_logprobs(
             texts, self.method, language=self.language, prefixes=contexts

@@ -1,4 +1,4 @@
-"""Find a model by folder, Hub id or name of a control model, or save a loaded model."""
+"""Find a model by its folder, Hub id or name (control models), or save a loaded model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Target(NamedTuple):
 
 
 def find(model: str | Path, *, name: str = "", kind: str = "", revision: str = "") -> Target:
-    """Find a model, and read its kind from its config and the names of its files only.
+    """Find a model, and infer its kind from its config and file names, without loading it.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def save_loaded(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path
     Raises
     ------
     UserError
-        If the tokenizer is missing, or either cannot be saved.
+        If the tokenizer is missing, or if the model or its tokenizer cannot be saved.
     """
     if tokenizer is None and isinstance(model, tuple) and len(model) == 2:
         model, tokenizer = model

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from plumbline.result import Result
 
-Run = dict[str, Any]  # study, model and language, and the options that are not defaults
+Run = dict[str, Any]  # study, model, language, and the options that differ from the defaults
 FILE, RESULTS = Path("plumbline.yaml"), Path("plumbline-results")
 HEAD = "# Written by `plumbline run`: models and runs. Edit it as you like.\n"
 KEY = ("study", "model", "language")
@@ -36,7 +36,7 @@ DTYPE = "float32"
 
 
 def read() -> dict[str, Any]:
-    """Return the models, datasets, settings and runs that the folder records."""
+    """Return the models, datasets, settings and runs recorded in the working folder."""
     empty: dict[str, Any] = {"models": {}, "datasets": {}, "settings": {}, "runs": []}
     stored = parse(FILE) if FILE.is_file() else {}
     if unknown := sorted(set(stored) - set(empty)):
@@ -45,7 +45,7 @@ def read() -> dict[str, Any]:
 
 
 def plan(arguments: argparse.Namespace, *, again: bool = False) -> tuple[dict[str, Any], list[Run]]:
-    """Return all known models, and one run for each model that a command names.
+    """Return all recorded models, and one run for each model named by a command.
 
     ``again``: True if a command without options repeats the last run of the model.
     """
@@ -97,7 +97,7 @@ def execute(models: dict[str, Any], run: Run) -> Result:
 
 
 def label(run: Run) -> str:
-    """Format the model, language and options of a run as arguments of a command."""
+    """Format the model, language and options of a run as command-line arguments."""
     words = [run["model"]]
     for key, value in run.items():
         if value and key not in KEY[:2]:
@@ -118,7 +118,7 @@ def pairs_of(texts: list[str], option: str) -> list[tuple[str, str]]:
 
 
 def _options(folder: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the non-default options that a command and the folder set."""
+    """Return the non-default options set by a command and by the working folder."""
     settings = {}
     for key, text in pairs_of(arguments.set, "--set"):
         try:
