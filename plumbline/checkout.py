@@ -72,7 +72,7 @@ def export(
     check_width(width)
     existing = sorted(p.name for p in top.glob("[!.]*") if any(p.rglob(front_matter.FACTS)))
     if not existing:
-        raise UserError(f"{top}: empty folder; run `make repro` first, or name another --data")
+        raise UserError(f"{top}: contains no results; run `make repro` first, or set --data")
     names = [nearest(name, existing, kind) for name in names] or existing
     sources = [source for name in names for source in _sources(top, name)]
     texts = _latex(sources, selection) if "tex" in formats else {}
@@ -140,7 +140,7 @@ def _latex(sources: Sequence[Source], selection: Selection) -> dict[str, str]:
         raise UserError(f"--rows {selection.rows}: must be at least 1")
     tables = {p: latex.estimates(f.collect(), s.key, selection) for p, f, s in sources}
     if selection.where and not any(tables.values()):
-        raise UserError(f"--where {dict(selection.where)}: no table has such rows")
+        raise UserError(f"--where {dict(selection.where)}: no table has matching rows")
     return {path: table for path, table in tables.items() if table}
 
 

@@ -58,7 +58,7 @@ def compare(
     """
     require_models([str(m) for m in names or models if isinstance(m, str | Path)], len(models))
     if "name" in options or len(names) not in (0, len(models)):
-        raise UserError("compare: give `names`, one for each model")
+        raise UserError("compare: `names` must contain one name for each model")
     results = []
     for number, model in enumerate(models):
         name = names[number] if names else ""
@@ -91,7 +91,7 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
             if path.startswith(DATASETS) and first.get(path, digest) != digest:
                 models = f"{names[0]} and {result.model} were run on different versions"
                 dataset = path.removeprefix(DATASETS)
-                raise UserError(f"compare: {models} of {dataset}; run both with one dataset")
+                raise UserError(f"compare: {models} of {dataset}; run both on the same dataset")
     table, confidence = _table(study, results)
     pair = ("what",) if len(names) == 2 else ("first", "second", "what")
     varying = [name for name in ("scale", "language") if table[name].n_unique() > 1]

@@ -235,7 +235,7 @@ def _report(arguments: Arguments) -> None:
 
     folder = runs.read()
     if not folder["runs"]:
-        raise UserError("no study was run here yet; use plumbline run STUDY --model FOLDER")
+        raise UserError("no study has been run here; use `plumbline run STUDY --model FOLDER`")
     results, notes = [], []
     for run in folder["runs"]:
         try:

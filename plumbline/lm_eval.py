@@ -140,7 +140,7 @@ class MaskedBridge(Bridge):
         self.method, self.language = method, language
 
     def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
-        """Score each continuation, given its context and its remaining tokens."""
+        """Score each continuation, given its context."""
         contexts, texts = zip(*pairs, strict=True)
         scores: Iterator[Score] = self.scorer.pseudo_logprobs(
             texts, self.method, language=self.language, prefixes=contexts

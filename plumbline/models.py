@@ -64,7 +64,7 @@ def save_loaded(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path
         what = "neither a folder, an id of the Hub, nor a model of transformers"
         raise UserError(f"{type(model).__name__}: {what}")
     if hasattr(model, "merge_and_unload"):
-        raise UserError("the model is a peft adapter; pass its merge_and_unload()")
+        raise UserError("the model is a peft adapter; pass the result of merge_and_unload()")
     if not hasattr(tokenizer, "save_pretrained"):
         raise UserError("the tokenizer of the loaded model is missing; pass tokenizer=...")
     address = getattr(model.config, "_name_or_path", "") or "model"

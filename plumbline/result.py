@@ -97,7 +97,7 @@ class Result:
 
     @property
     def summary(self) -> str:
-        """Return a sentence: the number of significant tests and the clearest one, or the power."""
+        """Return a sentence with the number of significant tests and the clearest, or the power."""
         tested, significant = self.headline.drop_nulls("p_bh"), self.found
         why = reasons(self.headline)
         if not len(tested) and why:

@@ -65,7 +65,7 @@ def plan(arguments: argparse.Namespace, *, again: bool = False) -> tuple[dict[st
         entry = target.entry or {}
         pinned = models.setdefault(target.name, entry) if entry else {}
         if not recorded and pinned.get("id") != entry.get("id"):
-            raise UserError(f"{FILE}: {target.name} is {pinned['id']}; give another --name")
+            raise UserError(f"{FILE}: {target.name} is {pinned['id']}; set another --name")
         run: Run = {"study": arguments.study, "model": target.name}
         run |= {"language": arguments.language} if arguments.language else {}
         last: Run = next((r for r in reversed(folder["runs"]) if run.items() <= r.items()), {})
@@ -113,7 +113,7 @@ def pairs_of(texts: list[str], option: str) -> list[tuple[str, str]]:
     pairs = [(name, value) for name, _, value in (text.partition("=") for text in texts)]
     for text, pair in zip(texts, pairs, strict=True):
         if not all(pair):
-            raise UserError(f"{option} {text}: write NAME=VALUE")
+            raise UserError(f"{option} {text}: must have the form NAME=VALUE")
     return pairs
 
 

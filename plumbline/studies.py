@@ -193,7 +193,7 @@ def _require_fit(study: str, target: Target, language: str | None, settings: Set
     if study not in (fits := fitting(target.kind)):
         raise UserError(
             f"{study}: {target.name} is of kind {target.kind}, which this study does not support; "
-            f"it fits {', '.join(fits)}"
+            f"use it in {', '.join(fits)}"
         )
     if language and language not in (languages := _languages(study, target, settings)):
         listed = ", ".join(languages) or "none of this study"
@@ -224,7 +224,7 @@ def _languages(study: str, target: Target, settings: Settings) -> list[str]:
 def control_language(
     study: str, name: str, language: str | None, settings: Settings
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return the language in which a control model runs, with a note if it is not the one named."""
+    """Return the language in which a control model runs, and a note if it was not requested."""
     languages = _languages(study, find(name), settings)
     if language in (None, *languages):
         return language, ()

@@ -216,7 +216,7 @@ def _fetched(name: str, where: str) -> Path:
         folder = hub.fetch(repo, revision or "main", os.environ.get("HF_TOKEN"))
     if not (folder / front_matter.CARD).is_file() or not any(folder.glob("*.parquet")):
         raise UserError(
-            f"datasets: {name}: {folder} is not a built dataset, with {front_matter.CARD} and "
-            "parquet files; name such a folder, or the id of a published one"
+            f"datasets: {name}: {folder} must contain a built dataset ({front_matter.CARD} "
+            "and parquet files); name such a folder, or the id of a published dataset"
         )
     return folder

@@ -106,7 +106,7 @@ class Comparison:
     def mean(
         self, measure: str, values: Floats, groups: Sequence[str], cluster: str, **key: Any
     ) -> None:
-        """Add the mean of values (groups,), ignoring nan, with its bootstrap interval."""
+        """Add the mean of ``values`` (shape (groups,)), ignoring nan, with a bootstrap interval."""
         defined = ~np.isnan(values)
         names = [group for group, keep in zip(groups, defined, strict=True) if keep]
         if not names:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-BLOCK = 200_000  # deviations in a batch, which fit into the cache
+BLOCK = 200_000  # number of deviations in a batch, chosen to fit into the cache
 BETAS = (0.9, 0.9)  # equal, since gradients shrink by orders of magnitude near the posterior
 EPSILON = 1e-12  # below the usual 1e-8, since gradients of rare words are small
 ROUNDS = 100  # rounds of fitting the margins of a start; errors are then below 1e-9
@@ -44,7 +44,7 @@ ROUNDS = 100  # rounds of fitting the margins of a start; errors are then below 
 class Schedule(NamedTuple):
     """Settings of the fits."""
 
-    steps: int  # of Adam if ``l1`` is above 0; otherwise the start is the minimum
+    steps: int  # steps of Adam if ``l1`` is above 0; else the start is the minimum
     learning_rate: float  # initial rate, with cosine decay to 0
 
 
@@ -67,7 +67,7 @@ def grid(l1: Sequence[float], posterior: Sequence[float]) -> tuple[Array, Array]
 
 
 def tilt(seed: int, scale: float, shape: tuple[int, int, int]) -> Array:
-    """Draw normal interactions of sentiment and gender by word, with SD ``scale``, for a start.
+    """Draw normal interactions of sentiment and gender per word, with SD ``scale``.
 
     Only L1 determines the interaction: with three sentiments and two genders, a word's counts and
     its q determine 4 of its 6 deviations.
@@ -78,13 +78,13 @@ def tilt(seed: int, scale: float, shape: tuple[int, int, int]) -> Array:
 
 
 def begin(counts: Array, q: Array, tilted: Array | None = None) -> Fits:
-    """Return the minimum without ``l1`` for each table of counts.
+    """Return the minimum of the objective without the L1 term for each table of counts.
 
     p(w, g) is as observed, and p(s | w) is q, or the mean q for words without one. Several models
     have this property: the one in which sentiment and gender are independent given the word is
-    returned, or the one nearest to ``tilted``, by iterative proportional fitting. These terms do
-    not determine the level of eta within a sentiment and gender. It is set so that the sum of |eta|
-    is smallest: the median over words is 0.
+    returned, or the one nearest to ``tilted``, obtained by iterative proportional fitting. These
+    terms do not determine the level of eta within a sentiment and gender. It is set so that the sum
+    of |eta| is smallest: the median over words is 0.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def begin(counts: Array, q: Array, tilted: Array | None = None) -> Fits:
 
 
 def _log(values: Array) -> Array:
-    """Return logarithms computed by torch, since NumPy's last digits depend on AVX-512.
+    """Return logarithms computed by torch, since the last digits of NumPy's depend on AVX-512.
 
     If fits do not converge under L1, the steps of Adam enlarge such differences to 1e-4 nats.
     """
@@ -149,12 +149,12 @@ def fit(
     Parameters
     ----------
     counts : (fits or 1, words, genders) array
-        Number of times that a word was generated for a gender; all above 0.
+        Number of times that a word was generated for a gender; all must be above 0.
     q : (words, sentiments) array
         q(s | w); nan for words that no lexicon contains, which have no posterior term.
     l1, posterior : (fits,) arrays
     tilted : (sentiments, genders, words) array
-        Interactions for another start, from :func:`tilt`.
+        Interactions for another starting point, from :func:`tilt`.
 
     References
     ----------
@@ -187,7 +187,7 @@ class Averages(NamedTuple):
 
 
 def average(fits: Fits, weights: int) -> Averages:
-    """Average fits in groups of ``weights``, which belong to one table of counts."""
+    """Average fits in groups of ``weights``; each group belongs to one table of counts."""
     sentiments = torch.log_softmax(torch.from_numpy(fits.sigma), dim=1)
     m = torch.from_numpy(fits.background)[:, None, None, :]
     joint = torch.log_softmax(m + torch.from_numpy(fits.eta), dim=3) + sentiments[..., None]
@@ -199,8 +199,8 @@ def average(fits: Fits, weights: int) -> Averages:
 def refit(counts: Array, q: Array, l1: Array, posterior: Array, schedule: Schedule) -> Averages:
     """Fit models with all weights to each bootstrap replicate or permutation of the counts.
 
-    Like the fit to the data, each fit starts at its minimum without ``l1``. If it started at the
-    fit to the data, it would stay near it.
+    Like the fit to the data, each fit starts at its minimum without ``l1``. A fit that started at
+    the fit to the data would stay near it.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def refit(counts: Array, q: Array, l1: Array, posterior: Array, schedule: Schedu
 
 
 def contrast(eta: Array) -> Array:
-    """Return each gender's deviation minus the mean of the others; genders are on axis -2.
+    """Return each gender's deviation minus the others' mean deviation; genders are on axis -2.
 
     The contrasts of two genders are exactly opposite.
     """
@@ -233,7 +233,7 @@ def contrast(eta: Array) -> Array:
 
 
 class Program:
-    """A batch of fits; one buffer, (fits, parameters), makes steps fast."""
+    """A batch of fits; a single buffer of shape (fits, parameters) makes steps fast."""
 
     def __init__(self, counts: Array, q: Array, l1: Array, posterior: Array, start: Fits) -> None:
         number = len(start.eta)
@@ -264,12 +264,12 @@ class Program:
         return sentiment, gender, product
 
     def gradient(self) -> torch.Tensor:
-        """Return the gradient of the objective without the L1 term, (fits, parameters).
+        """Return the gradient, of shape (fits, parameters), of the objective without the L1 term.
 
         Let D be the derivative with respect to log p(w, s, g): -p(w, s, g) times (the observed
         share over p(w, g), plus ``posterior`` times (q(s | w) / p(w, s) - 1 / p(w))). The rest
-        follows from the softmaxes: with respect to eta, D - p(w | s, g) times the sum of D over
-        words.
+        follows from the softmaxes: the gradient with respect to eta is D - p(w | s, g) times the
+        sum of D over words.
         """
         sentiment, gender, product = self.forward()
         by_sentiment = _sum(self.joint, 2)
@@ -285,7 +285,7 @@ class Program:
         return torch.cat([slope.flatten(1), sigma.flatten(1), phi], dim=1)
 
     def run(self, schedule: Schedule) -> Fits:
-        """Run Adam, and return the result, or the start if its objective is lower."""
+        """Run Adam, and return the result, or the starting point if its objective is lower."""
         first, second = BETAS
         values, before = self.theta, self.theta.clone()
         least = self._objective()[-1]
@@ -307,7 +307,7 @@ class Program:
         return Fits(*(part.double().contiguous().numpy() for part in fits))
 
     def _objective(self) -> tuple[torch.Tensor, ...]:
-        """Return cross-entropy, divergence and objective, (fits,) each."""
+        """Return the cross-entropy, the divergence and the objective, each of shape (fits,)."""
         self.forward()
         cross = -(self.shares * torch.log(self.joint.sum(dim=1))).sum(dim=(1, 2))
         inside = self.joint.sum(dim=2)
