@@ -96,7 +96,7 @@ def export(
 
 
 def _sources(top: Path, name: str) -> Iterator[Source]:
-    """Yield the tables in a folder; tables of single models are joined, with a column ``model``."""
+    """Yield a folder's tables; join the tables of single models and add a column ``model``."""
     by_model = top.name == "outputs" or name in EACH
     stored: dict[tuple[str, str], list[tuple[Path, front_matter.Built]]] = {}  # by path and config
     for facts in sorted((top / name).rglob(front_matter.FACTS)):

@@ -163,8 +163,8 @@ def _compare(arguments: Arguments) -> None:
     options, *others = ({k: run.get(k) for k in ("language", *runs.OPTIONS)} for run in planned)
     if any(settings != options for settings in others):
         raise UserError(
-            f"compare: {'; '.join(map(runs.label, planned))}: options differ; give those of the "
-            "comparison (--language, --dtype, --set, --dataset)"
+            f"compare: {'; '.join(map(runs.label, planned))}: options differ; set the "
+            "options of the comparison (--language, --dtype, --set, --dataset)"
         )
     result = between(arguments.study, [runs.execute(models, run) for run in planned], options)
     _print(result, arguments)

@@ -201,7 +201,7 @@ def _require_fit(study: str, target: Target, language: str | None, settings: Set
     writes = study == "leaning" and target.kind != "masked" and target.entry is not None
     if writes and JUDGE not in (settings or {}):  # the sample's judge supports one language only
         raise UserError(
-            f"leaning: {target.name} responds with text, judged by an entailment model; name one: "
+            f"leaning: {target.name} responds with text, judged by an entailment model; set one: "
             f"settings={{'models.judge': {{'id': ..., 'kind': 'classifier'}}, '{JUDGE}': 'judge'}}"
         )
 

@@ -74,7 +74,7 @@ REASON = category(
 )
 PLACE = (
     category("models", MODELS, "models, worlds (control models) or null worlds; never pooled"),
-    category("design", tuple(DESIGNS), "factors family and size (two-way), or also language"),
+    category("design", tuple(DESIGNS), "factors: family and size, and language if three-way"),
     category("group", GROUPS, "models of one language, or of several languages"),
     Column("language", "string", "language of a two-way design; `all` in a three-way design"),
     word_counts.PART,

@@ -315,7 +315,7 @@ def _columns(
 ) -> dict[str, Any]:
     """Return the output columns for a block of prompts, with one list per person.
 
-    ``people``: name, and Wikidata items of the people with it, for each prompt of the block.
+    ``people``: each prompt's name, and the Wikidata items of the people with that name.
     ``prior``: log-probability of each candidate without the name.
     """
     length = block.best.shape[1]

@@ -168,7 +168,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _largest(inputs: Inputs, params: Params) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
-    """Yield each cell of the table and its words, each associated most with one gender."""
+    """Yield each cell of the table and the words most associated with a single gender."""
     table = pl.read_parquet(inputs.tables("pmi", *inputs.models) / "pmi.parquet")
     by = table.filter(unit="lemma").group_by("language", "pos", maintain_order=True)
     for (language, pos), part in sorted(by):
@@ -285,7 +285,7 @@ def _share_rows(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the gender index and the row of each gender's share of the words in a cluster.
 
-    ``members``, (words, genders): True if a word belongs to the words of a gender.
+    ``members``, (words, genders): True if a word was generated for, or deviates to, a gender.
     ``parts``, (words,): cluster number of each word.
     """
     if reading == FAITHFUL:

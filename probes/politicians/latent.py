@@ -49,13 +49,13 @@ DESCRIBED = estimates(cluster="name", method=METHOD)
 TESTED = estimates(
     cluster="name",
     method=METHOD,
-    null="gender labels permuted over names, then refitted; statistic: one gender minus others",
+    null="gender labels permuted over names, then refitted; statistic: gender minus others",
 )
 SCHEMAS = {
     "latent": schema(
         (word_counts.LEMMA, SENTIMENT, word_counts.GENDER),
-        share("q", "q(s | w), share of the sentiment by the lexicon; null if none", nullable=True),
-        Column("count", "int64", "number of people whose list contains the word", minimum=0),
+        share("q", "q(s | w), share of the sentiment in the lexicon; null if none", nullable=True),
+        Column("count", "int64", "number of lists of this gender with the word", minimum=0),
         Column(
             "seed_sd",
             "float64",
@@ -80,8 +80,8 @@ SCHEMAS = {
             "gap",
             "float64",
             "difference in nats between the highest and lowest objective of all starts; the "
-            f"lowest may be that of a fit with {LONGER} times the steps; if it is at most .01, all "
-            "fits have converged",
+            f"lowest may be that of a fit with {LONGER} times the steps; at a difference of "
+            "at most .01, all fits have converged",
             minimum=0,
         ),
     ),
@@ -123,7 +123,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     if not tables["latent"]:
         raise UserError(
             f"{inputs.outputs('associations', model)}: no language has a lexicon and words in "
-            f"{params.min_count} lists of two genders; add a language to "
+            f"at least {params.min_count} lists of two genders; add a language to "
             "datasets.lexica.languages, or lower analysis.latent.min_count"
         )
     how = params.confidence, (), least_p(params.n_permutations)  # all tests form one family

@@ -49,7 +49,7 @@ FILES_NOTE = (
     "The tables behind this page are linked as parquet and as CSV, except large ones, which are "
     "in the project only. `plumbline export tables ANALYSIS` writes all of them, and the figures."
 )
-PACKAGES = (  # packages whose version may affect numbers
+PACKAGES = (  # packages whose versions may affect results
     *("plumbline", "numpy", "polars", "pyarrow", "scipy", "scikit-learn", "statsmodels"),
     *("torch", "transformers", "tokenizers", "datasets", "great-expectations"),
 )
@@ -123,7 +123,7 @@ def analysis_section(study: Study, analysis: str, tables: Tables) -> Section:
 
 
 def _plain(name: str, title: str, tables: Iterable[Table], note: str = "") -> Section:
-    """Return a section that contains tables only."""
+    """Return a section that contains only tables."""
     parts = [Part(tables=(table,)) for table in tables]
     return Section(name, title, note, [Group("", parts)] if parts else [])
 
@@ -213,7 +213,7 @@ def _dataset_group(dataset: Row) -> Group:
 
 
 def _models(tables: Tables, probes: Iterable[str], tree: dict[str, Any]) -> Table:
-    """Return a table of the models of some probes."""
+    """Return a table of the models that the given probes run on."""
     by_probe = {probe: tables.models(probe) for probe in probes}
     rows = []
     for name in sorted({name for models in by_probe.values() for name in models}):
@@ -230,7 +230,7 @@ def _models(tables: Tables, probes: Iterable[str], tree: dict[str, Any]) -> Tabl
 
 
 def _packages() -> Table:
-    """Return the versions of the packages that may affect numbers."""
+    """Return the versions of the packages that may affect results."""
     # a suffix such as "+cpu" marks a build, not a version
     rows = [{"package": name, "version": version(name).partition("+")[0]} for name in PACKAGES]
     return listed(rows, {"package": "package", "version": "version"}, caption="Packages")
