@@ -32,7 +32,7 @@ def compare(
 ) -> Result:
     """Run a study on several models, and estimate their differences (first minus second).
 
-    Differences are taken within items (a politician's name, a social group, a statement with its
+    Differences are computed within items (a politician's name, a social group, a statement with its
     opposite, or a text), so that item effects common to both models cancel; see
     :mod:`plumbline.probes.comparison`. p is adjusted (Benjamini and Hochberg) over all differences
     and all pairs of models.

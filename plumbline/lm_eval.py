@@ -69,7 +69,7 @@ class Bridge:
     ) -> None:
         super().__init__()
         if unknown := set(ignored) - {"batch_size", "max_batch_size", "device"}:
-            raise UserError(f"{self.name}: unknown argument {min(unknown)}")
+            raise UserError(f"{self.name}: unknown argument {min(unknown)}; remove it")
         if dtype not in DTYPES:
             raise UserError(f"{self.name}: unknown dtype {dtype}; available: {', '.join(DTYPES)}")
         target = find(str(pretrained), revision=revision)
@@ -149,7 +149,7 @@ class MaskedBridge(Bridge):
 
 
 class CausalBridge(Bridge):
-    """A causal model, for comparison with the harness's own ``hf``."""
+    """A causal model, for comparison with the harness's own model ``hf``."""
 
     name, kind = "plumbline-causal", "causal"
 

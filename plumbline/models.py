@@ -16,7 +16,7 @@ ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
 
 
 class Target(NamedTuple):
-    """A model that a study runs on, with its entry in params."""
+    """A model on which a study runs, and its entry in params."""
 
     name: str
     kind: str
@@ -100,7 +100,7 @@ def _look_on_hub(name: str, kind: str, revision: str) -> tuple[str, str]:
 
 
 def _params_name(text: str) -> str:
-    """Convert a text to a valid name in params.
+    """Convert a text to a name that is valid in params.
 
     Examples
     --------

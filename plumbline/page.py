@@ -105,7 +105,7 @@ def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) ->
 
 
 def _introduction(planted: Result, null: Result, public: str) -> str:
-    """Return the question, the answer and a guide to the figures as HTML."""
+    """Return HTML that contains the question, the answer and a guide to the figures."""
     people = pl.read_parquet(planted.folder / f"data/datasets/politicians/{LANGUAGE}.parquet")
     genders = ("female", "male", "non-binary")
     counts = [people["gender"].eq(GENDERS.index(gender)).sum() for gender in genders]

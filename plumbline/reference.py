@@ -35,7 +35,7 @@ def published(study: str = "") -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        ``study``, ``model`` (an id of the Hub, or the paper's name for an architecture),
+        Columns: ``study``, ``model`` (a Hub id, or the paper's name for an architecture),
         ``language``, ``measure``, ``what``, ``value``, ``unit``, ``source``.
 
     Raises

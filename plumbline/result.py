@@ -54,7 +54,7 @@ class Result:
     main
         Name of the main table.
     folder
-        Folder of outputs and tables, with their cards.
+        Folder that contains the outputs and the tables, with their cards.
     provenance
         Model and its revision, datasets, and versions of libraries.
     confidence
@@ -87,7 +87,7 @@ class Result:
 
     @property
     def found(self) -> pl.DataFrame:
-        """Return the rows of the headline whose adjusted p is at most .05."""
+        """Return the headline's rows that have an adjusted p of at most .05."""
         return self.headline.filter(is_significant())
 
     @property
@@ -129,7 +129,7 @@ class Result:
 
     @cached_property
     def controls(self) -> dict[str, Result]:
-        """Return the results of the control models, with the same settings.
+        """Return the results of the control models, obtained with the same settings.
 
         The positive control was trained on an artificial language with a known bias, the negative
         control on the same language without that bias. Keys are the names of the models; the models

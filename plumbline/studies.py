@@ -27,7 +27,7 @@ from plumbline.probes.site.headlines import HEADLINES
 from plumbline.result import Result
 from plumbline.workspace import FOLDERS, WORLDS, Workspace, entered, home
 
-STUDIES = HEADLINES  # the subject, probe, analysis and control models of each study
+STUDIES = HEADLINES  # subject, probe, analysis and control models of each study
 LIBRARIES = ("plumbline", "torch", "transformers", "tokenizers", "polars", "pyarrow")
 COVERAGE = "coverage"  # folder in the outputs of ``politicians``, next to one folder per language
 FEW = 0.1  # a note is given if the vocabulary contains a smaller share of a language's words
@@ -173,7 +173,7 @@ def nationality(model: Any, **options: Any) -> Result:
 
 
 def leaning(model: Any, **options: Any) -> Result:
-    """Measure agreement with the statements of political axes, 0 to 100 percent; see :func:`ask`.
+    """Measure agreement with statements on political axes, in percent; see :func:`ask`.
 
     The study is that of Feng et al. (2023).
     """

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-PLANTED = "planted.parquet"  # in the folder of a world (a control model)
-ROUNDING = 1e-6  # rounding error of numbers in tables
+PLANTED = "planted.parquet"  # file in the folder of a world (a control model)
+ROUNDING = 1e-6  # maximum rounding error of numbers in tables
 ENDS = ("value", "low", "high")
 KINDS = {"string": pl.String, "float64": pl.Float64, "int64": pl.Int64}
 LEAST = 4  # minimum number of pairs for a rank correlation
@@ -85,7 +85,7 @@ class Comparison:
             self.add(measure, wilson(hits, len(outcomes), self.confidence), cluster, **key)
 
     def discoveries(self, p: pl.Series, measure: str, cluster: str, **key: Any) -> None:
-        """Add the share of tests with p at most .05."""
+        """Add the share of tests with p of at most .05."""
         self.share(measure, p.drop_nulls() <= LEVEL, cluster, **key)
 
     def coverage(self, table: pl.DataFrame, cluster: str, **key: Any) -> None:

@@ -40,7 +40,7 @@ PROMPT = "prompt"  # column of the prompts
 SHARD = 20_000  # names per shard; determines the layout of the outputs
 COVERED = "coverage"
 FEW = 2000  # approximate number of names from which checked prompts are taken
-CHECKED = 32  # prompts per part of speech that are also run in double precision
+CHECKED = 32  # number of prompts per part of speech that are also run in double precision
 POS = words_dataset.POS
 
 SCHEMA = Schema(
@@ -62,7 +62,7 @@ SCHEMA = Schema(
             "prior_nats",
             "float64",
             "log-probability of the same word in the same template without the name; null if no "
-            "such sentence is defined, as for bare",
+            "such sentence is defined, as for `bare`",
             nullable=True,
             maximum=0,
         ),
@@ -77,7 +77,7 @@ SCHEMA = Schema(
         Column(
             "unknown_pieces",
             "int32",
-            "number of unknown tokens of the prompt; if above 0, the model does not see the whole "
+            "number of unknown tokens of the prompt; if above 0, the model does not see the full "
             "name, and several names may have equal responses",
             minimum=0,
         ),
@@ -119,7 +119,7 @@ class Params(Section):
     """Languages, list lengths and templates."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    languages: list[str] = Field(min_length=1, description="configs of politicians and words")
+    languages: list[str] = Field(min_length=1, description="configs of `politicians`, `words`")
     top_k: dict[str, dict[Literal["ADJ", "VERB"], Annotated[int, Field(ge=1)]]] = Field(
         description="list lengths of ADJ and VERB, by language; `other`: all other languages"
     )

@@ -245,7 +245,7 @@ def _fit(
     label = f"{cell['language']} {POS.index(cell['pos'])} {cell['group']}"
     seed = [params.seed, zlib.crc32(label.encode())]
     clouds: list[Null | None] = [None] * len(ks)
-    if not faithful:  # for all words, clustering simulated clouds would take minutes
+    if not faithful:  # with all words, clustering the simulated clouds would take minutes
         clouds = [*null(states, ks, len(params.seeds), params.n_simulations, seed)]
     rows = [
         row | {"clusters": k, "chosen": k == best}
@@ -285,7 +285,7 @@ def _share_rows(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the gender index and the row of each gender's share of the words in a cluster.
 
-    ``members``, (words, genders): True if a word was generated for, or deviates to, a gender.
+    ``members``, (words, genders): True if a word was generated for or is typical of a gender.
     ``parts``, (words,): cluster number of each word.
     """
     if reading == FAITHFUL:
@@ -373,7 +373,7 @@ def overlaps(
         size = int(seen.sum())
         value = shares(seen)
         low, high = percentiles(shares(rng.dirichlet(seen + PRIOR, draws)).T, confidence)
-        ends = np.minimum(low, value), np.maximum(high, value)  # include values at 0 and 1
+        ends = np.minimum(low, value), np.maximum(high, value)  # includes values at 0 and 1
         null = shares(rng.multivariate_hypergeometric(totals, size, permutations))
         p = np.full(groups, np.nan)
         if (totals > 0).sum() > 1 and size < len(code):

@@ -1,7 +1,7 @@
 """Analysis ``latent``: words by gender and sentiment, from the outputs of ``associations``.
 
 The latent-variable model is that of Stańczak et al. (2023), equations 10 to 13 and Tables 4 and 6.
-Intervals and a permutation test are added.
+This analysis adds intervals and a permutation test.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ DESCRIBED = estimates(cluster="name", method=METHOD)
 TESTED = estimates(
     cluster="name",
     method=METHOD,
-    null="gender labels permuted over names, then refitted; statistic: gender minus others",
+    null="gender labels permuted over names, then refitted; statistic: one gender minus the others",
 )
 SCHEMAS = {
     "latent": schema(

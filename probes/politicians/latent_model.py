@@ -49,15 +49,15 @@ class Schedule(NamedTuple):
 
 
 class Fits(NamedTuple):
-    """Fitted models, along the first axis of each array."""
+    """Fitted models, arranged along the first axis of each array."""
 
     eta: Array  # (fits, sentiments, genders, words): deviations
     sigma: Array  # (fits, sentiments, genders)
     phi: Array  # (fits, genders)
     background: Array  # (fits, words): m, the logarithm of the word's share
     cross_entropy: Array  # (fits,): nats
-    divergence: Array  # (fits,): sum of KL(q || p) over words with q, nats
-    objective: Array  # (fits,): minimised objective, nats
+    divergence: Array  # (fits,): sum of KL(q || p) over the words that have a q, in nats
+    objective: Array  # (fits,): minimised objective, in nats
 
 
 def grid(l1: Sequence[float], posterior: Sequence[float]) -> tuple[Array, Array]:
@@ -91,7 +91,7 @@ def begin(counts: Array, q: Array, tilted: Array | None = None) -> Fits:
     counts : (tables, words, genders) array
     q : (words, sentiments) array
     tilted : (sentiments, genders, words) array
-        From :func:`tilt`; None for zeros.
+        From :func:`tilt`; None is equivalent to zeros.
 
     References
     ----------

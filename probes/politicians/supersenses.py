@@ -2,7 +2,7 @@
 
 Stańczak et al. (2023), Figure 3, compare the shares of supersenses among the words most associated
 with each gender within a sentiment, using an unpaired permutation test. In addition, words are
-ranked here by PMI, with intervals over names. A word counts for its best class.
+ranked here by PMI, with intervals over names. A word counts towards its best class.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ SUPERSENSES = schema(
     ),
     share(
         "p_bonferroni",
-        "p times the number of classes (13 or 15), which are the paper's family",
+        "p times the number of classes (13 or 15), which form the paper's family of tests",
         nullable=True,
     ),
 )

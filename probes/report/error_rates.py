@@ -53,8 +53,7 @@ def lines(table: pl.DataFrame) -> list[Line]:
 
     Each line has ``test``, ``shape`` and ``replicates`` (the minimum over the column ``truth``);
     ``(value, low, high)`` of the worst size, familywise error and coverage under the null
-    hypothesis; and
-    ``outside``, the rates whose whole interval lies outside the bounds.
+    hypothesis; and ``outside``, the rates whose whole interval lies outside the bounds.
     """
     result = []
     for (test, shape), rates in table.group_by("test", "shape", maintain_order=True):

@@ -106,7 +106,7 @@ class World:
     language: str
     name_noise: float
     seed: int
-    sentiment_effect: float  # planted effect on words with a sentiment, nats
+    sentiment_effect: float  # planted effect on words with a sentiment, in nats
     null: bool  # True if no difference between genders was planted
     words: pl.DataFrame  # one row per lemma (in `word`), with the columns OWN
     forms: pl.DataFrame  # one row per planted form, with the columns OWN and lemma

@@ -118,7 +118,7 @@ class Ranking(NamedTuple):
 
 
 def bare(word: str) -> str:
-    """Remove spelling differences between treebanks and lexica from a word.
+    """Normalise the spellings of a word that differ between treebanks and lexica.
 
     Arabic lemmas have vowel marks in PADT but not in lexica; Russian lemmas have the letter yo in
     lexica but not in GSD and SynTagRus.

@@ -4,7 +4,7 @@ Stańczak et al. (2023), sections 3.2 and 4, count lemmas, so that grammatical a
 with a person's gender does not count as bias. A list contains a lemma if it contains any of its
 forms; the outputs give the lemma of each form. All sums are integers, so they do not depend on how
 rows are distributed over files. Weights and labels depend only on the name (``stats.bootstrap``),
-so that models, and subgroups of people, are resampled together.
+so models and subgroups of people are resampled together.
 """
 
 from __future__ import annotations
@@ -310,7 +310,7 @@ def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, 
     cells = table.select("model", "person", word=counted).unique().join(code, on="word")
     places = cells["person"].to_numpy(), cells["code"].to_numpy()
     shape = len(people.items), len(vocabulary)
-    matrix = csr_array((np.ones(len(cells), np.int64), places), shape=shape)  # adds the models
+    matrix = csr_array((np.ones(len(cells), np.int64), places), shape=shape)  # sums over models
     return matrix, vocabulary.select("text", "form", "lemma").rename({"text": "word"}), len(table)
 
 
