@@ -4,12 +4,12 @@ The harness scores causal and sequence-to-sequence models, but not masked ones. 
 plumbline.lm_eval`` runs its command line with two additional models, ``plumbline-mlm`` and
 ``plumbline-causal``, which are registered here because the harness has no entry points for models.
 
-A request consists of a context and a continuation. Its log-likelihood is the sum over the tokens of
-the continuation, in nats. A masked model scores each token given the full text, including the rest
-of the continuation. The result is a pseudo-log-likelihood, which is not a log-probability and
-cannot be compared with that of a causal model. As in the harness, spaces at the end of a context
-belong to the continuation, and a request is greedy if each token is the most probable one at its
-position.
+A request consists of a context and a continuation. Its log-likelihood is the sum of the
+log-probabilities of the continuation's tokens, in nats. A masked model scores each token given the
+full text, including the rest of the continuation. The result is a pseudo-log-likelihood, which is
+not a log-probability and cannot be compared with that of a causal model. As in the harness, spaces
+at the end of a context belong to the continuation, and a request is greedy if each token is the
+most probable one at its position.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find a model by its folder, Hub id or name (control models), or save a loaded model."""
+"""Find a model by its folder or Hub id, or a control model by its name; save a loaded model."""
 
 from __future__ import annotations
 

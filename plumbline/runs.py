@@ -65,7 +65,7 @@ def plan(arguments: argparse.Namespace, *, again: bool = False) -> tuple[dict[st
         entry = target.entry or {}
         pinned = models.setdefault(target.name, entry) if entry else {}
         if not recorded and pinned.get("id") != entry.get("id"):
-            raise UserError(f"{FILE}: {target.name} is {pinned['id']}; set another --name")
+            raise UserError(f"{FILE}: {target.name} names {pinned['id']}; set another --name")
         run: Run = {"study": arguments.study, "model": target.name}
         run |= {"language": arguments.language} if arguments.language else {}
         last: Run = next((r for r in reversed(folder["runs"]) if run.items() <= r.items()), {})

@@ -126,7 +126,7 @@ class Comparison:
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """Read a table with labels as strings from a file or folder; it is empty if missing."""
+    """Read a table, with labels as strings; the table is empty if the path does not exist."""
     if not path.exists():
         return pl.DataFrame()
     table = labelled(

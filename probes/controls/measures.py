@@ -24,7 +24,7 @@ class Measure(NamedTuple):
     """A recovery measure and its pass criteria.
 
     ``planted`` and ``null`` are the criteria of the positive and the negative control: the required
-    position of the number, or its interval, relative to ``expected``; "" if the measure is not
+    position of the number, or of its interval, relative to ``expected``; "" if the measure is not
     judged.
     """
 

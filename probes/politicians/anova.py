@@ -182,7 +182,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                         rows[name].append(key | row | no_p)
     tables: dict[str, pl.DataFrame] = {}
     for name, by in (("coefficients", ["interval"]), ("tests", [])):
-        # all tests of one deviation and reading form a family; intercepts are not tested
+        # the tests of each deviation and reading form a family; intercepts are not tested
         tests = pl.DataFrame(rows[name], infer_schema_length=None)
         tests = tests.with_columns(test=pl.when(pl.col("factor") != "intercept").then("p"))
         tests = adjusted(tests, "test", over=["models", "deviation", "reading", *by])

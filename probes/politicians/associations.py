@@ -170,7 +170,7 @@ class Params(Section):
     def frame_names(self, model: Model) -> list[str]:
         """Return the names of a model's prompt templates.
 
-        Raises UserError if its kind has no template.
+        Raises UserError if the model's kind has no template.
         """
         names = [n for kind, listed in self.frames_of.items() if kind == model.kind for n in listed]
         if names:

@@ -1,4 +1,4 @@
-"""Analysis ``clusters``: shares of genders in clusters of a model's hidden states of words.
+"""Analysis ``clusters``: shares of genders in clusters of a model's hidden states for words.
 
 Stańczak et al. (2023), section 5.2.1, Figure 5 and Tables 7 and 16, apply k-means with five
 clusters to the last hidden states of all adjectives that a model generated. In addition, the words
@@ -78,7 +78,7 @@ SCHEMAS = {
             "Rand index between seeds; gap: normal, simulation error of Tibshirani et al. (2001)",
             null="silhouette: one normal cloud with the same mean and covariance; other measures "
             "and the paper's number of clusters have no test",
-        )[:-1],  # the distance from a null hypothesis of shape has no scale
+        )[:-1],  # no `detectable`, since the null hypothesis concerns a shape, which has no scale
         Column("chosen", "bool", "whether this number of clusters has the largest silhouette"),
     ),
     "shares": schema(
@@ -123,7 +123,7 @@ class Params(Resampling):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of one model, whose columns are defined in :data:`SCHEMAS`.
+    """Compute the tables of one model; their columns are defined in :data:`SCHEMAS`.
 
     Raises UserError if a gender is unknown, a word has no hidden state, or too few words deviate.
     """
@@ -200,7 +200,7 @@ def _generated(inputs: Inputs, genders: list[str]) -> Iterator[tuple[dict[str, A
 
 
 def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
-    """Return the words most associated with each gender, in columns word, form and gender.
+    """Return the words most associated with each gender, in the columns word, form, gender.
 
     These are the words with the ``top_k`` largest values of smoothed PMI above 0; ties are broken
     by word. A word selected for two genders is assigned to the one with the larger PMI.

@@ -55,14 +55,14 @@ SCHEMAS = {
     "latent": schema(
         (word_counts.LEMMA, SENTIMENT, word_counts.GENDER),
         share("q", "q(s | w), share of the sentiment in the lexicon; null if none", nullable=True),
-        Column("count", "int64", "number of lists of this gender with the word", minimum=0),
+        Column("count", "int64", "number of lists of this gender that contain the word", minimum=0),
         Column(
             "seed_sd",
             "float64",
-            "SD over the other starting points of the mean over weights, in nats",
+            "SD, over the other starting points, of the mean over weights, in nats",
             minimum=0,
         ),
-        *TESTED[:-1],  # with so few permutations, no effect is detectable
+        *TESTED[:-1],  # no `detectable`: with so few permutations, no effect would be detected
     ),
     "words": schema((word_counts.LEMMA, word_counts.GENDER), *DESCRIBED),
     "fits": schema(
@@ -96,7 +96,7 @@ class Params(Lexicon, Resampling):
     genders: list[Literal["male", "female", "non-binary"]] = Field(
         ["male", "female"], min_length=2, description="genders in the model; default: the paper's"
     )
-    min_count: int = Field(ge=1, description="minimum number of people with a word in their lists")
+    min_count: int = Field(ge=1, description="minimum number of people whose lists contain a word")
     smoothing: float = Field(gt=0, description="constant added to every count")
     l1: list[float] = Field(list(L1), min_length=1, description="weights of the L1 penalty")
     posterior: list[float] = Field(
@@ -108,7 +108,7 @@ class Params(Lexicon, Resampling):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of one model, whose columns are defined in :data:`SCHEMAS`.
+    """Compute the tables of one model; their columns are defined in :data:`SCHEMAS`.
 
     ``tilt`` is empty unless both men and women are in the model.
 
@@ -177,8 +177,8 @@ def _fitted(
         """Return a row with its interval for each cell of an array.
 
         L1 selects deviations that are large by chance. Therefore, replicates are biased relative to
-        the value, just as the value is relative to the truth, and their quantiles miss the truth.
-        Their root mean square distance from the value includes this bias.
+        the value, just as the value is relative to the true value, and their quantiles miss the
+        true value. Their root mean square distance from the value includes this bias.
         """
         half = reach * np.sqrt(((replicates - seen) ** 2).mean(axis=0))
         limits = [seen - half, seen + half]

@@ -14,8 +14,8 @@ sum over words of KL(q(s | w) || p(s | w)), plus ``l1`` times the sum of all |et
 Without ``l1``, the other two terms have a joint minimum in closed form, for any ``posterior``: p(w,
 g) is as observed and p(s | w) = q. Every fit starts there (:func:`begin`).
 
-Words are the last axis of all arrays. Arrays are float64, so that rounded results do not depend on
-the processor. Fits run in batches in torch; results do not depend on the batch.
+Words are on the last axis of all arrays. Arrays are float64, so that rounded results do not depend
+on the processor. Fits run in batches in torch; results do not depend on the batch.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 BLOCK = 200_000  # number of deviations in a batch, chosen to fit into the cache
 BETAS = (0.9, 0.9)  # equal, since gradients shrink by orders of magnitude near the posterior
 EPSILON = 1e-12  # below the usual 1e-8, since gradients of rare words are small
-ROUNDS = 100  # rounds of fitting the margins of a start; errors are then below 1e-9
+ROUNDS = 100  # iterations for fitting the margins of a start; errors are then below 1e-9
 
 
 class Schedule(NamedTuple):
@@ -124,7 +124,7 @@ def begin(counts: Array, q: Array, tilted: Array | None = None) -> Fits:
 
 
 def _log(values: Array) -> Array:
-    """Return logarithms computed by torch, since the last digits of NumPy's depend on AVX-512.
+    """Return logarithms computed by torch; with NumPy, the last digits depend on AVX-512.
 
     If fits do not converge under L1, the steps of Adam enlarge such differences to 1e-4 nats.
     """
@@ -182,7 +182,7 @@ class Averages(NamedTuple):
     """Means of fits over the weights, for each table of counts."""
 
     eta: Array  # (tables, sentiments, genders, words)
-    words: Array  # (tables, genders, words): log p(w | g) - m_w over all sentiments, nats
+    words: Array  # (tables, genders, words): log p(w | g) - m_w over all sentiments, in nats
     sentiments: Array  # (tables, sentiments, genders): p(s | g)
 
 
@@ -318,7 +318,7 @@ class Program:
 
 
 def _sum(values: torch.Tensor, axis: int) -> torch.Tensor:
-    """Sum over a short axis, which is several times faster than torch's sum."""
+    """Sum over a short axis, several times faster than ``torch.sum``."""
     return reduce(torch.add, values.unbind(axis))
 
 

@@ -236,14 +236,14 @@ def _rows(
     paired = intervals | {"n_permutations": params.n_permutations}
     constant = np.full(len(true), majority(tuning[1]))  # the baseline: one label for all texts
     baseline = classification.agreement(true, constant, **intervals)
-    chances = [finite(estimate.value) for estimate in baseline]  # the same for any order of texts
+    chances = [finite(estimate.value) for estimate in baseline]  # text order is irrelevant
     yield from _measured("agreement", BASELINE, baseline, params, chance=chances)
     first: Labels | None = None
     for name, lexicon in compared.items():
         if np.isnan(mean_scores(tuning[0], lexicon)).all():
             if name == COMBINATION:
                 raise UserError(
-                    f"labelled_texts {corpus}: no tuning text contains a word of lexica; name "
+                    f"labelled_texts {corpus}: no tuning text has a word of the lexica; name "
                     "another corpus, or add lexica"
                 )
             nothing = [Estimate(np.nan, np.nan, np.nan, len(true))] * len(MEASURES)

@@ -74,7 +74,7 @@ SCHEMAS = {
     "pooled": Schema.keyed(
         (*POOLED, word_counts.GENDER, READING),
         Column("members", "string", "names of the group's models with outputs in the language"),
-        *CELL[:-1],  # with so few permutations, no effect is detectable
+        *CELL[:-1],  # no `detectable`: with so few permutations, no effect would be detected
     ),
     "differences": Schema.keyed((*POOLED, READING), *estimates(cluster="name", method=METHOD)),
 }
@@ -110,7 +110,7 @@ class Sample(NamedTuple):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the table ``pmi`` of one model, whose columns are defined in :data:`SCHEMAS`.
+    """Compute the table ``pmi`` of one model; its columns are defined in :data:`SCHEMAS`.
 
     Raises UserError if no word is in enough lists.
     """

@@ -53,7 +53,7 @@ class Params(Section):
     """Languages."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    languages: list[str] = Field(min_length=1, description="configs of words")
+    languages: list[str] = Field(min_length=1, description="configs of `words`")
 
 
 def forms(folder: Path, language: str) -> list[str]:

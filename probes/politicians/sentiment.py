@@ -84,11 +84,11 @@ SCHEMAS = {"shares": SHARES, "differences": DIFFERENCES}
 class Params(TopWords):
     """Numbers of words, and settings of intervals and tests."""
 
-    min_count: int = Field(ge=1, description="minimum number of names with a word in their lists")
+    min_count: int = Field(ge=1, description="minimum number of names whose lists contain a word")
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables over all models, whose columns are defined in :data:`SCHEMAS`.
+    """Compute the tables of all models; their columns are defined in :data:`SCHEMAS`.
 
     Raises UserError if no model has words with a known sentiment.
     """

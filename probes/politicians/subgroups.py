@@ -113,7 +113,7 @@ class Part(NamedTuple):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of one model, whose columns are defined in :data:`SCHEMAS`.
+    """Compute the tables of one model; their columns are defined in :data:`SCHEMAS`.
 
     ``shares`` and ``differences`` are omitted if no word has a known sentiment.
 

@@ -106,7 +106,7 @@ class Panel:
             self.elements.append(f'<path d="{d}" stroke="{stroke}"/>')
 
     def marks(self, points: Iterable[Ends], mark: Mark, size: float = 4) -> None:
-        """Draw points with one marker."""
+        """Draw points with the same marker."""
         d = "".join(_shape(mark.shape, self.across(x), self.down(y), size) for x, y in points)
         if d:
             self.elements.append(f'<path d="{d}" fill="{mark.face}" stroke="{mark.edge}"/>')
@@ -310,7 +310,7 @@ def heat(
 
 
 def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:
-    """Return the SVG of a legend symbol, which shows a line and a marker."""
+    """Return the SVG of a legend symbol: a line, a marker or both."""
     line = f'<path d="M0 6H24" stroke="{stroke}" stroke-dasharray="{dash}"/>' if stroke else ""
     if mark is None:
         return line

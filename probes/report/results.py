@@ -1,7 +1,7 @@
 """Make the section of an analysis from its tables and their schemas.
 
 Every table with rows becomes a sortable table, with a forest plot of its most significant rows if
-it contains estimates. A study may replace the forest plot by another figure (:class:`Drawing`).
+it contains estimates. A study may replace the forest plot with another figure (:class:`Drawing`).
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ def listed(
     numbers: Mapping[str, str] | None = None,
     caption: str = "",
 ) -> Table:
-    """Return rows as a table on the page.
+    """Return rows as a table for the page.
 
     ``words``, ``numbers``: headers of text and numeric columns; ``interval`` stands for the columns
     low and high.
@@ -158,7 +158,7 @@ def p_value(value: float | None) -> str:
 
 
 def median_detectable(detectable: pl.Series) -> float | None:
-    """Return the median detectable effect; None if at least half of the tests lack one.
+    """Return the median detectable effect, or None if at least half of the tests lack one.
 
     Examples
     --------

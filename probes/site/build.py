@@ -81,7 +81,7 @@ def write() -> Path:
         (partial / f"{name}.html").write_text(text, encoding="utf-8")
 
     listing = [_models(tables, PROBES, tree), _datasets(validated.values()), _analyses()]
-    note = "The models with the probes that run on them, and the datasets that prompts are made of."
+    note = "The models with the probes that run on them, and the datasets used in prompts."
     overview = [
         headlines.section(rows, checks, STUDIES),
         controls.section(checks, STUDIES),
@@ -114,7 +114,7 @@ def write() -> Path:
 def analysis_section(study: Study, analysis: str, tables: Tables) -> Section:
     """Return the section of an analysis, including the error rates of its tests.
 
-    A study with its own figures declares them in ``DRAWINGS``, by table, in a module ``page``.
+    A study with its own figures declares them by table, in ``DRAWINGS`` of its module ``page``.
     """
     module = f"plumbline.probes.{study.name}.page"
     drawings = import_module(module).DRAWINGS if find_spec(module) else {}

@@ -186,7 +186,7 @@ def write_metrics(
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the mean numbers of the controls by analysis, method variant and question.
+    """Return the mean values of the controls by analysis, method variant and question.
 
     In positive controls, these are ``found`` (the share of known biases that are detected, or their
     recovered size), ``order`` (the correlation with the known order) and ``coverage`` of 95%

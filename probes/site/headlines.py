@@ -42,7 +42,7 @@ UNREAD = 0.2  # maximum share of responses that name no option
 BOTH = 0.5  # minimum share of pairs with agreement to both sides that shows acquiescence
 RETAINED = 0.6  # share of sides kept if options are reversed; if lower, position decides
 NATS = 1.0  # an untrained head may reach this, since frequent words have similar vectors
-SIDES = {"negated": 1.0, "opposites": 0.5}  # share of agreement if the sides of a pair differ
+SIDES = {"negated": 1.0, "opposites": 0.5}  # share that agrees if the sides of a pair differ
 TITLE = "Results: models and studies"
 NOTE = (
     "A test is counted as found if its adjusted p is at most .05. The clearest test has the "
@@ -144,7 +144,7 @@ def _voided(
 
 
 def _words(tables: Frames) -> pl.DataFrame:
-    """Return a row for each word: that with the smallest p among genders with enough names.
+    """Return a row for each word: the one with the smallest p among genders with enough names.
 
     Genders with fewer names are used if only they are significant, or if no gender has enough.
     """

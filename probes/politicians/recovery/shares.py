@@ -70,7 +70,7 @@ def sentiment_rows(rows: Comparison, world: World) -> None:
 def _compare(
     rows: Comparison, table: pl.DataFrame, item: str, *, signs: bool = True, tests: bool = True
 ) -> None:
-    """Add the coverage, signs of large effects and discoveries of differences in subsets of names.
+    """Compare differences in subsets of names: coverage, signs of large effects, and discoveries.
 
     Overlapping subsets are dependent, so the clusters are pairs of part of speech and sentiment.
 

@@ -130,7 +130,7 @@ class World:
 
 
 def truth(inputs: Inputs, model: str) -> World | None:
-    """Return the true values of a world; None for any other model.
+    """Return the true values of a world, or None if the model is not a world.
 
     The lemma of a form is its most frequent lemma in the dataset ``words``. Forms that are not in
     the dataset are their own lemmas.
@@ -215,7 +215,7 @@ def pmi_of(cells: pl.DataFrame) -> pl.Series:
 
 
 def true_cells(world: World, pos: str, people: dict[str, int], length: int) -> pl.DataFrame:
-    """Return the expected numbers of lists, in columns word, sentiment, gender and expected.
+    """Return the expected numbers of lists, in the columns word, sentiment, gender, expected.
 
     ``people``: number of people of each gender; ``length``: number of forms in a list.
     """

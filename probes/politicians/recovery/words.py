@@ -55,7 +55,7 @@ def pmi_rows(rows: Comparison, world: World) -> None:
 
 
 def contrast(table: pl.DataFrame, *keys: str) -> pl.DataFrame:
-    """Return the value for women minus that for men by key, in column ``contrast``."""
+    """Return the value for women minus that for men by key, in the column ``contrast``."""
     female, male = (pl.col("value").filter(gender=g).first() for g in ("female", "male"))
     return table.group_by(keys).agg(contrast=female - male).drop_nulls().sort(keys)
 
@@ -145,7 +145,7 @@ def latent_rows(rows: Comparison, world: World) -> None:
 
 
 def _likeliest(table: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
-    """Return the most probable sentiment of each word, in columns pos, word and likeliest.
+    """Return each word's most probable sentiment, in the columns pos, word and likeliest.
 
     The joint probability p(w, s) is the sum over genders of p(g) p(s | g) p(w | s, g), which follow
     from the deviations in the table.
@@ -164,7 +164,7 @@ def _likeliest(table: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sentiment_differences(words: pl.DataFrame) -> pl.DataFrame:
-    """Return the planted p(s | female) - p(s | male) in columns pos, sentiment and true."""
+    """Return the planted p(s | female) - p(s | male) in the columns pos, sentiment and true."""
     frequency, ratio = pl.col("frequency_nats"), pl.col("log_ratio_nats")
     sides = [(frequency + sign * ratio / 2).exp() for sign in (1, -1)]
     female, male = (odds / odds.sum().over("pos") for odds in sides)

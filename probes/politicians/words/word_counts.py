@@ -203,7 +203,7 @@ class Counts(NamedTuple):
         return np.searchsorted(self.genders, self.persons.genders)
 
     def with_rest(self, chosen: NDArray[np.intp]) -> csr_array:
-        """Return the columns of the chosen words and the sum of the others, (people, words).
+        """Return the chosen words' columns and the sum of the others, of shape (people, words).
 
         The last column, for the other words, is omitted if all words are chosen.
         """
@@ -367,7 +367,7 @@ def bootstrap_counts(
 ) -> Draws:
     """Count lists again with bootstrap weights for distinct names.
 
-    ``chosen``: indices of the words that get their own rows, (words,).
+    ``chosen``: indices, of shape (words,), of the words that get their own rows.
     ``once``: True if Bayesian replicates count each pair of name and gender only once.
     """
     people, table, groups = counts.persons, counts.with_rest(chosen), counts.groups()
