@@ -25,7 +25,7 @@ HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, since `plumbline --help` needs none of them."""
+    """Import a public name on first use, since `plumbline --help` does not need any of them."""
     if name not in __all__:
         raise AttributeError(f"module 'plumbline' has no attribute {name!r}")
     from importlib import import_module

@@ -30,7 +30,7 @@ ROWS = ("csv", "parquet")
 FORMATS = {"tables": (*ROWS, "tex", *FIGURES), "datasets": ROWS, "outputs": ROWS}
 MODEL = Column("model", "string", "name of the model")
 COLUMNS = ("table", "column", "type", "about")
-LONGEST = 80  # maximum number of letters of the title in the file name of a figure
+LONGEST = 80  # maximum length of the title in a figure's file name, in letters
 
 
 # relative path of the exported files without suffix, rows with labels as strings, and schema
@@ -65,14 +65,14 @@ def export(
     Raises
     ------
     UserError
-        If a name is unknown (before any file is written), or the folder cannot be written.
+        If a name is unknown (no file is then written), or the folder cannot be written.
     """
     into, top = Path(into).expanduser(), Path(data) / kind
     formats = [nearest(f, FORMATS[kind], "format") for f in formats] or FORMATS[kind]
     check_width(width)
     existing = sorted(p.name for p in top.glob("[!.]*") if any(p.rglob(front_matter.FACTS)))
     if not existing:
-        raise UserError(f"{top}: empty folder; run `make repro` first, or name another --data")
+        raise UserError(f"{top}: contains no results; run `make repro` first, or set --data")
     names = [nearest(name, existing, kind) for name in names] or existing
     sources = [source for name in names for source in _sources(top, name)]
     texts = _latex(sources, selection) if "tex" in formats else {}
@@ -96,9 +96,9 @@ def export(
 
 
 def _sources(top: Path, name: str) -> Iterator[Source]:
-    """Yield the tables in a folder; tables of single models are joined, with a column ``model``."""
+    """Yield a folder's tables; join the tables of single models and add a column ``model``."""
     by_model = top.name == "outputs" or name in EACH
-    stored: dict[tuple[str, str], list[tuple[Path, front_matter.Built]]] = {}  # by path, config
+    stored: dict[tuple[str, str], list[tuple[Path, front_matter.Built]]] = {}  # by path and config
     for facts in sorted((top / name).rglob(front_matter.FACTS)):
         inside = facts.parent.relative_to(top)
         if not any(part.startswith(".") for part in inside.parts):
@@ -132,7 +132,7 @@ def _lists_as_json(frame: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _latex(sources: Sequence[Source], selection: Selection) -> dict[str, str]:
-    """Return LaTeX tables by path, for the tables that have selected rows."""
+    """Return, by path, the LaTeX code of each table that has selected rows."""
     columns = sorted({name for _, frame, _ in sources for name in frame.collect_schema()})
     for name in (*selection.columns, *selection.where):
         nearest(name, columns, "columns")
@@ -140,12 +140,12 @@ def _latex(sources: Sequence[Source], selection: Selection) -> dict[str, str]:
         raise UserError(f"--rows {selection.rows}: must be at least 1")
     tables = {p: latex.estimates(f.collect(), s.key, selection) for p, f, s in sources}
     if selection.where and not any(tables.values()):
-        raise UserError(f"--where {dict(selection.where)}: no table has such rows")
+        raise UserError(f"--where {dict(selection.where)}: no table has matching rows")
     return {path: table for path, table in tables.items() if table}
 
 
 def _codebooks(sources: Sequence[Source]) -> dict[str, bytes]:
-    """Return a CSV file with the descriptions of columns for each folder of tables, by path."""
+    """Return, by path, one CSV file per folder of tables, which describes their columns."""
     rows = []
     for folder, _, table, schema in ((*path.rpartition("/"), s) for path, _, s in sources):
         for column in schema.columns:
@@ -157,7 +157,7 @@ def _codebooks(sources: Sequence[Source]) -> dict[str, bytes]:
 
 
 def _figures(tables: Tables, analysis: str) -> dict[str, str]:
-    """Return the report's figures for an analysis as SVG, by number and title."""
+    """Return the SVG of the report's figures for an analysis, keyed by number and title."""
     from plumbline.probes.site.build import STUDIES, analysis_section
 
     svgs: dict[str, str] = {}
@@ -170,7 +170,7 @@ def _figures(tables: Tables, analysis: str) -> dict[str, str]:
 
 
 def nearest(name: str, names: Collection[str], kind: str) -> str:
-    """Return a name if it exists; otherwise raise UserError, which suggests the nearest name."""
+    """Return the name if it exists; otherwise, raise a UserError that suggests the nearest one."""
     if name in names:
         return name
     near = difflib.get_close_matches(name, names, 1)

@@ -32,7 +32,7 @@ def compare(
 ) -> Result:
     """Run a study on several models, and estimate their differences (first minus second).
 
-    Differences are taken within items (a politician's name, a social group, a statement with its
+    Differences are computed within items (a politician's name, a social group, a statement with its
     opposite, or a text), so that item effects common to both models cancel; see
     :mod:`plumbline.probes.comparison`. p is adjusted (Benjamini and Hochberg) over all differences
     and all pairs of models.
@@ -42,12 +42,12 @@ def compare(
     study
         One of :data:`plumbline.studies.STUDIES`.
     models
-        Two or more models, as for :func:`plumbline.studies.ask`.
+        Two or more models, in any form that :func:`plumbline.studies.ask` accepts.
     names
-        Names of the models in tables, in the same order; by default, the last part of the folder or
-        id.
+        Names of the models in tables, in the order of the models; by default, the last part of each
+        folder or id.
     into
-        Folder in which each model gets a subfolder.
+        Folder in which a subfolder is made for each model.
     options
         Other options of :func:`plumbline.studies.ask`, applied to all models.
 
@@ -58,7 +58,7 @@ def compare(
     """
     require_models([str(m) for m in names or models if isinstance(m, str | Path)], len(models))
     if "name" in options or len(names) not in (0, len(models)):
-        raise UserError("compare: give `names`, one for each model")
+        raise UserError("compare: `names` must contain one name for each model")
     results = []
     for number, model in enumerate(models):
         name = names[number] if names else ""
@@ -68,7 +68,7 @@ def compare(
 
 
 def require_models(names: Sequence[str], number: int) -> None:
-    """Raise UserError for fewer than two models or for equal names."""
+    """Raise UserError if there are fewer than two models or if names are equal."""
     if number < 2:
         raise UserError("compare: name two or more models; the first is compared with the others")
     if len(set(names)) < len(names):
@@ -91,7 +91,7 @@ def between(study: str, results: Sequence[Result], options: dict[str, Any]) -> R
             if path.startswith(DATASETS) and first.get(path, digest) != digest:
                 models = f"{names[0]} and {result.model} were run on different versions"
                 dataset = path.removeprefix(DATASETS)
-                raise UserError(f"compare: {models} of {dataset}; run both with one dataset")
+                raise UserError(f"compare: {models} of {dataset}; run both on the same dataset")
     table, confidence = _table(study, results)
     pair = ("what",) if len(names) == 2 else ("first", "second", "what")
     varying = [name for name in ("scale", "language") if table[name].n_unique() > 1]

@@ -26,7 +26,7 @@ GROUPS = {  # groups of commands that work in a checkout
     "pipeline": ("plumbline.probes", "run probes and analyses, plan runs, write the report"),
     "validate": ("plumbline.validation", "check datasets with Great Expectations"),
 }
-KINDS = {  # what can be exported from a checkout; the metavar of its names
+KINDS = {  # what can be exported from a checkout: help text, and metavar of the names
     "tables": ("tables of analyses of a checkout: CSV, parquet, LaTeX, figures", "ANALYSIS"),
     "datasets": ("datasets of a checkout: CSV, parquet", "DATASET"),
     "outputs": ("responses of models of a checkout: CSV, parquet", "PROBE"),
@@ -163,8 +163,8 @@ def _compare(arguments: Arguments) -> None:
     options, *others = ({k: run.get(k) for k in ("language", *runs.OPTIONS)} for run in planned)
     if any(settings != options for settings in others):
         raise UserError(
-            f"compare: {'; '.join(map(runs.label, planned))}: options differ; give those of the "
-            "comparison (--language, --dtype, --set, --dataset)"
+            f"compare: {'; '.join(map(runs.label, planned))}: options differ; set the "
+            "options of the comparison (--language, --dtype, --set, --dataset)"
         )
     result = between(arguments.study, [runs.execute(models, run) for run in planned], options)
     _print(result, arguments)
@@ -235,7 +235,7 @@ def _report(arguments: Arguments) -> None:
 
     folder = runs.read()
     if not folder["runs"]:
-        raise UserError("no study was run here yet; use plumbline run STUDY --model FOLDER")
+        raise UserError("no study has been run here; use `plumbline run STUDY --model FOLDER`")
     results, notes = [], []
     for run in folder["runs"]:
         try:

@@ -1,4 +1,4 @@
-"""Save a figure of the report as SVG, PDF or PNG, with a given width.
+"""Save a figure of the report as SVG, PDF or PNG, at a given width.
 
 The report draws SVG (``probes/report/figures.py``); Typst converts it and needs no system library.
 """
@@ -51,7 +51,7 @@ class Figure:
         check_width(self.width)
 
     def encode(self, kind: str, dpi: float = 300) -> bytes:
-        """Return the bytes of a file with a white background; the same fonts give the same bytes.
+        """Return the figure as a file on a white background; equal fonts give equal bytes.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ class Figure:
         Raises
         ------
         UserError
-            If Typst is not installed (PDF and PNG).
+            If Typst is not installed, which PDF and PNG require.
         """
 
         def resized(size: re.Match[str]) -> str:
@@ -80,7 +80,7 @@ class Figure:
         return bytes(typst.compile(DOCUMENT, format=kind, ppi=dpi, sys_inputs=inputs))
 
     def savefig(self, path: str | Path) -> None:
-        """Save the figure in the format that the file's suffix names."""
+        """Save the figure in the format given by the file's suffix."""
         kind = Path(path).suffix.removeprefix(".").lower()
         if kind not in FORMATS:
             raise UserError(f"{path}: unknown format {kind!r}; available: {', '.join(FORMATS)}")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LONG = 40  # maximum number of rows in a table that is not broken across pages
 NUMBERS = ("value", "low", "high", "n", "p_bh")
-INTERVAL = "value [low, high]"  # head of the column of estimates
+INTERVAL = "value [low, high]"  # header of the column that contains the estimates
 HEADS = {"n": "$n$", "p": "$p$", "p_bh": "adjusted $p$"}
 SPECIAL: dict[str, Any] = {sign: f"\\{sign}" for sign in "&%$#_{}"}
 SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -26,7 +26,7 @@ class Selection(NamedTuple):
     """The columns and rows that a table shows."""
 
     columns: Sequence[str] = ()  # by default, the key, the estimate, n and the adjusted p
-    where: Mapping[str, Sequence[str]] = {}  # for each column, the values to select, as text
+    where: Mapping[str, Sequence[str]] = {}  # values to select in each column, as text
     rows: int = 100  # maximum number of rows
 
 
@@ -42,7 +42,7 @@ def text(words: str) -> str:
 
 
 def formula(cell: str) -> str:
-    r"""Format a number as a formula, with or without its interval.
+    r"""Format a number, with or without its interval, as a formula.
 
     Examples
     --------
@@ -56,12 +56,12 @@ def formula(cell: str) -> str:
 
 
 def table(columns: Mapping[str, Sequence[str]], layout: str, note: str = "") -> str:
-    """Return a LaTeX table with a note below it.
+    """Return a LaTeX table followed by a note.
 
     Parameters
     ----------
     columns
-        The cells of each column by its head, all in LaTeX.
+        The cells of each column by its header; both are LaTeX code.
     layout
         The alignment of each column, such as ``lrr``.
     note
@@ -79,7 +79,7 @@ def table(columns: Mapping[str, Sequence[str]], layout: str, note: str = "") -> 
 
 
 def estimates(frame: pl.DataFrame, key: Sequence[str], selection: Selection) -> str:
-    """Format selected rows of a table, with ``value [low, high]``, n and the adjusted p.
+    """Format selected rows of a table as LaTeX, with ``value [low, high]``, n and the adjusted p.
 
     The note states the values of constant columns and the number of omitted rows. Text columns
     precede numeric ones. The result is an empty string if no row is selected.

@@ -4,12 +4,12 @@ The harness scores causal and sequence-to-sequence models, but not masked ones. 
 plumbline.lm_eval`` runs its command line with two additional models, ``plumbline-mlm`` and
 ``plumbline-causal``, which are registered here because the harness has no entry points for models.
 
-A request consists of a context and a continuation. Its log-likelihood is the sum over the tokens of
-the continuation, in nats. A masked model scores each token given the full text, including the rest
-of the continuation. The result is a pseudo-log-likelihood, which is not a log-probability and
-cannot be compared with that of a causal model. As in the harness, spaces at the end of a context
-belong to the continuation, and a request is greedy if each token is the most probable one at its
-position.
+A request consists of a context and a continuation. Its log-likelihood is the sum of the
+log-probabilities of the continuation's tokens, in nats. A masked model scores each token given the
+full text, including the rest of the continuation. The result is a pseudo-log-likelihood, which is
+not a log-probability and cannot be compared with that of a causal model. As in the harness, spaces
+at the end of a context belong to the continuation, and a request is greedy if each token is the
+most probable one at its position.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Bridge:
     ) -> None:
         super().__init__()
         if unknown := set(ignored) - {"batch_size", "max_batch_size", "device"}:
-            raise UserError(f"{self.name}: unknown argument {min(unknown)}")
+            raise UserError(f"{self.name}: unknown argument {min(unknown)}; remove it")
         if dtype not in DTYPES:
             raise UserError(f"{self.name}: unknown dtype {dtype}; available: {', '.join(DTYPES)}")
         target = find(str(pretrained), revision=revision)
@@ -86,15 +86,15 @@ class Bridge:
         self.scorer: Any = adapter(target.kind)(folder, target.name, commit, **options)
 
     def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
-        """Score the continuation of each pair of context and continuation."""
+        """Score each continuation, given its context."""
         scores: Iterator[Score] = self.scorer.logprobs(pairs)
         return scores
 
     def loglikelihood(self, requests: Sequence[Any], **_: Any) -> list[tuple[float, bool]]:
-        """Return the log-likelihood (nats) of each continuation, and whether it is greedy.
+        """Return each continuation's log-likelihood in nats, and True if it is greedy.
 
-        ``requests``: instances of the harness, whose ``args`` are context and continuation. Raises
-        UserError if a text is too long, or a context ends within a token.
+        ``requests``: request objects of the harness, whose ``args`` are a context and a
+        continuation. Raises UserError if a text is too long, or a context ends within a token.
         """
         pairs = []
         for context, continuation in (request.args[:2] for request in requests):
@@ -111,7 +111,7 @@ class Bridge:
         raise UserError(f"{self.name}: cannot run tasks of type generate_until; use --model hf")
 
     def get_model_info(self) -> dict[str, str | int]:
-        """Return the facts that the harness stores with its results."""
+        """Return the model information that the harness stores with its results."""
         facts = self.scorer.facts()
         stored = {"model_dtype": facts["dtype"], "model_sha": facts["revision"]}
         method = {"plumbline_method": self.method} if self.method else {}
@@ -140,7 +140,7 @@ class MaskedBridge(Bridge):
         self.method, self.language = method, language
 
     def scores(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
-        """Score continuations, each given its context."""
+        """Score each continuation, given its context."""
         contexts, texts = zip(*pairs, strict=True)
         scores: Iterator[Score] = self.scorer.pseudo_logprobs(
             texts, self.method, language=self.language, prefixes=contexts
@@ -149,7 +149,7 @@ class MaskedBridge(Bridge):
 
 
 class CausalBridge(Bridge):
-    """A causal model, for comparison with the harness's own ``hf``."""
+    """A causal model, for comparison with the harness's own model ``hf``."""
 
     name, kind = "plumbline-causal", "causal"
 

@@ -1,4 +1,4 @@
-"""Find a model by folder, Hub id or name of a control model, or save a loaded model."""
+"""Find a model by its folder or Hub id, or a control model by its name; save a loaded model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?")
 
 
 class Target(NamedTuple):
-    """A model that a study runs on, with its entry in params."""
+    """A model on which a study runs, and its entry in params."""
 
     name: str
     kind: str
@@ -24,7 +24,7 @@ class Target(NamedTuple):
 
 
 def find(model: str | Path, *, name: str = "", kind: str = "", revision: str = "") -> Target:
-    """Find a model, and read its kind from its config and the names of its files only.
+    """Find a model, and infer its kind from its config and file names, without loading it.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def save_loaded(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path
     Raises
     ------
     UserError
-        If the tokenizer is missing, or either cannot be saved.
+        If the tokenizer is missing, or if the model or its tokenizer cannot be saved.
     """
     if tokenizer is None and isinstance(model, tuple) and len(model) == 2:
         model, tokenizer = model
@@ -64,7 +64,7 @@ def save_loaded(model: Any, tokenizer: Any, name: str, into: Path) -> tuple[Path
         what = "neither a folder, an id of the Hub, nor a model of transformers"
         raise UserError(f"{type(model).__name__}: {what}")
     if hasattr(model, "merge_and_unload"):
-        raise UserError("the model is a peft adapter; pass its merge_and_unload()")
+        raise UserError("the model is a peft adapter; pass the result of merge_and_unload()")
     if not hasattr(tokenizer, "save_pretrained"):
         raise UserError("the tokenizer of the loaded model is missing; pass tokenizer=...")
     address = getattr(model.config, "_name_or_path", "") or "model"
@@ -100,7 +100,7 @@ def _look_on_hub(name: str, kind: str, revision: str) -> tuple[str, str]:
 
 
 def _params_name(text: str) -> str:
-    """Convert a text to a valid name in params.
+    """Convert a text to a name that is valid in params.
 
     Examples
     --------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from plumbline.result import Result
 
 LANGUAGE = "en"
-PUBLIC = {  # 47 MB; the commit is that in params/full.yaml
+PUBLIC = {  # 47 MB; the commit is the same as in params/full.yaml
     "model": "albert/albert-base-v2",
     "revision": "8e2f239c5f8a2c0f253781ca60135db913e5c80c",
 }
@@ -34,7 +34,7 @@ TITLE = "Demonstration: results for models with a known bias and without bias"
 
 
 def write(results: Sequence[Result], path: Path, before: str = "", title: str = "Results") -> Path:
-    """Write a page of results, control models last, and return its path.
+    """Write a page of results, with control models last, and return its path.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def write(results: Sequence[Result], path: Path, before: str = "", title: str = 
 
     def kind_of(result: Result) -> str:
         kinds = dict(zip(STUDIES[result.study].controls, ("positive", "negative"), strict=True))
-        return kinds.get(result.model.split()[0], "")  # without the run's options
+        return kinds.get(result.model.split()[0], "")  # the options of the run follow the name
 
     results = sorted(results, key=lambda r: ("", "positive", "negative").index(kind_of(r)))
     rows = [headlines.of_model(r.study, r.model, r.kind, r.headline, kind_of(r)) for r in results]
@@ -82,7 +82,7 @@ def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) ->
         Folder or id of the additional model; by default, a small public one. If it cannot be
         loaded, the page states the reason and shows the control models only.
     studies
-        Names of the studies, of which the first must be ``politicians``.
+        Names of the studies; the first must be ``politicians``.
     """
     results = [
         ask(study, control, language=LANGUAGE, into=folder / control)
@@ -105,7 +105,7 @@ def write_demo(folder: Path, model: str = "", studies: Sequence[str] = SHOWN) ->
 
 
 def _introduction(planted: Result, null: Result, public: str) -> str:
-    """Return the question, the answer and a guide to the figures as HTML."""
+    """Return HTML that contains the question, the answer and a guide to the figures."""
     people = pl.read_parquet(planted.folder / f"data/datasets/politicians/{LANGUAGE}.parquet")
     genders = ("female", "male", "non-binary")
     counts = [people["gender"].eq(GENDERS.index(gender)).sum() for gender in genders]

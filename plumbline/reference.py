@@ -1,4 +1,4 @@
-"""Provide published estimates for public models, for comparison with own results."""
+"""Provide published estimates for public models, for comparison with new results."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def published(study: str = "") -> pl.DataFrame:
     """Return published estimates for public models from the papers of the studies.
 
     They are based on the papers' data and on the method variants named `faithful` or `plug-in`
-    here, and have no intervals. Results on the sample differ from them for reasons other than the
-    model, too.
+    here, and have no intervals. Results on the sample data also differ from them for reasons other
+    than the model.
 
     - Stańczak et al. (2023), PLoS ONE 18(11), Tab 5 and Tab 8: shares of sentiments by architecture
-      at the baseline size (for multilingual models in Arabic), as intercept plus effect.
+      at the baseline size (for multilingual models, in Arabic), computed as intercept plus effect.
     - Choenni et al. (2021), EMNLP, Table 4: change in mean rank correlation of emotions, one epoch.
-    - Barriere and Cifuentes (2024), LREC-COLING, Tables 1 to 3: in points and percent.
-    - Feng et al. (2023), ACL, Table 12: precision and recall of classifiers of RoBERTa by group, by
-      the corpus of further pretraining. The paper shows the positions of models in figures only.
+    - Barriere and Cifuentes (2024), LREC-COLING, Tables 1 to 3: estimates in points and in percent.
+    - Feng et al. (2023), ACL, Table 12: precision and recall of RoBERTa classifiers by group and
+      by the corpus of further pretraining. The paper shows the positions of models in figures only.
 
     The ratings in the table of Al Ali and Libovický (2024) are not included.
 
@@ -35,7 +35,7 @@ def published(study: str = "") -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        ``study``, ``model`` (an id of the Hub, or the paper's name for an architecture),
+        Columns: ``study``, ``model`` (a Hub id, or the paper's name for an architecture),
         ``language``, ``measure``, ``what``, ``value``, ``unit``, ``source``.
 
     Raises

@@ -41,22 +41,22 @@ class Result:
     Attributes
     ----------
     study, model
-        Names of the study and of the model.
+        Name of the study and name of the model.
     headline
-        One row for each test of the summary: ``what`` is tested, the estimate ``value`` with its
-        interval from ``low`` to ``high``, the number of clusters ``n``, ``p``, ``p_bh`` (Benjamini
-        and Hochberg, over the complete family of the analysis), and ``detectable``, the minimum
-        detectable distance from the null value at power .8; the ``unit`` of the value and its
-        ``null`` value; and ``void``, the reason if nothing could be measured. Rows are sorted by p,
-        then by distance from the null value.
+        One row for each test of the summary. Columns: ``what``, the tested item; ``value``, the
+        estimate; ``low`` and ``high``, its interval; ``n``, the number of clusters; ``p``;
+        ``p_bh``, p adjusted over the complete family of the analysis (Benjamini and Hochberg);
+        ``detectable``, the minimum detectable distance from the null value at power .8; ``unit``
+        and ``null``, the unit and the null value; and ``void``, the reason if nothing could be
+        measured. Rows are sorted by p, then by distance from the null value.
     tables
         All tables of the analysis, by name, with labels as strings.
     main
         Name of the main table.
     folder
-        Folder of outputs and tables, with their cards.
+        Folder that contains the outputs and the tables, with their cards.
     provenance
-        Model and revision, datasets and versions of libraries.
+        Model and its revision, datasets, and versions of libraries.
     confidence
         Confidence level of the intervals.
     notes
@@ -77,7 +77,7 @@ class Result:
 
     @property
     def table(self) -> pl.DataFrame:
-        """Return the main table (Polars); :meth:`to_pandas` returns it for pandas."""
+        """Return the main table as a Polars DataFrame; use :meth:`to_pandas` for a pandas one."""
         return self.tables[self.main]
 
     def to_pandas(self) -> pd.DataFrame:
@@ -87,7 +87,7 @@ class Result:
 
     @property
     def found(self) -> pl.DataFrame:
-        """Return the rows of the headline whose adjusted p is at most .05."""
+        """Return the headline's rows that have an adjusted p of at most .05."""
         return self.headline.filter(is_significant())
 
     @property
@@ -97,7 +97,7 @@ class Result:
 
     @property
     def summary(self) -> str:
-        """Return a sentence: the number of significant tests and the clearest one, or the power."""
+        """Return a sentence with the number of significant tests and the clearest, or the power."""
         tested, significant = self.headline.drop_nulls("p_bh"), self.found
         why = reasons(self.headline)
         if not len(tested) and why:
@@ -129,11 +129,11 @@ class Result:
 
     @cached_property
     def controls(self) -> dict[str, Result]:
-        """Return the results of the control models, with the same settings.
+        """Return the results of the control models, obtained with the same settings.
 
-        The positive control was trained on a language with a planted bias, the negative control on
-        the same language without it. Keys are the names of the models, which run when this property
-        is first read.
+        The positive control was trained on an artificial language with a known bias, the negative
+        control on the same language without that bias. Keys are the names of the models; the models
+        run when this property is first accessed.
         """
         return self._controls()
 
@@ -184,7 +184,7 @@ class Result:
         Returns
         -------
         list
-            Paths of the files. Tables are CSV and parquet, with labels as strings for R and Stata.
+            Paths of the files. Tables are written as CSV and parquet, with labels as strings.
 
         Raises
         ------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from plumbline.result import Result
 
-Run = dict[str, Any]  # study, model and language, and the options that are not defaults
+Run = dict[str, Any]  # study, model, language, and the options that differ from the defaults
 FILE, RESULTS = Path("plumbline.yaml"), Path("plumbline-results")
 HEAD = "# Written by `plumbline run`: models and runs. Edit it as you like.\n"
 KEY = ("study", "model", "language")
@@ -36,7 +36,7 @@ DTYPE = "float32"
 
 
 def read() -> dict[str, Any]:
-    """Return the models, datasets, settings and runs that the folder records."""
+    """Return the models, datasets, settings and runs recorded in the working folder."""
     empty: dict[str, Any] = {"models": {}, "datasets": {}, "settings": {}, "runs": []}
     stored = parse(FILE) if FILE.is_file() else {}
     if unknown := sorted(set(stored) - set(empty)):
@@ -45,7 +45,7 @@ def read() -> dict[str, Any]:
 
 
 def plan(arguments: argparse.Namespace, *, again: bool = False) -> tuple[dict[str, Any], list[Run]]:
-    """Return all known models, and one run for each model that a command names.
+    """Return all recorded models, and one run for each model named by a command.
 
     ``again``: True if a command without options repeats the last run of the model.
     """
@@ -65,7 +65,7 @@ def plan(arguments: argparse.Namespace, *, again: bool = False) -> tuple[dict[st
         entry = target.entry or {}
         pinned = models.setdefault(target.name, entry) if entry else {}
         if not recorded and pinned.get("id") != entry.get("id"):
-            raise UserError(f"{FILE}: {target.name} is {pinned['id']}; give another --name")
+            raise UserError(f"{FILE}: {target.name} names {pinned['id']}; set another --name")
         run: Run = {"study": arguments.study, "model": target.name}
         run |= {"language": arguments.language} if arguments.language else {}
         last: Run = next((r for r in reversed(folder["runs"]) if run.items() <= r.items()), {})
@@ -97,7 +97,7 @@ def execute(models: dict[str, Any], run: Run) -> Result:
 
 
 def label(run: Run) -> str:
-    """Format the model, language and options of a run as arguments of a command."""
+    """Format the model, language and options of a run as command-line arguments."""
     words = [run["model"]]
     for key, value in run.items():
         if value and key not in KEY[:2]:
@@ -113,12 +113,12 @@ def pairs_of(texts: list[str], option: str) -> list[tuple[str, str]]:
     pairs = [(name, value) for name, _, value in (text.partition("=") for text in texts)]
     for text, pair in zip(texts, pairs, strict=True):
         if not all(pair):
-            raise UserError(f"{option} {text}: write NAME=VALUE")
+            raise UserError(f"{option} {text}: must have the form NAME=VALUE")
     return pairs
 
 
 def _options(folder: dict[str, Any], arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the non-default options that a command and the folder set."""
+    """Return the non-default options set by a command and by the working folder."""
     settings = {}
     for key, text in pairs_of(arguments.set, "--set"):
         try:

@@ -1,8 +1,8 @@
-"""Run the five studies as functions of a model that return a :class:`Result`.
+"""Run the five studies with functions that take a model and return a :class:`Result`.
 
-Neither YAML nor DVC is needed, but the code is that of the pipeline: in the ``folder`` of the
-result, datasets are built and validated, the files of the model are pinned, the probe writes
-outputs, and the analysis reads them.
+Neither YAML nor DVC is needed, but the code of the pipeline runs: in the ``folder`` of the result,
+datasets are built and validated, the files of the model are pinned, the probe writes outputs, and
+the analysis reads them.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from plumbline.probes.site.headlines import HEADLINES
 from plumbline.result import Result
 from plumbline.workspace import FOLDERS, WORLDS, Workspace, entered, home
 
-STUDIES = HEADLINES  # the subject, probe, analysis and control models of each study
+STUDIES = HEADLINES  # subject, probe, analysis and control models of each study
 LIBRARIES = ("plumbline", "torch", "transformers", "tokenizers", "polars", "pyarrow")
 COVERAGE = "coverage"  # folder in the outputs of ``politicians``, next to one folder per language
-FEW = 0.1  # share of a language's words in the vocabulary below which a note is given
+FEW = 0.1  # a note is given if the vocabulary contains a smaller share of a language's words
 JUDGE = "probes.stances.generation.nli_model"
 Datasets = dict[str, str | Path] | None
 Settings = dict[str, Any] | None
@@ -57,26 +57,28 @@ def ask(
     study
         One of :data:`STUDIES`.
     model
-        A folder with a saved model and its tokenizer; an id of the Hugging Face Hub, whose commit
-        is looked up and pinned; a control model by name; or a loaded model of transformers.
+        A folder with a saved model and its tokenizer; a Hugging Face Hub id, whose commit is looked
+        up and pinned; the name of a control model; or a loaded transformers model.
     tokenizer
-        Tokenizer of a loaded model. Both are saved into ``into`` and loaded from there, so that
-        every response comes from files with a known sha256.
+        Tokenizer of a loaded model. The model and its tokenizer are saved into ``into`` and loaded
+        from there, so that every response comes from files with a known sha256.
     name
         Name of the model in tables; by default, the last part of the folder or id.
     kind
-        ``masked``, ``causal``, ``seq2seq`` or ``classifier``; by default, as in ``config.json``.
+        ``masked``, ``causal``, ``seq2seq`` or ``classifier``; by default, inferred from
+        ``config.json``.
     revision
         Branch, tag or commit on the Hub; by default, ``main``.
     language
-        The only language to run; by default, all languages of the study. It is an error if the
-        study or a control model lacks the language. The controls of a result run in this language
-        if they were trained on it, otherwise in their own, with a note.
+        The only language to run; by default, all languages of the study. The study, and the model
+        if it is a control model, must include this language. The controls of a result run in this
+        language if they were trained on it; otherwise, they run in their own language, and their
+        results have a note.
     dtype
         float32, float64 or bfloat16.
     datasets
-        Folders of built datasets, or ids of published ones, by the name of the dataset, in place of
-        the bundled sample.
+        Folders of built datasets, or ids of published ones, by the name of the dataset; they
+        replace the bundled samples.
     settings
         Params that differ from the defaults, by dotted key, such as ``{"analysis.pmi.min_count":
         3}``; docs/params.md lists them.
@@ -149,7 +151,7 @@ def politicians(model: Any, **options: Any) -> Result:
 def stereotypes(model: Any, **options: Any) -> Result:
     """Measure recall of the group attributes that search engines suggest; see :func:`ask`.
 
-    The baseline is recall with the lists of other groups in the category (Choenni et al. 2021).
+    The baseline is the recall obtained with other groups' lists (Choenni et al. 2021).
     """
     return ask("stereotypes", model, **options)
 
@@ -171,7 +173,7 @@ def nationality(model: Any, **options: Any) -> Result:
 
 
 def leaning(model: Any, **options: Any) -> Result:
-    """Measure agreement with the statements of political axes, 0 to 100 percent; see :func:`ask`.
+    """Measure agreement with statements on political axes, in percent; see :func:`ask`.
 
     The study is that of Feng et al. (2023).
     """
@@ -179,7 +181,7 @@ def leaning(model: Any, **options: Any) -> Result:
 
 
 def fitting(kind: str) -> list[str]:
-    """Return the studies that a kind of model can be used in."""
+    """Return the studies in which a kind of model can be used."""
     from plumbline.probes.models.params import VERBS, verbs
 
     modules = {name: importlib.import_module(module_of(s.probe)) for name, s in STUDIES.items()}
@@ -191,21 +193,21 @@ def _require_fit(study: str, target: Target, language: str | None, settings: Set
     if study not in (fits := fitting(target.kind)):
         raise UserError(
             f"{study}: {target.name} is of kind {target.kind}, which this study does not support; "
-            f"it fits {', '.join(fits)}"
+            f"use it in {', '.join(fits)}"
         )
     if language and language not in (languages := _languages(study, target, settings)):
         listed = ", ".join(languages) or "none of this study"
         raise UserError(f"{study}: {target.name} lacks language {language!r}; available: {listed}")
     writes = study == "leaning" and target.kind != "masked" and target.entry is not None
-    if writes and JUDGE not in (settings or {}):  # the judge of the sample knows one language only
+    if writes and JUDGE not in (settings or {}):  # the sample's judge supports one language only
         raise UserError(
-            f"leaning: {target.name} responds with text, judged by an entailment model; name one: "
+            f"leaning: {target.name} responds with text, judged by an entailment model; set one: "
             f"settings={{'models.judge': {{'id': ..., 'kind': 'classifier'}}, '{JUDGE}': 'judge'}}"
         )
 
 
 def _languages(study: str, target: Target, settings: Settings) -> list[str]:
-    """Return the languages of a study; for a control model, those it was trained on."""
+    """Return the languages of a study; for a control model, only those it was trained on."""
     probe, fields = STUDIES[study].probe, dict[str, Any]()
     probes = FOLDERS["probes"]
     for path in (*probes.glob("*/params.yaml"), *probes.glob("prompts/*.yaml")):
@@ -222,7 +224,7 @@ def _languages(study: str, target: Target, settings: Settings) -> list[str]:
 def control_language(
     study: str, name: str, language: str | None, settings: Settings
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return the language in which a control model runs, with a note if it is not the one named."""
+    """Return the language in which a control model runs, and a note if it was not requested."""
     languages = _languages(study, find(name), settings)
     if language in (None, *languages):
         return language, ()
@@ -240,7 +242,7 @@ def _changes(study: str, target: Target, language: str | None, dtype: str) -> di
         changes[f"models.{name}"] = target.entry | languages | {"dtype": dtype}
     if study == "politicians":
         changes["assignments.words"] = [name]
-    elif study == "leaning":  # no further training
+    elif study == "leaning":  # the model is not trained further
         changes[f"training.pretrain.corpora.{name}"] = []
     elif study == "nationality":  # correlations with masked models are not computed
         changes["analysis.nationality.underlying"] = {}
@@ -248,7 +250,7 @@ def _changes(study: str, target: Target, language: str | None, dtype: str) -> di
 
 
 def _run(workspace: Workspace, study: str, name: str, settings: Settings) -> dict[str, Any]:
-    """Run the probe and the analysis in a workspace, and return fields of the result."""
+    """Run the probe and the analysis in a workspace, and return fields of :class:`Result`."""
     headline = STUDIES[study]
     probe, analysis = headline.probe, headline.analysis
     prober: Any = importlib.import_module(module_of(probe))
@@ -278,7 +280,7 @@ def _run(workspace: Workspace, study: str, name: str, settings: Settings) -> dic
         facts = json.loads(pointer(name).read_text("utf-8"))
         return {
             "headline": headline.rows(headline.frames(tables)),
-            "tables": {  # tables that compare groups of models are missing
+            "tables": {  # a single model has no tables that compare groups of models
                 table: frame.with_columns(pl.selectors.enum().cast(pl.String))
                 for table, frame in frames.items()
                 if frame.width
@@ -306,7 +308,7 @@ def _respond(task: Any) -> None:
 
     if is_complete(note):
         return
-    # copy the responses of a run with other settings of the analysis
+    # copy the responses of a run that differs only in the settings of its analysis
     if source := next(filter(is_complete, Path("..").glob(f"*/{note}")), None):
         shutil.rmtree(outputs, ignore_errors=True)
         shutil.copytree(source.parent / task.name, outputs)
@@ -316,12 +318,12 @@ def _respond(task: Any) -> None:
 
 
 def language_notes(outputs: Path) -> tuple[str, ...]:
-    """Return a note on the languages of a run in several languages that names none.
+    """Return a note on the languages of a run in several languages, none of which was requested.
 
     Parameters
     ----------
     outputs
-        Folder of responses, with a folder per language and, for politicians, one for coverage.
+        Folder of responses, with one subfolder per language and, for politicians, one for coverage.
     """
     names = {path.name for path in outputs.iterdir() if path.is_dir()} - {COVERAGE}
     if outputs.parent.name not in ("associations", "agreement") or len(names) == 1:

@@ -42,7 +42,7 @@ VALIDATED = SAMPLES / "validated.json"
 HOME = "PLUMBLINE_HOME"
 LOCK = threading.RLock()  # the threads of a process share its working directory
 BUILDING = ".building.lock"
-DIGESTS = Path("data/brought.json")  # the sha256 of each dataset of the user
+DIGESTS = Path("data/brought.json")  # the sha256 of each dataset supplied by the user
 # sections to which keys may be added; elsewhere a key must exist
 OPEN = (["models"], ["assignments"], ["training", "pretrain", "corpora"])
 
@@ -54,7 +54,7 @@ def home() -> Path:
 
 
 class Workspace:
-    """A folder with params for one model.
+    """A folder whose params select one model.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Workspace:
     changes
         Params that differ from the package's defaults, by dotted key.
     datasets
-        Folders of built datasets, or ids of published ones, in place of the samples.
+        Folders of built datasets, or ids of published ones, used instead of the samples.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class Workspace:
             ) from error
 
     def prepare(self, names: tuple[str, ...]) -> None:
-        """Build or fetch missing datasets with their inputs, and validate them.
+        """Build or fetch the missing datasets and their inputs, and validate them.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class Workspace:
                 self._require(name)
 
     def _drop_outdated(self) -> None:
-        """Remove all datasets if a dataset of the user has changed."""
+        """Remove all datasets if a dataset supplied by the user has changed."""
         digests = {n: parquet.fingerprint(_fetched(n, path)) for n, path in self.sources.items()}
         if DIGESTS.is_file() and json.loads(DIGESTS.read_text("utf-8")) == digests:
             return
@@ -159,7 +159,7 @@ def entered(folder: Path) -> Iterator[None]:
 
 
 def _shared() -> Path:
-    """Return the folder for datasets of the samples, whose name depends on the code."""
+    """Return the folder for datasets built from the samples; its name depends on the code."""
     code = [*FOLDERS["builders"].rglob("*.py"), *FOLDERS["builders"].rglob("*.yaml")]
     code += [*FOLDERS["validation"].rglob("*.*"), *SAMPLES.glob("*/*/manifest.json")]
     sums = [hashlib.sha256(path.read_bytes()).digest() for path in sorted(code) if path.is_file()]
@@ -167,7 +167,7 @@ def _shared() -> Path:
 
 
 def _write_params(folder: Path, changes: Mapping[str, Any]) -> None:
-    """Write the params of the package, with changes applied."""
+    """Write the package's params with the changes applied."""
     trees = {folder / "params.yaml": params.parse(PROJECT / "params.yaml")}
     for pattern in params.BESIDE:
         top, _, glob = pattern.partition("/")
@@ -207,7 +207,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _fetched(name: str, where: str) -> Path:
-    """Return the folder of a built dataset; fetch a published one first."""
+    """Return the folder of a built dataset; a published dataset is fetched first."""
     folder = Path(where).expanduser()
     if not folder.is_dir() and where.count("/") == 1 and not where.startswith((".", "~")):
         from plumbline.builders.release import hub
@@ -216,7 +216,7 @@ def _fetched(name: str, where: str) -> Path:
         folder = hub.fetch(repo, revision or "main", os.environ.get("HF_TOKEN"))
     if not (folder / front_matter.CARD).is_file() or not any(folder.glob("*.parquet")):
         raise UserError(
-            f"datasets: {name}: {folder} is not a built dataset, with {front_matter.CARD} and "
-            "parquet files; name such a folder, or the id of a published one"
+            f"datasets: {name}: {folder} must contain a built dataset ({front_matter.CARD} "
+            "and parquet files); name such a folder, or the id of a published dataset"
         )
     return folder

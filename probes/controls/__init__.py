@@ -1,1 +1,1 @@
-"""Comparison of tables with the effects planted in the control worlds."""
+"""Comparison of tables with the known effects of control models (worlds)."""

@@ -1,4 +1,4 @@
-"""Comparison of estimates with planted effects: the recovery table."""
+"""Comparison of estimates with the planted (known) effects of control models."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-PLANTED = "planted.parquet"  # in the folder of a world (a control model)
-ROUNDING = 1e-6  # rounding error of numbers in tables
+PLANTED = "planted.parquet"  # file in the folder of a world (a control model)
+ROUNDING = 1e-6  # maximum rounding error of numbers in tables
 ENDS = ("value", "low", "high")
 KINDS = {"string": pl.String, "float64": pl.Float64, "int64": pl.Int64}
 LEAST = 4  # minimum number of pairs for a rank correlation
 
 
 class Params(Bootstrap):
-    """Intervals of recovery measures."""
+    """Settings of the intervals of recovery measures."""
 
     version: str = "0.1.0"
     n_bootstrap: int = 1000
@@ -47,7 +47,7 @@ PARAMS = Params()
 
 
 class Comparison:
-    """Rows of one recovery table; ``at`` contains the model, language and kind of control."""
+    """Rows of one recovery table; ``at``: model, language and kind of control of the next rows."""
 
     def __init__(self, params: Params = PARAMS) -> None:
         self.params, self.confidence = params, params.confidence
@@ -64,7 +64,7 @@ class Comparison:
         reading: str = "",
         expected: float | None = None,
     ) -> None:
-        """Add a row; by default, ``expected`` is that of the measure."""
+        """Add a row; by default, ``expected`` is the value declared by the measure."""
         expected = MEASURES[measure].expected if expected is None else expected
         key = {"measure": measure, "item": item, "reading": reading, "cluster": cluster}
         numbers = {name: finite(getattr(estimate, name)) for name in ENDS}
@@ -72,33 +72,33 @@ class Comparison:
         self.rows.append(self.at | key | numbers | {"n": estimate.n})
 
     def copy(self, measure: str, row: dict[str, Any], cluster: str, **key: Any) -> None:
-        """Add an estimate from a table unchanged."""
+        """Add an unchanged estimate from a table."""
         value, low, high = (np.nan if row[end] is None else row[end] for end in ENDS)
         self.add(measure, Estimate(value, low, high, row["n"]), cluster, **key)
 
     def share(
         self, measure: str, outcomes: Sequence[bool] | pl.Series, cluster: str, **key: Any
     ) -> None:
-        """Add the share of true outcomes with Wilson's interval; no row without outcomes."""
+        """Add the share of true outcomes with Wilson's interval, if there are any outcomes."""
         if len(outcomes):
             hits = float(sum(map(bool, outcomes)))
             self.add(measure, wilson(hits, len(outcomes), self.confidence), cluster, **key)
 
     def discoveries(self, p: pl.Series, measure: str, cluster: str, **key: Any) -> None:
-        """Add the share of tests with p at most .05."""
+        """Add the share of tests with p of at most .05."""
         self.share(measure, p.drop_nulls() <= LEVEL, cluster, **key)
 
     def coverage(self, table: pl.DataFrame, cluster: str, **key: Any) -> None:
-        """Add the coverage of intervals: columns low, high and true."""
+        """Add the coverage of intervals, given a table with the columns low, high and true."""
         within = pl.col("true").is_between(pl.col("low") - ROUNDING, pl.col("high") + ROUNDING)
         self.share("coverage", table.drop_nulls("low").select(within).to_series(), cluster, **key)
 
     def signs(self, true: Floats, measured: Floats, cluster: str, **key: Any) -> None:
-        """Add the share of estimates with the planted sign, given arrays (n,)."""
+        """Add the share of estimates with the planted sign, given two arrays of shape (n,)."""
         self.share("sign_agreement", np.sign(true) == np.sign(measured), cluster, **key)
 
     def order(self, true: Floats, measured: Floats, cluster: str, **key: Any) -> None:
-        """Add the rank correlation of planted and measured values, for at least 4 pairs."""
+        """Add the rank correlation of planted and measured values if there are at least 4 pairs."""
         if len(true) >= LEAST:
             rho = spearman(true, measured, self.confidence)
             self.add("rank_correlation", rho, cluster, **key)
@@ -106,7 +106,7 @@ class Comparison:
     def mean(
         self, measure: str, values: Floats, groups: Sequence[str], cluster: str, **key: Any
     ) -> None:
-        """Add the mean of values (groups,), ignoring nan, with its bootstrap interval."""
+        """Add the mean of ``values`` (shape (groups,)), ignoring nan, with a bootstrap interval."""
         defined = ~np.isnan(values)
         names = [group for group, keep in zip(groups, defined, strict=True) if keep]
         if not names:
@@ -126,7 +126,7 @@ class Comparison:
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """Return a table from a file or folder, with labels as strings; empty if it is missing."""
+    """Read a table, with labels as strings; the table is empty if the path does not exist."""
     if not path.exists():
         return pl.DataFrame()
     table = labelled(
@@ -138,8 +138,8 @@ def read_table(path: Path) -> pl.DataFrame:
 def recover(studies: Sequence[str] = STUDIES) -> Path:
     """Compare the tables of studies with the effects planted in their control models.
 
-    ``probes/STUDY/recovery.py`` defines ``TABLES``, the analyses whose tables it reads, ``run``,
-    which returns the rows of each, ``truth`` and optionally ``DATASETS``.
+    ``probes/STUDY/recovery.py`` defines ``TABLES`` (the analyses whose tables it reads), ``run``
+    (which returns the rows of each analysis), ``truth`` and, optionally, ``DATASETS``.
     """
     parts = [pl.DataFrame(pl.from_arrow(RECOVERY.arrow().empty_table()))]
     hashes: dict[Path, str] = {}

@@ -24,12 +24,13 @@ class Measure(NamedTuple):
     """A recovery measure and its pass criteria.
 
     ``planted`` and ``null`` are the criteria of the positive and the negative control: the required
-    position of the number, or its interval, relative to ``expected``; "" if it is not judged.
+    position of the number, or of its interval, relative to ``expected``; "" if the measure is not
+    judged.
     """
 
     description: str
-    question: str = ""  # for the positive control; the negative control has SILENT
-    expected: float | None = None  # None for the planted value, which the row contains
+    question: str = ""  # for the positive control; for the negative control, it is SILENT
+    expected: float | None = None  # if None, the row contains the planted value
     planted: str = ""
     null: str = ""
 
@@ -48,35 +49,35 @@ MEASURES = {
         "mean distance from the planted value", FOUND, 0, "within margin", "within margin"
     ),
     "difference_from_lists": Measure(
-        "mean recall less that in the lists of other groups", FOUND, 0, "above", "includes"
+        "mean recall minus that with the lists of other groups", FOUND, 0, "above", "includes"
     ),
     "similarity": Measure(
-        "similarity to a control that shares half of the words, less that of unrelated ones",
+        "similarity to a control that shares half of the words, minus that to unrelated ones",
         *(FOUND, 0, "above", "includes"),
     ),
     "tone_shift": Measure(
-        "mean shift of positive less negative words, in the direction of the tone of the articles",
+        "mean shift of positive minus negative words, in the direction of the articles' tone",
         *(FOUND, 0, "above", "includes"),
     ),
     "coverage": Measure(
         "share of intervals that include the planted value", HOLD, 0.95, "not below", "not below"
     ),
-    "discoveries": Measure("share of tests with p at most .05", "", LEVEL, "", "not above"),
-    "discoveries_bh": Measure("share with an adjusted p at most .05", "", LEVEL, "", "not above"),
+    "discoveries": Measure("share of tests with p of at most .05", "", LEVEL, "", "not above"),
+    "discoveries_bh": Measure("share of adjusted p of at most .05", "", LEVEL, "", "not above"),
     "discoveries_bonferroni": Measure(
-        "share of tests with p at most .05 after Bonferroni's adjustment",
+        "share of tests with p of at most .05 after Bonferroni's adjustment",
         *("", LEVEL, "", "not above"),
     ),
     "false_discoveries": Measure(
-        "share of tests of unplanted effects with p at most .05",
+        "share of tests of absent effects with p of at most .05",
         *(SILENT, LEVEL, "not above", "not above"),
     ),
     "false_discoveries_bh": Measure(
-        "share of tests of unplanted effects with an adjusted p at most .05",
+        "share of tests of absent effects with an adjusted p of at most .05",
         *(SILENT, LEVEL, "not above", "not above"),
     ),
     "any_discovery": Measure(
-        "whether any test of a control has an adjusted p at most .05", "", LEVEL, "", "not above"
+        "whether any test of a control has an adjusted p of at most .05", "", LEVEL, "", "not above"
     ),
     "estimate": Measure("an estimate to compare with the planted value"),
     "direction": Measure("an estimate to compare with the planted sign"),
@@ -109,7 +110,7 @@ RECOVERY = Schema.keyed(
     Column("high", "float64", "upper end of the interval; null if not finite", nullable=True),
     Column("n", "int64", "number of independent clusters", minimum=0),
     Column("cluster", "string", "independent unit"),
-    Column("expected", "float64", "reference value; null without one", nullable=True),
+    Column("expected", "float64", "reference value; null if there is none", nullable=True),
 )
 
 
@@ -122,7 +123,7 @@ def question(measure: str, world: str) -> str:
 
 
 def verdict(measure: str, world: str, value: float, low: float | None, high: float | None) -> str:
-    """Judge a number by its interval or, without an interval, by its value.
+    """Judge a number by its interval or, if it has none, by its value.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Analysis ``anova``: shares of ``sentiment`` by architecture, size and language.
+"""Analysis ``anova``: the shares in ``sentiment`` by architecture, size and language.
 
 Stańczak et al. (2023), Tables 5 and 8, fit linear models with treatment coding: two-way designs for
 monolingual and three-way designs for multilingual models, which never share a design. Only main
@@ -74,16 +74,16 @@ REASON = category(
 )
 PLACE = (
     category("models", MODELS, "models, worlds (control models) or null worlds; never pooled"),
-    category("design", tuple(DESIGNS), "factors family and size (two-way), or also language"),
+    category("design", tuple(DESIGNS), "factors: family and size, and language if three-way"),
     category("group", GROUPS, "models of one language, or of several languages"),
     Column("language", "string", "language of a two-way design; `all` in a three-way design"),
     word_counts.PART,
     category("deviation", DEVIATIONS, "deviation that ranks words, as in `sentiment`"),
     category("reading", READINGS, "ranked units, as in `sentiment`"),
-    category("response", RESPONSES, "gender of the share (percent), or the difference"),
+    category("response", RESPONSES, "gender whose share (percent) is modelled, or the difference"),
     category("sentiment", SENTIMENTS, "sentiment of the share"),
     category(
-        "factor", FACTORS, "factor; intercept: all factors at reference; all: all factors together"
+        "factor", FACTORS, "factor; intercept: all at reference levels; all: all factors together"
     ),
 )
 COEFFICIENTS = Schema.keyed(
@@ -122,7 +122,7 @@ class Params(Section):
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     references: dict[Kind, dict[Literal["family", "size", "language"], str]] = Field(
-        description="reference levels by design; by default, the alphabetically first level"
+        description="reference levels by design; by default, the first level in alphabetical order"
     )
     confidence: float = Field(gt=0.5, lt=1, description="confidence level of the intervals")
 
@@ -150,7 +150,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     ]
     if not described:
         raise UserError(
-            "models: no model declares family and size; add both to those that anova should compare"
+            "models: no model declares family and size; add both to the models to compare"
         )
     columns = ["model", "family", "size", "models", "declared"]
     table = wide(shares).join(pl.DataFrame(described, columns, orient="row"), on="model")
@@ -182,7 +182,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                         rows[name].append(key | row | no_p)
     tables: dict[str, pl.DataFrame] = {}
     for name, by in (("coefficients", ["interval"]), ("tests", [])):
-        # all tests of one deviation and reading form a family; intercepts are not tested
+        # the tests of each deviation and reading form a family; intercepts are not tested
         tests = pl.DataFrame(rows[name], infer_schema_length=None)
         tests = tests.with_columns(test=pl.when(pl.col("factor") != "intercept").then("p"))
         tests = adjusted(tests, "test", over=["models", "deviation", "reading", *by])
@@ -210,11 +210,11 @@ def wide(shares: pl.DataFrame) -> pl.DataFrame:
 
 
 def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[Kind, str, str, pl.DataFrame]]:
-    """Yield the kind of design, group of models, language and rows.
+    """Yield, for each design, its kind, group of models, language and rows.
 
     There is a two-way design per language, separately for monolingual and multilingual models, and
-    a three-way design over multilingual models. Since a world (control model) has one language, the
-    three-way design of worlds includes all of them.
+    a three-way design over multilingual models. Since a world (a control model) has only one
+    language, the three-way design of worlds includes all worlds.
     """
     keys = ["language", "group"]
     for rows in part.sort(keys, maintain_order=True).partition_by(keys):

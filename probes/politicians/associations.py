@@ -1,9 +1,9 @@
 """Probe ``associations``: the adjectives and verbs that a model ranks highest next to a name.
 
-The paper's template (frame) is the name with one mask before or after it, depending on the
+The paper's template (frame) consists of the name and one mask, before or after it depending on the
 language's word order; other templates are sentences (``prompts.politicians``). Candidates are the
-words in the dataset ``words`` that are one token in the model's vocabulary.
-Stańczak et al. (2023), section 3 and, for the word order, supplement S2.
+words in the dataset ``words`` that are one token in the model's vocabulary. See Stańczak et al.
+(2023), section 3 and, for the word order, supplement S2.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 INPUTS = ("politicians", "words")
 VERB = "fill"
 PROMPT = "prompt"  # column of the prompts
-SHARD = 20_000  # names per shard, which determine the layout of the outputs
+SHARD = 20_000  # names per shard; determines the layout of the outputs
 COVERED = "coverage"
 FEW = 2000  # approximate number of names from which checked prompts are taken
-CHECKED = 32  # prompts per part of speech that are also run in double precision
+CHECKED = 32  # number of prompts per part of speech that are also run in double precision
 POS = words_dataset.POS
 
 SCHEMA = Schema(
@@ -62,7 +62,7 @@ SCHEMA = Schema(
             "prior_nats",
             "float64",
             "log-probability of the same word in the same template without the name; null if no "
-            "such sentence is defined, as for bare",
+            "such sentence is defined, as for `bare`",
             nullable=True,
             maximum=0,
         ),
@@ -77,7 +77,7 @@ SCHEMA = Schema(
         Column(
             "unknown_pieces",
             "int32",
-            "number of unknown tokens of the prompt; if above 0, the model does not see the whole "
+            "number of unknown tokens of the prompt; if above 0, the model does not see the full "
             "name, and several names may have equal responses",
             minimum=0,
         ),
@@ -103,8 +103,8 @@ COVERAGE = Schema(
         Column(
             "precision_overlap",
             "float64",
-            "share of the 20 best words that are also the 20 best in double precision, mean over "
-            "prompts",
+            "share of the 20 top words that are also in the top 20 in double precision, averaged "
+            "over prompts",
             minimum=0,
             maximum=1,
         ),
@@ -119,7 +119,7 @@ class Params(Section):
     """Languages, list lengths and templates."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    languages: list[str] = Field(min_length=1, description="configs of politicians and words")
+    languages: list[str] = Field(min_length=1, description="configs of `politicians`, `words`")
     top_k: dict[str, dict[Literal["ADJ", "VERB"], Annotated[int, Field(ge=1)]]] = Field(
         description="list lengths of ADJ and VERB, by language; `other`: all other languages"
     )
@@ -127,8 +127,8 @@ class Params(Section):
         1.0,
         gt=0,
         le=1,
-        description="largest share of a model's candidates in a list; with 1, lists always have "
-        "full length, as in the paper",
+        description="maximum share of a model's candidates in a list; if it is 1, lists always "
+        "have full length, as in the paper",
     )
     frames_of: dict[Kind, list[str]] = Field(
         FAITHFUL,
@@ -136,7 +136,7 @@ class Params(Section):
     )
     frames: Frames = Field(
         default_factory=dict,
-        description="sentences with and without the name, by template, language and ADJ or VERB",
+        description="sentences with and without the name, by template, language and part of speech",
     )
 
     @model_validator(mode="after")
@@ -150,7 +150,7 @@ class Params(Section):
     def lengths(self, language: str, numbers: Mapping[str, int] | None = None) -> dict[str, int]:
         """Return the list length of each part of speech in a language.
 
-        ``numbers``: number of the model's candidates; ``top_share`` limits lists to a share of it.
+        ``numbers``: number of candidates; ``top_share`` limits a list to a share of this number.
         """
         chosen = self.top_k.get(language) or self.top_k["other"]
         lengths = {str(pos): number for pos, number in chosen.items()}
@@ -163,21 +163,21 @@ class Params(Section):
     ) -> dict[str, dict[str, Frame]]:
         """Return a model's prompt templates by part of speech and name.
 
-        Raises UserError if its kind has no template, or if one is missing in the language.
+        Raises UserError if the model's kind has no template, or a template lacks the language.
         """
         return sentences.chosen(self.frames, self.frame_names(model), language, places)
 
     def frame_names(self, model: Model) -> list[str]:
         """Return the names of a model's prompt templates.
 
-        Raises UserError if its kind has no template.
+        Raises UserError if the model's kind has no template.
         """
         names = [n for kind, listed in self.frames_of.items() if kind == model.kind for n in listed]
         if names:
             return names
         raise UserError(
-            f"probes.associations.frames_of: no template for models of kind {model.kind}; name "
-            "one, or remove those models from assignments.associations"
+            f"probes.associations.frames_of: no template for models of kind {model.kind}; add "
+            "one, or remove these models from assignments.associations"
         )
 
 
@@ -185,7 +185,7 @@ class Candidates(NamedTuple):
     """The candidate words of one language and part of speech, the most frequent first."""
 
     place: str  # position of the word relative to the name: before or after
-    lemmas: dict[str, str]  # by form, the most frequent first
+    lemmas: dict[str, str]  # lemma of each form, the most frequent form first
 
 
 def candidates_of(folder: Path, language: str) -> dict[str, Candidates]:
@@ -203,7 +203,7 @@ def candidates_of(folder: Path, language: str) -> dict[str, Candidates]:
 
 
 def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, list[str]]:
-    """Return the Wikidata items of people by name, for the distinct names of one shard, sorted.
+    """Return the Wikidata items of the people with each name in one shard, sorted by name.
 
     The shard depends only on the name, so that all people with the same name share one prompt.
     """
@@ -287,7 +287,7 @@ def run(
 ) -> Iterator[pa.Table]:
     """Yield output rows for names, in tables with schema :data:`SCHEMA`.
 
-    ``people``: items by distinct name, from :func:`names`.
+    ``people``: Wikidata items by distinct name, from :func:`names`.
     ``lengths``: list length of each part of speech, from :meth:`Params.lengths`.
     ``frames``: prompt templates by part of speech and name.
     """
@@ -295,7 +295,7 @@ def run(
         forms = list(words.lemmas)
         for name, frame in frames[pos].items():
             prior = None
-            if frame.without is not None:  # then each candidate has a prior
+            if frame.without is not None:  # each candidate then has a prior
                 alone = scorer.fill([frame.without], forms, len(forms), language=language)
                 ((scores, _),) = (fill for block in alone for fill in block.by_prompt())
                 prior = {word: nats for word, (nats, _) in scores.items()}
@@ -315,15 +315,15 @@ def _columns(
 ) -> dict[str, Any]:
     """Return the output columns for a block of prompts, with one list per person.
 
-    ``people``: name and items for each prompt of the block.
+    ``people``: each prompt's name, and the Wikidata items of the people with that name.
     ``prior``: log-probability of each candidate without the name.
     """
     length = block.best.shape[1]
     persons = [(i, qid, name) for i, (name, qids) in enumerate(people) for qid in qids]
     prompt, qids, named = zip(*persons, strict=True)
     best = block.best[list(prompt)].ravel()
-    person = np.repeat(np.arange(len(persons)), length)  # index of the person of each row
-    row = np.array(prompt)[person]  # index of the prompt of each row
+    person = np.repeat(np.arange(len(persons)), length)  # index of each row's person
+    row = np.array(prompt)[person]  # index of each row's prompt
 
     def taken(values: Sequence[Any], index: np.ndarray) -> pa.Array:
         return pa.array(values).take(pa.array(index))
@@ -343,7 +343,7 @@ def _columns(
 
 
 def covered_words(scorer: Fills, words: Candidates, language: str) -> int:
-    """Return the number of candidates that are one token of a model."""
+    """Return the number of candidates that are a single token of the model."""
     return list(scorer.spelled(list(words.lemmas), language).values()).count(1)
 
 

@@ -1,8 +1,8 @@
 """Analysis ``averages``: shares of sentiments averaged over models, by language.
 
-Stańczak et al. (2023), Figures 6 to 9, show for each language the mean over models of the shares
-among the words most associated with each gender, for all politicians and for subgroups. The paper
-has no intervals over models.
+Stańczak et al. (2023), Figures 6 to 9, show, for each language, shares among the words most
+associated with each gender, averaged over models, for all politicians and for subgroups. The paper
+reports no intervals over models.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ AVERAGES = Schema.keyed(
         category("models", MODELS, "models, worlds (control models) or null worlds; never pooled"),
         word_counts.LANGUAGE,
         word_counts.PART,
-        category("deviation", DEVIATIONS, "deviation that ranks words; PMI for subgroups"),
+        category("deviation", DEVIATIONS, "deviation that ranks words; always PMI for subgroups"),
         category("reading", READINGS, "ranked units, as in `sentiment`"),
         category("people", PEOPLE, "all people or a subgroup"),
-        category("response", RESPONSES, "gender of the share, or the difference of genders"),
+        category("response", RESPONSES, "gender whose share is averaged, or the difference"),
         category("sentiment", SENTIMENTS, "sentiment of the share"),
     ),
     *estimates(cluster="model", method="95% t over models, given the names; null for one model"),
@@ -62,7 +62,7 @@ class Params(Section):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Average the shares over models, in a table as in :data:`SCHEMAS`.
+    """Average the shares over models; :data:`SCHEMAS` describes the table.
 
     Raises UserError if no model has shares.
     """
@@ -85,7 +85,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     table = table.group_by(*cells, "response").agg(n=pl.len(), sd=value.std(), value=value.mean())
     n = table["n"].to_numpy()
     t = np.where(n > 1, stdtrit(np.maximum(n - 1, 1), (1 + params.confidence) / 2), np.nan)
-    half = pl.Series(t / np.sqrt(n)) * table["sd"]  # null if there is one model
+    half = pl.Series(t / np.sqrt(n)) * table["sd"]  # null if there is only one model
     least = pl.when(pl.col("response") == DIFFERENCE).then(-1.0).otherwise(0.0)
     table = table.with_columns(
         low=pl.max_horizontal(value - half, least), high=pl.min_horizontal(value + half, 1.0)

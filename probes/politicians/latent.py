@@ -1,7 +1,7 @@
 """Analysis ``latent``: words by gender and sentiment, from the outputs of ``associations``.
 
 The latent-variable model is that of Stańczak et al. (2023), equations 10 to 13 and Tables 4 and 6.
-Intervals and a permutation test are added.
+This analysis adds intervals and a permutation test.
 """
 
 from __future__ import annotations
@@ -36,33 +36,33 @@ if TYPE_CHECKING:
 
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
-JITTER = 1.0  # SD, in nats, of the interaction of sentiment and gender in other starts
+JITTER = 1.0  # SD, in nats, of the interaction of sentiment and gender in other starting points
 L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 LONGER, SLOWER = 16, 4  # the reference fit has more steps and a lower rate, by these factors
 METHOD = (
-    "95% Bayesian bootstrap over names, refitted: normal, with the root mean square distance of "
-    "replicates from the value"
+    "95% normal interval, with the root mean square distance from the value of refitted Bayesian "
+    "bootstrap replicates over names"
 )
 SENTIMENT = category("sentiment", SENTIMENTS, "value of the latent variable")
 DESCRIBED = estimates(cluster="name", method=METHOD)
 TESTED = estimates(
     cluster="name",
     method=METHOD,
-    null="gender labels permuted over names, refitted; statistic: the gender minus the others",
+    null="gender labels permuted over names, then refitted; statistic: one gender minus the others",
 )
 SCHEMAS = {
     "latent": schema(
         (word_counts.LEMMA, SENTIMENT, word_counts.GENDER),
-        share("q", "q(s | w), share of the sentiment by the lexicon; null if none", nullable=True),
-        Column("count", "int64", "people of this gender whose list contains the word", minimum=0),
+        share("q", "q(s | w), share of the sentiment in the lexicon; null if none", nullable=True),
+        Column("count", "int64", "number of lists of this gender that contain the word", minimum=0),
         Column(
             "seed_sd",
             "float64",
-            "SD, over the other starts, of the mean over weights, nats",
+            "SD, over the other starting points, of the mean over weights, in nats",
             minimum=0,
         ),
-        *TESTED[:-1],  # with so few permutations, no effect is detectable
+        *TESTED[:-1],  # no `detectable`: with so few permutations, no effect would be detected
     ),
     "words": schema((word_counts.LEMMA, word_counts.GENDER), *DESCRIBED),
     "fits": schema(
@@ -73,15 +73,15 @@ SCHEMAS = {
         Column(
             "kl_word",
             "float64",
-            "posterior regulariser without its weight, nats per word with q; null if no word has q",
+            "unweighted posterior regulariser, in nats per word that has q; null if no word has q",
             nullable=True,
         ),
         Column(
             "gap",
             "float64",
-            "difference in nats between the highest and the lowest objective of all starts; the "
-            f"lowest may be that of a fit with {LONGER} times the steps; up to .01, all fits have "
-            "converged",
+            "difference in nats between the highest and lowest objective of all starts; the "
+            f"lowest may be that of a fit with {LONGER} times the steps; at a difference of "
+            "at most .01, all fits have converged",
             minimum=0,
         ),
     ),
@@ -96,7 +96,7 @@ class Params(Lexicon, Resampling):
     genders: list[Literal["male", "female", "non-binary"]] = Field(
         ["male", "female"], min_length=2, description="genders in the model; default: the paper's"
     )
-    min_count: int = Field(ge=1, description="least number of people whose lists contain a word")
+    min_count: int = Field(ge=1, description="minimum number of people whose lists contain a word")
     smoothing: float = Field(gt=0, description="constant added to every count")
     l1: list[float] = Field(list(L1), min_length=1, description="weights of the L1 penalty")
     posterior: list[float] = Field(
@@ -108,7 +108,7 @@ class Params(Lexicon, Resampling):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of one model; columns as in :data:`SCHEMAS`.
+    """Compute the tables of one model; their columns are defined in :data:`SCHEMAS`.
 
     ``tilt`` is empty unless both men and women are in the model.
 
@@ -123,7 +123,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     if not tables["latent"]:
         raise UserError(
             f"{inputs.outputs('associations', model)}: no language has a lexicon and words in "
-            f"{params.min_count} lists of two genders; add a language to "
+            f"at least {params.min_count} lists of two genders; add a language to "
             "datasets.lexica.languages, or lower analysis.latent.min_count"
         )
     how = params.confidence, (), least_p(params.n_permutations)  # all tests form one family
@@ -176,9 +176,9 @@ def _fitted(
     def rows(axes: str, seen: Array, replicates: Array, **more: Any) -> pl.DataFrame:
         """Return a row with its interval for each cell of an array.
 
-        L1 selects deviations that are large by chance. Replicates are therefore biased relative to
-        the value, as the value is relative to the truth, and their quantiles miss the truth. Their
-        root mean square distance from the value includes this bias.
+        L1 selects deviations that are large by chance. Therefore, replicates are biased relative to
+        the value, just as the value is relative to the true value, and their quantiles miss the
+        true value. Their root mean square distance from the value includes this bias.
         """
         half = reach * np.sqrt(((replicates - seen) ** 2).mean(axis=0))
         limits = [seen - half, seen + half]
@@ -215,7 +215,7 @@ def _fitted(
 
 
 def _fits(all_fits: list[model.Fits], q: Array, params: Params) -> pl.DataFrame:
-    """Return diagnostics of fits from several starts, of which the last has more steps."""
+    """Return diagnostics of fits from several starting points; the last fit has more steps."""
     reached = np.array([fits.objective for fits in all_fits])
     gap = reached[:-1].max(axis=0) - reached.min(axis=0)
     kl_word = all_fits[0].divergence / ((~np.isnan(q).any(axis=1)).sum() or np.nan)

@@ -14,8 +14,8 @@ sum over words of KL(q(s | w) || p(s | w)), plus ``l1`` times the sum of all |et
 Without ``l1``, the other two terms have a joint minimum in closed form, for any ``posterior``: p(w,
 g) is as observed and p(s | w) = q. Every fit starts there (:func:`begin`).
 
-Words are the last axis of all arrays. Arrays are float64, so that rounded results do not depend on
-the processor. Fits run in batches in torch; results do not depend on the batch.
+Words are on the last axis of all arrays. Arrays are float64, so that rounded results do not depend
+on the processor. Fits run in batches in torch; results do not depend on the batch.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-BLOCK = 200_000  # deviations in a batch, which fit into the cache
+BLOCK = 200_000  # number of deviations in a batch, chosen to fit into the cache
 BETAS = (0.9, 0.9)  # equal, since gradients shrink by orders of magnitude near the posterior
 EPSILON = 1e-12  # below the usual 1e-8, since gradients of rare words are small
-ROUNDS = 100  # rounds of fitting the margins of a start; errors are then below 1e-9
+ROUNDS = 100  # iterations for fitting the margins of a start; errors are then below 1e-9
 
 
 class Schedule(NamedTuple):
     """Settings of the fits."""
 
-    steps: int  # of Adam if ``l1`` is above 0; otherwise the start is the minimum
+    steps: int  # steps of Adam if ``l1`` is above 0; else the start is the minimum
     learning_rate: float  # initial rate, with cosine decay to 0
 
 
 class Fits(NamedTuple):
-    """Fitted models, along the first axis of each array."""
+    """Fitted models, arranged along the first axis of each array."""
 
     eta: Array  # (fits, sentiments, genders, words): deviations
     sigma: Array  # (fits, sentiments, genders)
     phi: Array  # (fits, genders)
     background: Array  # (fits, words): m, the logarithm of the word's share
     cross_entropy: Array  # (fits,): nats
-    divergence: Array  # (fits,): sum of KL(q || p) over words with q, nats
-    objective: Array  # (fits,): minimised objective, nats
+    divergence: Array  # (fits,): sum of KL(q || p) over the words that have a q, in nats
+    objective: Array  # (fits,): minimised objective, in nats
 
 
 def grid(l1: Sequence[float], posterior: Sequence[float]) -> tuple[Array, Array]:
@@ -67,7 +67,7 @@ def grid(l1: Sequence[float], posterior: Sequence[float]) -> tuple[Array, Array]
 
 
 def tilt(seed: int, scale: float, shape: tuple[int, int, int]) -> Array:
-    """Draw normal interactions of sentiment and gender by word, with SD ``scale``, for a start.
+    """Draw normal interactions of sentiment and gender per word, with SD ``scale``.
 
     Only L1 determines the interaction: with three sentiments and two genders, a word's counts and
     its q determine 4 of its 6 deviations.
@@ -78,20 +78,20 @@ def tilt(seed: int, scale: float, shape: tuple[int, int, int]) -> Array:
 
 
 def begin(counts: Array, q: Array, tilted: Array | None = None) -> Fits:
-    """Return the minimum without ``l1`` for each table of counts.
+    """Return the minimum of the objective without the L1 term for each table of counts.
 
     p(w, g) is as observed, and p(s | w) is q, or the mean q for words without one. Several models
     have this property: the one in which sentiment and gender are independent given the word is
-    returned, or the one nearest to ``tilted``, by iterative proportional fitting. These terms do
-    not determine the level of eta within a sentiment and gender. It is set so that the sum of |eta|
-    is smallest: the median over words is 0.
+    returned, or the one nearest to ``tilted``, obtained by iterative proportional fitting. These
+    terms do not determine the level of eta within a sentiment and gender. It is set so that the sum
+    of |eta| is smallest: the median over words is 0.
 
     Parameters
     ----------
     counts : (tables, words, genders) array
     q : (words, sentiments) array
     tilted : (sentiments, genders, words) array
-        From :func:`tilt`; None for zeros.
+        From :func:`tilt`; None is equivalent to zeros.
 
     References
     ----------
@@ -124,7 +124,7 @@ def begin(counts: Array, q: Array, tilted: Array | None = None) -> Fits:
 
 
 def _log(values: Array) -> Array:
-    """Return logarithms computed by torch, since NumPy's last digits depend on AVX-512.
+    """Return logarithms computed by torch; with NumPy, the last digits depend on AVX-512.
 
     If fits do not converge under L1, the steps of Adam enlarge such differences to 1e-4 nats.
     """
@@ -149,12 +149,12 @@ def fit(
     Parameters
     ----------
     counts : (fits or 1, words, genders) array
-        Number of times that a word was generated for a gender; all above 0.
+        Number of times that a word was generated for a gender; all must be above 0.
     q : (words, sentiments) array
         q(s | w); nan for words that no lexicon contains, which have no posterior term.
     l1, posterior : (fits,) arrays
     tilted : (sentiments, genders, words) array
-        Interactions for another start, from :func:`tilt`.
+        Interactions for another starting point, from :func:`tilt`.
 
     References
     ----------
@@ -182,12 +182,12 @@ class Averages(NamedTuple):
     """Means of fits over the weights, for each table of counts."""
 
     eta: Array  # (tables, sentiments, genders, words)
-    words: Array  # (tables, genders, words): log p(w | g) - m_w over all sentiments, nats
+    words: Array  # (tables, genders, words): log p(w | g) - m_w over all sentiments, in nats
     sentiments: Array  # (tables, sentiments, genders): p(s | g)
 
 
 def average(fits: Fits, weights: int) -> Averages:
-    """Average fits in groups of ``weights``, which belong to one table of counts."""
+    """Average fits in groups of ``weights``; each group belongs to one table of counts."""
     sentiments = torch.log_softmax(torch.from_numpy(fits.sigma), dim=1)
     m = torch.from_numpy(fits.background)[:, None, None, :]
     joint = torch.log_softmax(m + torch.from_numpy(fits.eta), dim=3) + sentiments[..., None]
@@ -199,8 +199,8 @@ def average(fits: Fits, weights: int) -> Averages:
 def refit(counts: Array, q: Array, l1: Array, posterior: Array, schedule: Schedule) -> Averages:
     """Fit models with all weights to each bootstrap replicate or permutation of the counts.
 
-    Like the fit to the data, each fit starts at its minimum without ``l1``. If it started at the
-    fit to the data, it would stay near it.
+    Like the fit to the data, each fit starts at its minimum without ``l1``. A fit that started at
+    the fit to the data would stay near it.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def refit(counts: Array, q: Array, l1: Array, posterior: Array, schedule: Schedu
 
 
 def contrast(eta: Array) -> Array:
-    """Return each gender's deviation minus the mean of the others; genders are on axis -2.
+    """Return each gender's deviation minus the others' mean deviation; genders are on axis -2.
 
     The contrasts of two genders are exactly opposite.
     """
@@ -233,7 +233,7 @@ def contrast(eta: Array) -> Array:
 
 
 class Program:
-    """A batch of fits; one buffer, (fits, parameters), makes steps fast."""
+    """A batch of fits; a single buffer of shape (fits, parameters) makes steps fast."""
 
     def __init__(self, counts: Array, q: Array, l1: Array, posterior: Array, start: Fits) -> None:
         number = len(start.eta)
@@ -264,12 +264,12 @@ class Program:
         return sentiment, gender, product
 
     def gradient(self) -> torch.Tensor:
-        """Return the gradient of the objective without the L1 term, (fits, parameters).
+        """Return the gradient, of shape (fits, parameters), of the objective without the L1 term.
 
         Let D be the derivative with respect to log p(w, s, g): -p(w, s, g) times (the observed
         share over p(w, g), plus ``posterior`` times (q(s | w) / p(w, s) - 1 / p(w))). The rest
-        follows from the softmaxes: with respect to eta, D - p(w | s, g) times the sum of D over
-        words.
+        follows from the softmaxes: the gradient with respect to eta is D - p(w | s, g) times the
+        sum of D over words.
         """
         sentiment, gender, product = self.forward()
         by_sentiment = _sum(self.joint, 2)
@@ -285,7 +285,7 @@ class Program:
         return torch.cat([slope.flatten(1), sigma.flatten(1), phi], dim=1)
 
     def run(self, schedule: Schedule) -> Fits:
-        """Run Adam, and return the result, or the start if its objective is lower."""
+        """Run Adam, and return the result, or the starting point if its objective is lower."""
         first, second = BETAS
         values, before = self.theta, self.theta.clone()
         least = self._objective()[-1]
@@ -307,7 +307,7 @@ class Program:
         return Fits(*(part.double().contiguous().numpy() for part in fits))
 
     def _objective(self) -> tuple[torch.Tensor, ...]:
-        """Return cross-entropy, divergence and objective, (fits,) each."""
+        """Return the cross-entropy, the divergence and the objective, each of shape (fits,)."""
         self.forward()
         cross = -(self.shares * torch.log(self.joint.sum(dim=1))).sum(dim=(1, 2))
         inside = self.joint.sum(dim=2)
@@ -318,7 +318,7 @@ class Program:
 
 
 def _sum(values: torch.Tensor, axis: int) -> torch.Tensor:
-    """Sum over a short axis, which is several times faster than torch's sum."""
+    """Sum over a short axis, several times faster than ``torch.sum``."""
     return reduce(torch.add, values.unbind(axis))
 
 

@@ -1,4 +1,4 @@
-"""Analysis ``lexicon_evaluation``: sentiment classification of labelled texts by lexica.
+"""Analysis ``lexicon_evaluation``: sentiment classification of labelled texts with lexica.
 
 As in Stańczak et al. (2023), Table 12, the combined lexicon, each lexicon and their plain mean are
 compared. Unlike in the paper, texts are classified by the mean lexicon score of their words, with
@@ -50,7 +50,7 @@ NEGATIVE, NEUTRAL, POSITIVE = range(3)  # labels in the order of TweetEval
 PLACES = 40  # number of candidate thresholds
 DEALT = "-null"  # suffix of corpora with permuted labels, which are negative controls
 CODES = {"positive": POSITIVE, "negative": NEGATIVE, "neutral": NEUTRAL}
-# word boundaries are the defaults of Unicode, but hyphenated compounds are one word
+# word boundaries are Unicode's defaults, except that hyphenated compounds are one word
 WORD = regex.compile(r"(?ws)\b\w.*?\b(?:-\w.*?\b)*")
 ELIDED = regex.compile(r"^([cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’](?=\w)")
 UNSPACED = ("ja", "km", "lo", "my", "th", "zh")  # languages written without spaces
@@ -61,7 +61,7 @@ PLACE = (
         "lexicon",
         "string",
         "source of the scores: combination, plain mean, majority class, published, or the name of "
-        "a view",
+        "one lexicon (a view)",
     ),
     Column("measure", "category", "measure of agreement with the labels", labels=MEASURES),
 )
@@ -100,9 +100,9 @@ class Params(Resampling):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Evaluate the lexica of every language that has labelled texts, corpus by corpus.
+    """Evaluate the lexica of every language that has labelled texts, separately for each corpus.
 
-    The tables are ``agreement`` and ``differences``; columns as in :data:`SCHEMAS`.
+    The columns of the tables ``agreement`` and ``differences`` are defined in :data:`SCHEMAS`.
 
     Raises UserError if a language has texts but no lexicon, or a corpus has no texts in a split.
     """
@@ -126,10 +126,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def scores(lexica: Path, language: str) -> dict[str, Lexicon]:
-    """Return the scores of words, from -1 to 1, by name of the lexicon.
+    """Return the scores of each lexicon's words, from -1 to 1, by name of the lexicon.
 
-    The score of a combination is q(positive) - q(negative); plain mean and views are as in the
-    dataset. For English, the published combination is included if the dataset contains it.
+    The score of a combination is q(positive) - q(negative); the plain mean and the single lexica
+    (views) are those in the dataset. For English, the published combination is included if the
+    dataset contains it.
 
     ``lexica``: folder of the dataset ``lexica``.
     """
@@ -156,7 +157,7 @@ def scores(lexica: Path, language: str) -> dict[str, Lexicon]:
 
 
 def mean_scores(texts: Iterable[Sequence[str]], lexicon: Mapping[str, float]) -> Floats:
-    """Return the mean score of the words of each text, (texts,); nan if the lexicon has none.
+    """Return the mean word score of each text, of shape (texts,); nan if no word has a score.
 
     Examples
     --------
@@ -170,14 +171,15 @@ def mean_scores(texts: Iterable[Sequence[str]], lexicon: Mapping[str, float]) ->
 
 
 def classify(scores: Floats, low: float, high: float, otherwise: int = NEUTRAL) -> Labels:
-    """Label scores negative below ``low``, positive above ``high``, others ``otherwise``."""
+    """Label scores below ``low`` negative, above ``high`` positive, and others ``otherwise``."""
     return np.where(scores > high, POSITIVE, np.where(scores < low, NEGATIVE, otherwise))
 
 
 def cuts(scores: Floats, labels: Labels, otherwise: int = NEUTRAL) -> tuple[float, float]:
     """Choose the two thresholds, among quantiles of the scores, with the highest macro-F1.
 
-    Ties are broken by the lowest thresholds. Scores between them are labelled ``otherwise``.
+    In case of a tie, the lowest thresholds are chosen. Scores between them are labelled
+    ``otherwise``.
     """
     finite_scores = scores[~np.isnan(scores)]
     if not len(finite_scores):
@@ -201,8 +203,8 @@ def predict(
 ) -> tuple[tuple[float, float], Labels]:
     """Choose a lexicon's thresholds on the tuning texts, and classify other texts.
 
-    Texts between the thresholds, or without words of the lexicon, are labelled neutral, or, if no
-    tuning text is neutral, with the most frequent label of the tuning texts.
+    Texts with a score between the thresholds, and texts without words of the lexicon, are labelled
+    neutral or, if no tuning text is neutral, with the most frequent label of the tuning texts.
 
     ``tuning``: words of each text, and labels (0 negative, 1 neutral, 2 positive).
     ``lexicon``: word scores from -1 to 1.
@@ -228,20 +230,20 @@ def _texts(corpus: str, part: pl.DataFrame, split: str) -> Texts:
 def _rows(
     corpus: str, part: pl.DataFrame, compared: dict[str, Lexicon], params: Params
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield table names and rows for one corpus."""
+    """Yield pairs of table name and row for one corpus."""
     tuning, (texts, true) = (_texts(corpus, part, split) for split in SPLITS)
     intervals = params.model_dump(include={"confidence", "n_bootstrap", "seed"})
     paired = intervals | {"n_permutations": params.n_permutations}
     constant = np.full(len(true), majority(tuning[1]))  # the baseline: one label for all texts
     baseline = classification.agreement(true, constant, **intervals)
-    chances = [finite(estimate.value) for estimate in baseline]  # the same for any order of texts
+    chances = [finite(estimate.value) for estimate in baseline]  # text order is irrelevant
     yield from _measured("agreement", BASELINE, baseline, params, chance=chances)
     first: Labels | None = None
     for name, lexicon in compared.items():
         if np.isnan(mean_scores(tuning[0], lexicon)).all():
             if name == COMBINATION:
                 raise UserError(
-                    f"labelled_texts {corpus}: no tuning text contains a word of lexica; name "
+                    f"labelled_texts {corpus}: no tuning text has a word of the lexica; name "
                     "another corpus, or add lexica"
                 )
             nothing = [Estimate(np.nan, np.nan, np.nan, len(true))] * len(MEASURES)
@@ -273,7 +275,7 @@ def _rows(
 def _measured(
     table: str, lexicon: str, numbers: Iterable[Estimate], params: Params, **more: Sequence[Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield table name and row for each measure; ``more``: by column, a value per measure."""
+    """Yield the table name and a row per measure; ``more``: columns with a value per measure."""
     least = (0.0, least_p(params.n_permutations))
     for i, (measure, estimate) in enumerate(zip(MEASURES, numbers, strict=True)):
         key: dict[str, Any] = {"lexicon": lexicon, "measure": measure, "least": least[i]}

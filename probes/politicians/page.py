@@ -17,7 +17,7 @@ SHADES = ("#440154", "#31688e", "#35b779", "#fde725", "#777777", "#ffffff")  # f
 
 
 def draw_clusters(words: pl.DataFrame, title: str, _: Tables) -> str:
-    """Draw words by the first two components of their hidden states, in one shade per cluster."""
+    """Draw words in the plane of their hidden states' first two components, shaded by cluster."""
     numbers = words["cluster_id"].unique().sort().to_list()
     points = []
     words = words.sort("cluster_id", "gender", "word")

@@ -1,9 +1,10 @@
 """Analysis ``pmi``: association of words and genders, from the outputs of ``associations``.
 
 Stańczak et al. (2023) define PMI for one model in equation 1, and for the pooled lists of several
-models in section 4 and Table 3. Intervals are over names, since responses of several models to one
-name are dependent. Only the smoothed estimator, which counts names instead of people, has a test.
-Counted units are lemmas, as in the paper, and forms, some of which agree with a person's gender.
+models in section 4 and Table 3. Intervals are computed over names, since the responses of several
+models to one name are dependent. Only the smoothed estimator, which counts names instead of people,
+has a test. Counted units are lemmas, as in the paper, and forms, some of which agree with a
+person's gender.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
-METHOD = "95% bootstrap percentile over names: Poisson weights, or Bayesian if smoothed"
+METHOD = "95% percentile bootstrap over names, with Poisson or (if smoothed) Bayesian weights"
 ITEM = (
     category("unit", UNITS, "whether lemmas or forms are counted"),
     Column("word", "string", "the counted lemma or form"),
@@ -72,8 +73,8 @@ SCHEMAS = {
     ),
     "pooled": Schema.keyed(
         (*POOLED, word_counts.GENDER, READING),
-        Column("members", "string", "names of its models that have outputs in the language"),
-        *CELL[:-1],  # with so few permutations, no effect is detectable
+        Column("members", "string", "names of the group's models with outputs in the language"),
+        *CELL[:-1],  # no `detectable`: with so few permutations, no effect would be detected
     ),
     "differences": Schema.keyed((*POOLED, READING), *estimates(cluster="name", method=METHOD)),
 }
@@ -83,13 +84,13 @@ class Params(Bootstrap):
     """Settings of estimates, intervals and tests, and groups of models."""
 
     smoothing: float = Field(gt=0, description="constant added by the smoothed estimator")
-    min_count: int = Field(ge=1, description="least number of lists that contain a word")
+    min_count: int = Field(ge=1, description="minimum number of lists that contain a word")
     groups: dict[str, list[str] | Literal["all"]] = Field(
         {"all": "all"},
         min_length=1,
-        description="models by name of the group; `all`: all assigned models except worlds",
+        description="models of each group, by its name; `all`: all assigned models except worlds",
     )
-    n_permutations: int = Field(9999, ge=999, description="permutations for groups of models")
+    n_permutations: int = Field(9999, ge=999, description="number of permutations for groups")
 
 
 class Sample(NamedTuple):
@@ -109,7 +110,7 @@ class Sample(NamedTuple):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the table ``pmi`` of one model; columns as in :data:`SCHEMAS`.
+    """Compute the table ``pmi`` of one model; its columns are defined in :data:`SCHEMAS`.
 
     Raises UserError if no word is in enough lists.
     """
@@ -124,8 +125,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         )
     if not tables:
         raise UserError(
-            f"{inputs.outputs('associations', model)}: no word is in {params.min_count} lists; "
-            "lower analysis.pmi.min_count, or check the config coverage for missing words"
+            f"{inputs.outputs('associations', model)}: no word is in at least {params.min_count} "
+            "lists; lower analysis.pmi.min_count, or check the `coverage` config for missing words"
         )
     over = ["unit", "reading"]
     table = word_counts.table_of(
@@ -149,8 +150,8 @@ def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             contrasts.append(differences(sample, params, group=group))
     if not tables:
         raise UserError(
-            f"analysis.pmi.min_count: no word is in {params.min_count} lists of any group; "
-            "lower it, or name models under analysis.pmi.groups"
+            f"analysis.pmi.min_count: no word is in at least {params.min_count} lists of any "
+            "group; lower it, or name models under analysis.pmi.groups"
         )
     over = ["group", "unit", "reading"]
     return {
@@ -160,7 +161,7 @@ def pooled(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def members(inputs: Inputs, params: Params) -> dict[str, list[str]]:
-    """Return the names of the models of each group that is not empty."""
+    """Return the names of the models in each group that is not empty."""
     real = [m for m in inputs.models if not (inputs.weights(m) / "world.json").is_file()]
     groups = {
         group: real if models == "all" else sorted(set(models))
@@ -190,7 +191,7 @@ def _samples(inputs: Inputs, models: list[str], params: Params) -> Iterator[Samp
 def rows(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame:
     """Return a row for each common word, gender and reading.
 
-    Column ``least`` is the smallest possible p of sampled permutations.
+    The column ``least`` contains the smallest possible p for sampled permutations.
 
     ``constants``: columns with the same value in all rows.
     """
@@ -219,7 +220,7 @@ def rows(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame
 
 
 def differences(sample: Sample, params: Params, **constants: str | int) -> pl.DataFrame:
-    """Return PMI of women minus PMI of men by common word and reading, largest first.
+    """Return the PMI of women minus that of men per common word and reading, largest first.
 
     Stańczak et al. (2023), Table 3, show the 15 adjectives with the largest differences. The word's
     overall share cancels, so that the difference is the log-ratio of its shares in the lists of
@@ -246,4 +247,4 @@ def differences(sample: Sample, params: Params, **constants: str | int) -> pl.Da
         numbers.append([differ(seen)[chosen], *limits])
     table = sample.rows({"reading": OF_PMI}, np.stack(numbers, axis=-1), **constants)
     size = pl.col("value").abs().fill_null(-1)
-    return table.sort("reading", -size, maintain_order=True)  # plug-in is before smoothed
+    return table.sort("reading", -size, maintain_order=True)  # sorts plug-in before smoothed

@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 INPUTS = ("words",)
 VERB = "represent"
 PROMPT = "word"  # column of the prompts
-SHARD = 5_000  # words per shard, which determine the layout of the outputs
+SHARD = 5_000  # words per shard; determines the layout of the outputs
 
 SCHEMA = Schema(
     columns=(
         Column("word", "string", "form of the word, which is the exact input"),
-        Column("pieces", "int32", "number of tokens without special tokens", minimum=1),
+        Column("pieces", "int32", "number of tokens, excluding special tokens", minimum=1),
         Column(
             "unknown_pieces",
             "int32",
             "number of unknown tokens of the word; if above 0, the input is incomplete",
             minimum=0,
         ),
-        Column("state", "floats", "last hidden state, mean over tokens, with six decimals"),
+        Column("state", "floats", "last hidden state, averaged over tokens, with six decimals"),
         *MODEL,
     ),
     key=("word",),
@@ -53,7 +53,7 @@ class Params(Section):
     """Languages."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    languages: list[str] = Field(min_length=1, description="configs of words")
+    languages: list[str] = Field(min_length=1, description="configs of `words`")
 
 
 def forms(folder: Path, language: str) -> list[str]:

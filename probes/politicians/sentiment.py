@@ -1,8 +1,8 @@
 """Analysis ``sentiment``: sentiments of the words most associated with each gender.
 
 Stańczak et al. (2023), Figures 4 and 6, show the shares of positive, negative and neutral words
-among the 100 with the largest deviations, for men and for women. Intervals, a test over names in
-addition to the paper's test over words, and adjustment for multiplicity over all models are added.
+among the 100 with the largest deviations, for men and for women. This analysis adds intervals, a
+test over names, and adjustment for multiplicity over all models to the paper's test over words.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ SCHEMAS = {"shares": SHARES, "differences": DIFFERENCES}
 class Params(TopWords):
     """Numbers of words, and settings of intervals and tests."""
 
-    min_count: int = Field(ge=1, description="least number of names whose lists contain a word")
+    min_count: int = Field(ge=1, description="minimum number of names whose lists contain a word")
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute ``shares`` and ``differences`` of all models; columns as in :data:`SCHEMAS`.
+    """Compute the tables of all models; their columns are defined in :data:`SCHEMAS`.
 
     Raises UserError if no model has words with a known sentiment.
     """
@@ -118,9 +118,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _rankings(
     inputs: Inputs, model: str, params: Params
 ) -> Iterator[tuple[dict[str, Any], Ranking]]:
-    """Yield the cell of the table and the ranking, for each ranking of a model."""
+    """Yield the table cell and the ranking for each ranking of a model."""
     path = inputs.tables("latent", model) / "latent.parquet"
-    eta = pl.read_parquet(path) if path.is_file() else None  # missing for some models
+    eta = pl.read_parquet(path) if path.is_file() else None  # some models have no such table
     for language, source, people in word_counts.sources(inputs, model):
         lists = word_counts.by_name(source, people, params.min_count)
         if lists is None:

@@ -1,8 +1,8 @@
 """Analysis ``subgroups``: gender and sentiment in subgroups of the politicians.
 
-Stańczak et al. (2023), Figures 7 to 9, compare native speakers of the language of the names, the
-most popular people, and people born after a date with all others. The paper has neither intervals
-over names nor permutation tests.
+Stańczak et al. (2023), Figures 7 to 9, compare three subgroups with all other people: native
+speakers of the language of the names, the most popular people, and people born after a date. The
+paper reports neither intervals over names nor permutation tests.
 """
 
 from __future__ import annotations
@@ -83,12 +83,12 @@ class Params(TopWords):
 
     top_sitelinks: int = Field(
         ge=1,
-        description="number of popular people, who have the most sitelinks, or mentions if "
-        "available; at most half of all people",
+        description="number of popular people: those with the most sitelinks or, if "
+        "available, mentions; at most half of all people",
     )
-    born_after: date = Field(description="first date of birth of younger people")
-    min_count: int = Field(ge=1, description="least number of lists in a subgroup with a word")
-    min_people: int = Field(ge=1, description="least number of men, and of women, in a subgroup")
+    born_after: date = Field(description="earliest date of birth of younger people")
+    min_count: int = Field(ge=1, description="minimum number of a subgroup's lists with a word")
+    min_people: int = Field(ge=1, description="minimum number of men, and of women, in a subgroup")
 
 
 class Part(NamedTuple):
@@ -101,19 +101,19 @@ class Part(NamedTuple):
     deviations: Four  # (replicates, groups, words)
 
     def shares(self) -> Four:
-        """Return shares among the selected words, (replicates, groups, sentiments)."""
+        """Return shares among the selected words, of shape (replicates, groups, sentiments)."""
         assert self.classes is not None
         rounded = (np.round(values, DIGITS) for values in self.deviations)
         return [shares(values, self.classes, self.size, len(SENTIMENTS)) for values in rounded]
 
     def apart(self, values: Four) -> Four:
-        """Return female minus male; groups are on axis -2."""
+        """Return the values for women minus those for men; groups are on axis -2."""
         female, male = np.searchsorted(self.counts.genders, (FEMALE, MALE))
         return [x[..., female, :] - x[..., male, :] for x in values]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of one model; columns as in :data:`SCHEMAS`.
+    """Compute the tables of one model; their columns are defined in :data:`SCHEMAS`.
 
     ``shares`` and ``differences`` are omitted if no word has a known sentiment.
 
@@ -139,10 +139,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     if not tables["shares"] and not tables["agreement"]:
         raise UserError(
             f"{inputs.outputs('associations', model)}: no subgroup has {params.min_people} men, as "
-            f"many women, and a word in {params.min_count} lists; lower min_people or min_count "
-            "under analysis.subgroups"
+            f"many women, and a word in at least {params.min_count} lists; lower min_people or "
+            "min_count under analysis.subgroups"
         )
-    how = params.confidence, (), least_p(params.n_permutations)  # each table is one family
+    how = params.confidence, (), least_p(params.n_permutations)  # each table's tests form a family
     return {
         name: word_counts.table_of(SCHEMAS[name], parts, *how, model=model)
         for name, parts in tables.items()
@@ -183,7 +183,7 @@ def _people(people: pl.DataFrame, members: dict[str, pl.Series]) -> pl.DataFrame
 def _part(
     counts: word_counts.Counts, lexica: Path, language: str, number: int, params: Params
 ) -> Part | None:
-    """Resample and permute the lists of a subgroup; None if it has too few people or words."""
+    """Resample and permute a subgroup's lists; return None if people or words are too few."""
     people = dict(zip(counts.genders.tolist(), counts.people.tolist(), strict=True))
     if min(people.get(MALE, 0), people.get(FEMALE, 0)) < params.min_people:
         return None
@@ -213,7 +213,7 @@ def _part(
 
 
 def _compared(parts: dict[str, Part], params: Params) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield table names and rows for one language and part of speech."""
+    """Yield pairs of table name and rows for one language and part of speech."""
     classes = {name: part.classes for name, part in parts.items() if part.classes is not None}
     shares_of = {name: parts[name].shares() for name in classes}
     for name, (seen, replicates, *_) in shares_of.items():
@@ -279,8 +279,9 @@ def _rows(
 ) -> pl.DataFrame:
     """Return a row with its interval for each cell.
 
-    Replicates rank words again, with more noise than the data, and are biased towards 0. The
-    interval is therefore symmetric; see :func:`plumbline.probes.stats.shares.symmetric`.
+    Words are ranked again in each replicate, which is noisier than the data, so replicates are
+    biased towards 0. The interval is therefore symmetric; see
+    :func:`plumbline.probes.stats.shares.symmetric`.
 
     ``least``, ``most``: bounds of the values.
     """
@@ -290,7 +291,7 @@ def _rows(
         axes,
         (value, np.maximum(least, value - half), np.minimum(most, value + half)),
         n=sum(part.counts.clusters for part in parts),
-        # unlike the interval, the standard error is not limited to the scale
+        # unlike the interval, the standard error is not truncated at the bounds of the scale
         **{TESTED_ERROR: half / ndtri((1 + params.confidence) / 2)},
         **more,
     )

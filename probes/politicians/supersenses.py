@@ -1,8 +1,8 @@
 """Analysis ``supersenses``: association of classes of words with genders.
 
 Stańczak et al. (2023), Figure 3, compare the shares of supersenses among the words most associated
-with each gender within a sentiment, by an unpaired permutation test. In addition, words are ranked
-here by PMI, with intervals over names. A word counts for its best class.
+with each gender within a sentiment, using an unpaired permutation test. In addition, words are
+ranked here by PMI, with intervals over names. A word counts towards its best class.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ TABLES = ("pmi", "latent")
 DEVIATIONS = ("pmi", "latent", "latent contrast")
 WHOLE = "all"  # all sentiments
 PREFIXES = {"ADJ": "adj.", "VERB": "verb."}  # prefixes of the names of classes
-ROUNDING = 1e-5  # tolerance, since deviations in tables are rounded
+ROUNDING = 1e-5  # tolerance for the rounding of deviations in tables
 PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
 
 CLASS = category("supersense", CLASSES, "class of words")
@@ -67,9 +67,9 @@ SUPERSENSES = schema(
         ),
     ),
     Column(
-        "words_first", "int64", "words of the first gender; by PMI, only those above 0", minimum=1
+        "words_first", "int64", "number of words of the first gender; PMI: those above 0", minimum=1
     ),
-    Column("words_second", "int64", "words of the second gender", minimum=1),
+    Column("words_second", "int64", "number of words of the second gender", minimum=1),
     *estimates(
         cluster="name; latent deviations: words of both lists",
         method="95% symmetric Bayesian bootstrap over names, with words ranked again; latent "
@@ -78,13 +78,13 @@ SUPERSENSES = schema(
     ),
     share(
         "p_bonferroni",
-        "p times the number of classes (13 or 15), which are the paper's family",
+        "p times the number of classes (13 or 15), which form the paper's family of tests",
         nullable=True,
     ),
 )
 WORDS = schema(
     (word_counts.LEMMA, CLASS),
-    share("share", "part of the word that counts for this class, one of its best classes"),
+    share("share", "part of the word that counts towards this class, one of its best classes"),
 )
 SCHEMAS = {"supersenses": SUPERSENSES, "words": WORDS}
 
@@ -105,7 +105,7 @@ class Drawn(NamedTuple):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of one model, which are empty unless it has outputs in English.
+    """Compute the tables of one model; they are empty unless it has outputs in English.
 
     Deviations are the smoothed values in the table ``pmi``, and the values in ``latent``.
 
@@ -148,7 +148,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def drawn(counts: word_counts.Counts, table: pl.DataFrame, params: Params) -> Drawn:
-    """Compute smoothed PMI with Bayesian bootstrap weights of distinct names.
+    """Compute smoothed PMI with Bayesian bootstrap weights for distinct names.
 
     ``table``: columns word, gender and value of the table ``pmi``, for one part of speech.
 
@@ -163,7 +163,7 @@ def drawn(counts: word_counts.Counts, table: pl.DataFrame, params: Params) -> Dr
     equal = (pl.col("value") - pl.col("again")).abs() <= ROUNDING
     if wrong := compared.filter(~equal.fill_null(value=False))["word"].to_list():
         raise UserError(
-            f"analysis.supersenses.smoothing: {params.smoothing:g} does not give the table pmi "
+            f"analysis.supersenses.smoothing: {params.smoothing:g} does not reproduce table pmi "
             f"({wrong[0]!r}); set it to analysis.pmi.smoothing, and run pmi again"
         )
     draws = word_counts.bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed, once=True)
@@ -188,14 +188,14 @@ def by_class(
     Parameters
     ----------
     deviations
-        Columns word, pos, gender and value, with a row for each lemma and gender.
+        Table with the columns word, pos, gender and value, and a row for each lemma and gender.
     classes
-        The dataset ``supersenses``, labels as strings.
+        The dataset ``supersenses``, with labels as strings.
     source, sentiment
-        Name of the deviations, one of ``DEVIATIONS``, and of the sentiment.
+        Name of the deviations, one of ``DEVIATIONS``, and name of the sentiment.
     replicates
-        By part of speech, deviations in bootstrap replicates over names, for the intervals.
-        Without replicates, intervals are Newcombe's over words.
+        Deviations in bootstrap replicates over names, by part of speech, from which intervals are
+        computed. Without replicates, intervals are Newcombe's, over words.
 
     Returns
     -------
@@ -229,7 +229,7 @@ def by_class(
                 bonferroni = None if p is None else significant(min(1.0, p * len(compared)))
                 row = shown.row(p=p, p_bonferroni=bonferroni, least=result.least_p, **key)
                 row |= dict(zip(("words_first", "words_second"), sizes, strict=True))
-                # with either interval, the test is over words
+                # the test is over words, whichever interval is used
                 error = result.difference.standard_error(params.confidence)
                 rows.append(row | {TESTED_ERROR: error})
     return pl.DataFrame(rows, infer_schema_length=None)
@@ -240,8 +240,8 @@ def within(eta: pl.DataFrame, source: str, sentiment: str) -> pl.DataFrame:
 
     The level of a gender's deviations in a sentiment is an artefact of normalisation, so the
     minimum is subtracted, and only the order matters. The contrast of two genders is restricted to
-    words for which this sentiment is the most probable, since the level of others differs. Its mean
-    is subtracted.
+    words for which this sentiment is the most probable, since the level of other words differs; the
+    mean of the contrast is subtracted.
 
     ``eta``: rows of the table ``latent`` for one language.
     ``source``: one of ``DEVIATIONS`` other than ``pmi``.
@@ -270,7 +270,7 @@ def classified(
     (words, genders) array
         Their deviations; nan if missing.
     (words, classes) array
-        Equal shares of a word in its best classes.
+        Share of each word in each class; its best classes have equal shares.
     """
     names, word = _classes_of(pos), pl.col("word")
     best = classes.filter(pl.col("best"), pos=pos).group_by("lemma")

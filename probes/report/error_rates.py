@@ -1,4 +1,4 @@
-"""Show simulated error rates, one line per test and simulated shape of a table."""
+"""Show simulated error rates, with one line per test and per simulated shape of a table."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SIZE, SIZE_01, FAMILIES, COVERAGE = (
     "coverage of intervals",
 )
 WRONG, WRONG_FAMILIES = "wrong findings at .05", "families with a wrong finding"
-BOUNDS = {SIZE: 0.07, SIZE_01: 0.02, FAMILIES: 0.05}  # a conservative test meets these too
+BOUNDS = {SIZE: 0.07, SIZE_01: 0.02, FAMILIES: 0.05}  # a conservative test also meets these
 LEAST_COVERAGE = 0.93  # lower bound for 95% intervals
 OF_NULL = (SIZE, SIZE_01, FAMILIES)
-WIDER = NormalDist().inv_cdf(0.995) / NormalDist().inv_cdf(0.975)  # 99% over 95%
+WIDER = NormalDist().inv_cdf(0.995) / NormalDist().inv_cdf(0.975)  # ratio of 99% to 95% widths
 TITLE = "Size, familywise error and coverage of these tests, by simulation"
 WORDS = {"test": "test", "shape": "simulated run"}
 NUMBERS = {"replicates": "tables", SIZE: SIZE, FAMILIES: "familywise error at .05"}
@@ -51,9 +51,9 @@ def groups(tables: Tables, analysis: str) -> list[Group]:
 def lines(table: pl.DataFrame) -> list[Line]:
     """Summarise a table of error rates by test and shape.
 
-    Each line has ``test``, ``shape`` and ``replicates`` (the minimum over truths); ``(value, low,
-    high)`` for size, familywise error and coverage under the null hypothesis, of which the worst
-    are shown; and ``outside``, the rates whose interval lies completely out of bounds.
+    Each line has ``test``, ``shape`` and ``replicates`` (the minimum over the column ``truth``);
+    ``(value, low, high)`` of the worst size, familywise error and coverage under the null
+    hypothesis; and ``outside``, the rates whose whole interval lies outside the bounds.
     """
     result = []
     for (test, shape), rates in table.group_by("test", "shape", maintain_order=True):

@@ -1,6 +1,6 @@
 """Draw forest plots, curves, scatter plots and heat maps as SVG that is readable in greyscale.
 
-Text remains selectable, and equal numbers give equal bytes. Lengths are in pixels. The width of
+Text remains selectable, and equal inputs give equal bytes. Lengths are in pixels. The width of
 text is estimated, so that nothing has to be rendered.
 """
 
@@ -50,7 +50,7 @@ class Mark(NamedTuple):
 
 
 class Series(NamedTuple):
-    """Points (x, y) with a marker and whiskers, or, without marker, a curve with a band.
+    """Points (x, y) with a marker and whiskers or, if ``mark`` is None, a curve with a band.
 
     ``across``, ``along``: the interval (low, high) of each point on the x axis and on the y axis.
     """
@@ -106,7 +106,7 @@ class Panel:
             self.elements.append(f'<path d="{d}" stroke="{stroke}"/>')
 
     def marks(self, points: Iterable[Ends], mark: Mark, size: float = 4) -> None:
-        """Draw points with one marker."""
+        """Draw points with the same marker."""
         d = "".join(_shape(mark.shape, self.across(x), self.down(y), size) for x, y in points)
         if d:
             self.elements.append(f'<path d="{d}" fill="{mark.face}" stroke="{mark.edge}"/>')
@@ -150,15 +150,15 @@ def forest(
     Parameters
     ----------
     rows
-        Dictionaries with ``value``, ``low``, ``high`` and the name of their ``line``, the topmost
-        first; optionally ``series`` within a line, ``panel``, and ``filled``, True for a filled
-        marker.
+        Dictionaries with ``value``, ``low``, ``high`` and the name of their ``line``, from top to
+        bottom; optionally, with ``series`` within a line, ``panel``, and ``filled``, True for a
+        filled marker.
     marks
         Marker of each series.
     zero
         Null value of each panel, drawn as a grey line; by default, a single panel with 0.
     spread
-        Whether all estimates of a line are drawn at different heights.
+        True to draw all estimates of a line at different heights.
     """
     counted = any("filled" in row for row in rows)
     missing = {"series": "", "panel": "", "filled": True}
@@ -234,11 +234,11 @@ def plane(
     limits
         Ends of the y axis; by default, those of the data.
     reach
-        Further points that the axes must include.
+        Additional points that the axes must include.
     under
         A function that draws the background of a panel.
     legend
-        Symbol and name of further entries.
+        Symbol and name of additional legend entries.
     """
     every = [series for group in panels.values() for series in group]
     ranges = []
@@ -310,7 +310,7 @@ def heat(
 
 
 def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:
-    """Return the symbol of a legend entry, a line and a marker."""
+    """Return the SVG of a legend symbol: a line, a marker or both."""
     line = f'<path d="M0 6H24" stroke="{stroke}" stroke-dasharray="{dash}"/>' if stroke else ""
     if mark is None:
         return line
@@ -320,7 +320,7 @@ def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:
 
 
 def box(face: str) -> str:
-    """Return the symbol of a legend entry that stands for a fill colour."""
+    """Return the SVG of a legend symbol for a fill colour."""
     return f'<rect width="24" height="12" fill="{face}"/>'
 
 

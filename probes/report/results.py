@@ -1,7 +1,7 @@
 """Make the section of an analysis from its tables and their schemas.
 
 Every table with rows becomes a sortable table, with a forest plot of its most significant rows if
-it contains estimates. A study may replace the forest plot by another figure (:class:`Drawing`).
+it contains estimates. A study may replace the forest plot with another figure (:class:`Drawing`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from plumbline.probes.report.view import Row, Study
 
 TOP = 15  # maximum number of lines in a forest plot
-ROWS, LEAST_ROWS = 300, 15  # maximum number of rows shown of a table, and minimum per facet
-LABELS, FACETS = 6, 24  # maximum numbers of values in a facet column and of facets
+ROWS, LEAST_ROWS = 300, 15  # maximum number of rows shown per table, and minimum number per facet
+LABELS, FACETS = 6, 24  # maximum number of values in a facet column, and of facets
 OWN = 4  # number of columns shown besides the key and the estimate
 ENDS = ("value", "low", "high")
 NUMBERS = {"value": "value", "interval": "95% interval", "n": "n", "p": "p", "p_bh": "adjusted p"}
@@ -48,7 +48,7 @@ class Drawing(NamedTuple):
     """A figure that a study draws from a table, once for each combination of its facets."""
 
     facets: Sequence[str]
-    draw: Callable[[pl.DataFrame, str, Tables], str]  # takes rows, title, all tables
+    draw: Callable[[pl.DataFrame, str, Tables], str]  # takes the rows, the title and all tables
 
 
 def section(
@@ -98,7 +98,7 @@ def _parts(
 
 
 def facets(frame: pl.DataFrame, key: Sequence[str]) -> list[str]:
-    """Return the key columns that split a table into facets: the model and those of few values.
+    """Return the key columns that split a table into facets: the model and those with few values.
 
     The column with the most values and the method variant label the rows instead.
     """
@@ -150,7 +150,7 @@ def forest(
 
 
 def sortable(frame: pl.DataFrame, labels: Sequence[str], facets: Sequence[str], most: int) -> Table:
-    """Return the most significant rows: labels, estimate and a few other columns."""
+    """Return the most significant rows, with labels, the estimate and a few other columns."""
     excluded = {*labels, *facets, *ENDS, *NUMBERS}
     extra = [c for c in frame.columns if c not in excluded and frame[c].n_unique() > 1]
     heads = {c: c.replace("_", " ") for c in extra[: OWN if "value" in frame.columns else 8]}

@@ -26,12 +26,12 @@ class Tables:
 
     def __init__(self, data: Path) -> None:
         self.data = data
-        self.models = cache(assignments.assigned_models)  # by probe or analysis, sorted
+        self.models = cache(assignments.assigned_models)  # models of a probe or analysis, sorted
         self.read = cache(self._read)
         self._labels = cache(labels)
 
     def folders(self, analysis: str) -> list[Path]:
-        """Return the folders of an analysis: one per assigned model, and that of pooled models."""
+        """Return the folders of an analysis: one per assigned model, and one for pooled models."""
         folder = self.data / "tables" / analysis
         if analysis not in EACH:
             return [folder]
@@ -64,7 +64,7 @@ def labels(facts: Path) -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 def labelled(frame: Frame, codes: Mapping[str, tuple[str, ...]]) -> Frame:
-    """Return a frame with labels in place of codes, ordered by code."""
+    """Return a data frame with labels in place of codes, ordered by code."""
     kinds = frame.collect_schema()
     return frame.with_columns(
         pl.col(name).replace_strict(range(len(texts)), texts, return_dtype=pl.Enum(texts))

@@ -37,7 +37,7 @@ class Table(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A figure with its tables, which is collapsed if it has a title."""
+    """A figure with its tables; the part is collapsed if it has a title."""
 
     title: str = ""
     figure: str = ""  # SVG
@@ -71,10 +71,10 @@ class Study(NamedTuple):
     title: str
     about: str
     paper: str
-    analyses: Mapping[str, str]  # with a note on each
+    analyses: Mapping[str, str]  # a note on each analysis
     probes: Sequence[str]
     datasets: Sequence[str]
-    limits: Sequence[Mapping[str, Any]] = ()  # values of columns of recovery, and `about`
+    limits: Sequence[Mapping[str, Any]] = ()  # column values of the table recovery, and `about`
     directions: Mapping[str, Sequence[str]] = {}  # labels below and above 0, by table
 
 
@@ -84,9 +84,10 @@ def listed(
     numbers: Mapping[str, str] | None = None,
     caption: str = "",
 ) -> Table:
-    """Return rows as a table on the page.
+    """Return rows as a table for the page.
 
-    ``words``, ``numbers``: headers by column; ``interval`` stands for the columns low and high.
+    ``words``, ``numbers``: headers of text and numeric columns; ``interval`` stands for the columns
+    low and high.
     """
     numbers = numbers or {}
     cells = [
@@ -157,7 +158,7 @@ def p_value(value: float | None) -> str:
 
 
 def median_detectable(detectable: pl.Series) -> float | None:
-    """Return the median detectable effect; None if at least half of the tests lack one.
+    """Return the median detectable effect, or None if at least half of the tests lack one.
 
     Examples
     --------

@@ -49,7 +49,7 @@ FILES_NOTE = (
     "The tables behind this page are linked as parquet and as CSV, except large ones, which are "
     "in the project only. `plumbline export tables ANALYSIS` writes all of them, and the figures."
 )
-PACKAGES = (  # packages whose version may affect numbers
+PACKAGES = (  # packages whose versions may affect results
     *("plumbline", "numpy", "polars", "pyarrow", "scipy", "scikit-learn", "statsmodels"),
     *("torch", "transformers", "tokenizers", "datasets", "great-expectations"),
 )
@@ -81,7 +81,7 @@ def write() -> Path:
         (partial / f"{name}.html").write_text(text, encoding="utf-8")
 
     listing = [_models(tables, PROBES, tree), _datasets(validated.values()), _analyses()]
-    note = "The models with the probes that run on them, and the datasets that prompts are made of."
+    note = "The models with the probes that run on them, and the datasets used in prompts."
     overview = [
         headlines.section(rows, checks, STUDIES),
         controls.section(checks, STUDIES),
@@ -114,7 +114,7 @@ def write() -> Path:
 def analysis_section(study: Study, analysis: str, tables: Tables) -> Section:
     """Return the section of an analysis, including the error rates of its tests.
 
-    A study with its own figures declares them in ``DRAWINGS``, by table, in a module ``page``.
+    A study with its own figures declares them by table, in ``DRAWINGS`` of its module ``page``.
     """
     module = f"plumbline.probes.{study.name}.page"
     drawings = import_module(module).DRAWINGS if find_spec(module) else {}
@@ -123,7 +123,7 @@ def analysis_section(study: Study, analysis: str, tables: Tables) -> Section:
 
 
 def _plain(name: str, title: str, tables: Iterable[Table], note: str = "") -> Section:
-    """Return a section that contains tables only."""
+    """Return a section that contains only tables."""
     parts = [Part(tables=(table,)) for table in tables]
     return Section(name, title, note, [Group("", parts)] if parts else [])
 
@@ -213,7 +213,7 @@ def _dataset_group(dataset: Row) -> Group:
 
 
 def _models(tables: Tables, probes: Iterable[str], tree: dict[str, Any]) -> Table:
-    """Return a table of the models of some probes."""
+    """Return a table of the models that the given probes run on."""
     by_probe = {probe: tables.models(probe) for probe in probes}
     rows = []
     for name in sorted({name for models in by_probe.values() for name in models}):
@@ -230,7 +230,7 @@ def _models(tables: Tables, probes: Iterable[str], tree: dict[str, Any]) -> Tabl
 
 
 def _packages() -> Table:
-    """Return the versions of the packages that may affect numbers."""
+    """Return the versions of the packages that may affect results."""
     # a suffix such as "+cpu" marks a build, not a version
     rows = [{"package": name, "version": version(name).partition("+")[0]} for name in PACKAGES]
     return listed(rows, {"package": "package", "version": "version"}, caption="Packages")

@@ -38,15 +38,15 @@ NOTE = (
 ROW = {name: name for name in ("analysis", "measure", "reading", "item", "model")}
 NUMBERS = {"value": "value", "interval": "95% interval", "n": "n", "expected": "compared with"}
 KEYS = {measures.FOUND: "found", measures.ORDER: "order", measures.HOLD: "coverage"}  # metrics
-# Analyses of weights trained in the run, whose last bits depend on the device: git does not track
-# their metrics.
+# Analyses of models trained in the run: the last bits of their weights depend on the device, so
+# git does not track their metrics.
 TRAINED = ("shift", "compass", "fairness", "ensemble")
 DIGITS = 6
 ENDS = ("value", "low", "high")
 
 
 def checks(tables: Tables) -> list[Row]:
-    """Return all rows of recovery that answer a question, with their verdicts."""
+    """Return all rows of the table recovery that answer a question, with their verdicts."""
     path = tables.data / "tables/recovery/recovery.parquet"
     rows = pl.read_parquet(path).drop_nulls("value").to_dicts() if path.is_file() else []
     rows.sort(key=lambda row: (*EACH, *ALL).index(row["analysis"]))
@@ -54,7 +54,7 @@ def checks(tables: Tables) -> list[Row]:
 
 
 def judged(analysis: str, row: Row) -> Row:
-    """Add question and verdict to a row of recovery; return {} if it answers no question."""
+    """Add the question and the verdict to a recovery row; return {} if it answers no question."""
     question = measures.question(row["measure"], row["world"])
     if not question:
         return {}
@@ -65,7 +65,7 @@ def judged(analysis: str, row: Row) -> Row:
 def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
     """Return the section of the controls: failures, counts by analysis, a figure and all numbers.
 
-    ``rows``: those of :func:`checks`, of which other studies are left out.
+    ``rows``: rows from :func:`checks`; those of other studies are left out.
     """
     by_analysis = {analysis: study for study in studies for analysis in study.analyses}
     rows = [row for row in rows if row["analysis"] in by_analysis]
@@ -108,7 +108,7 @@ def section(rows: Sequence[Row], studies: Sequence[Study]) -> Section:
 
 
 def _passed(rows: Sequence[Row], analysis: str, question: str) -> str:
-    """Return how many numbers of an analysis pass for one question, as text."""
+    """Return the number of an analysis's checks that pass for one question, as text."""
     verdicts = Counter(
         row["verdict"] for row in rows if (row["analysis"], row["question"]) == (analysis, question)
     )
@@ -124,7 +124,7 @@ def _passed(rows: Sequence[Row], analysis: str, question: str) -> str:
 def explained(check: Row, study: Study, *, full: bool) -> str:
     """Return the known limit that explains a failure, or "not explained".
 
-    A limit in ``page.yaml`` consists of values of columns of recovery and the text ``about``.
+    A limit in ``page.yaml`` consists of column values of the table recovery and a text ``about``.
     ``full``: True to return this text, False to return a link to it.
     """
     for limit in study.limits:
@@ -186,7 +186,7 @@ def write_metrics(
 
 
 def metrics(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return the mean numbers of the controls by analysis, method variant and question.
+    """Return the mean values of the controls by analysis, method variant and question.
 
     In positive controls, these are ``found`` (the share of known biases that are detected, or their
     recovered size), ``order`` (the correlation with the known order) and ``coverage`` of 95%

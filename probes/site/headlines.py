@@ -1,4 +1,4 @@
-"""Summarise a study of a model: its tests, the significant ones and the clearest one.
+"""Summarise a study of a model: number of tests, significant tests, and the clearest test.
 
 The report begins with these headlines, and :mod:`plumbline.studies` returns them. A void
 measurement (uninformative responses) would look like a null result, so the column ``void`` of its
@@ -39,10 +39,10 @@ NAMES = 20  # minimum number of names per gender; with fewer, tests have little 
 CHOSEN = {"corrected": 0, "expected": 1, "named": 2}  # preferred variants of `leaning`
 VOID = "nothing could be read"
 UNREAD = 0.2  # maximum share of responses that name no option
-BOTH = 0.5  # share of pairs with agreement to both sides that shows acquiescence
-RETAINED = 0.6  # share of sides that stay if options are reversed; below it, position decides
-NATS = 1.0  # a random head may reach this, since frequent words have similar vectors
-SIDES = {"negated": 1.0, "opposites": 0.5}  # responses that agree if the sides of a pair differ
+BOTH = 0.5  # minimum share of pairs with agreement to both sides that shows acquiescence
+RETAINED = 0.6  # share of sides kept if options are reversed; if lower, position decides
+NATS = 1.0  # an untrained head may reach this, since frequent words have similar vectors
+SIDES = {"negated": 1.0, "opposites": 0.5}  # share that agrees if the sides of a pair differ
 TITLE = "Results: models and studies"
 NOTE = (
     "A test is counted as found if its adjusted p is at most .05. The clearest test has the "
@@ -60,7 +60,7 @@ NUMBERS |= {"detectable": "detectable"}
 
 
 class Kind(NamedTuple):
-    """How sentences name the tests of a study."""
+    """Words with which sentences describe the tests of a study."""
 
     things: str  # plural noun, such as "words"
     verb: str  # predicate of the significant ones, such as "go with a gender"
@@ -77,10 +77,10 @@ class Headline(NamedTuple):
     analysis: str
     tables: tuple[str, ...]  # no headline is made if the first table is empty
     rows: Callable[[Frames], pl.DataFrame]
-    sources: Mapping[str, Callable[[Tables], pl.DataFrame]] = {}  # other frames, by name
+    sources: Mapping[str, Callable[[Tables], pl.DataFrame]] = {}  # other data frames, by name
 
     def frames(self, tables: Tables) -> dict[str, pl.DataFrame]:
-        """Return the frames that :attr:`rows` takes, for all models."""
+        """Return the data frames that :attr:`rows` takes, for all models."""
         frames = {name: tables.read(f"{self.analysis}/{name}") for name in self.tables}
         return frames | {name: source(tables) for name, source in self.sources.items()}
 
@@ -90,14 +90,14 @@ def headline(
 ) -> pl.DataFrame:
     """Return the rows of a table as a headline, the most significant first.
 
-    Rows with a reason in the optional column ``void`` are not tested.
+    Rows whose optional column ``void`` gives a reason are not tested.
 
     Parameters
     ----------
     names
         Columns that together label a row.
     null, unit
-        Null value and unit of the estimates, or names of columns with them.
+        Null value and unit of the estimates, or the names of columns that contain them.
     families
         Columns that define the families within which the table adjusts p. If there are several, p
         is adjusted again over all of them, since the headline covers all tests.
@@ -133,7 +133,7 @@ def _where(frame: pl.DataFrame, values: Mapping[str, Any]) -> pl.DataFrame:
 def _voided(
     rows: pl.DataFrame, frames: Frames, reason: Callable[[Frames], str], *by: str
 ) -> pl.DataFrame:
-    """Add the column ``void``, with the values of the columns ``by`` and the reason."""
+    """Add the column ``void``, which contains the values of the columns ``by`` and the reason."""
     parts = [rows.clear().with_columns(void=pl.lit(""))]
     for values, part in rows.partition_by(by, as_dict=True, maintain_order=True).items():
         where = dict(zip(by, values, strict=True))
@@ -144,7 +144,7 @@ def _voided(
 
 
 def _words(tables: Frames) -> pl.DataFrame:
-    """Return a row for each word: its cell with the smallest p among genders with enough names.
+    """Return a row for each word: the one with the smallest p among genders with enough names.
 
     Genders with fewer names are used if only they are significant, or if no gender has enough.
     """
@@ -183,7 +183,7 @@ def _values(tables: Frames) -> pl.DataFrame:
 
 
 def _countries(tables: Frames) -> pl.DataFrame:
-    """Return a row for each country: the contrast between its names and those of the others."""
+    """Return a row for each country: the contrast between its names and other countries' names."""
     rows = tables["delta"].filter(
         reading="corrected", gender="all", measure="positive minus negative"
     )
@@ -209,7 +209,7 @@ def _axes(tables: Frames) -> pl.DataFrame:
 
 
 def lists(tables: Tables) -> pl.DataFrame:
-    """Return the distance (nats) of listed words from random words of the vocabulary, ``above``.
+    """Return ``above``, the distance in nats of listed words from random words of the vocabulary.
 
     The largest distance that random logits can reach is subtracted. For normal logits with SD s and
     a listed share f, the mean is m s - s^2 / 2 with m = phi(z) / f, which is at most m^2 / 2.
@@ -328,7 +328,7 @@ def headlines(tables: Tables, controls: Mapping[str, str | None]) -> list[Row]:
             control = controls.get(model) or ""
             rows.append(of_model(study, model, declared.kind, declared.rows(inputs), control))
     rows = [row for row in rows if row]
-    rows.sort(key=lambda row: row["control"].startswith("negative"))  # stable within a study
+    rows.sort(key=lambda row: row["control"].startswith("negative"))  # a stable sort
     return sorted(rows, key=lambda row: (row["control"] != "", [*HEADLINES].index(row["study"])))
 
 
@@ -356,9 +356,9 @@ def section(
     studies: Sequence[Study],
     name: str = "results",
 ) -> Section:
-    """Return the section of the headlines: user models, controls, and one figure of all.
+    """Return the section of the headlines: user models, controls, and one figure for all.
 
-    ``rows``: those of :func:`headlines`, of which other studies are left out.
+    ``rows``: rows from :func:`headlines`; those of other studies are left out.
     ``checks``: verdicts on the controls; the column is left out if there are none.
     """
     analyses = {study.name: set(study.analyses) for study in studies}
@@ -384,7 +384,7 @@ def section(
 
 
 def scaled(rows: Sequence[Row]) -> list[Row]:
-    """Return the distances of headlines from the null value, in units of the detectable one."""
+    """Return the headlines' distances from the null value, in units of the detectable distance."""
     lines = []
     for row in rows:
         if least := row["detectable"]:

@@ -1,4 +1,4 @@
-// Tables that sort by their heads, and boxes that take the focus only if they scroll.
+// Sort tables by their headers, and make boxes focusable only if they scroll.
 "use strict";
 const missing = new Set(["", "–"]);
 
@@ -17,7 +17,7 @@ function sort(table, column, ascending) {
     ? (a, b) => leading(a[1]) - leading(b[1])
     : (a, b) => a[1].localeCompare(b[1], "en", { numeric: true });
   known.sort((a, b) => (ascending ? compare(a, b) : compare(b, a)));
-  // what is missing stays last, whichever way
+  // missing values stay last in either order
   body.append(...known.map(([row]) => row), ...rows.filter(([, text]) => missing.has(text)).map(([row]) => row));
 }
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Shares = dict[str, float]  # difference of shares, by sentiment
 
-STRONG = 200 * LARGE  # points; coefficients are differences of two differences
+STRONG = 200 * LARGE  # twice LARGE, in points: coefficients are differences of differences
 CELL = "part of speech and sentiment"
 DIFFERENCE = "male minus female"
 
@@ -46,7 +46,7 @@ def sentiment_rows(rows: Comparison, world: World) -> None:
         true: dict[tuple[str, str], float] = {}
         for pos, size in taken.select("pos", "top_k").unique().iter_rows():
             number = size // (len(SENTIMENTS) if pairs else 1)
-            true |= {(pos, sentiment): 0.0 for sentiment in SENTIMENTS}  # infinitely many names
+            true |= {(pos, sentiment): 0.0 for sentiment in SENTIMENTS}  # for infinitely many names
             if not world.null:
                 words = true_pmi(world, smoothed.filter(pos=pos))
                 words = words.join(smoothed.filter(pos=pos), on="word", how="semi")
@@ -56,7 +56,7 @@ def sentiment_rows(rows: Comparison, world: World) -> None:
         compared = with_true(part.filter(test=tests[-1]), true)
         for row in compared.to_dicts():
             item = f"{name}: {row['pos']}, {row['sentiment']}"
-            measure = "direction" if pairs else "estimate"  # planted shares are shares of words
+            measure = "direction" if pairs else "estimate"  # shares of words, not of pairs
             expected = float(np.sign(row["true"])) if pairs else row["true"]
             rows.copy(measure, row, "name", item=item, expected=expected)
         rows.coverage(compared, CELL, item=name)
@@ -70,7 +70,7 @@ def sentiment_rows(rows: Comparison, world: World) -> None:
 def _compare(
     rows: Comparison, table: pl.DataFrame, item: str, *, signs: bool = True, tests: bool = True
 ) -> None:
-    """Compare differences in subsets of names: coverage, signs of large effects, discoveries.
+    """Compare differences in subsets of names: coverage, signs of large effects, and discoveries.
 
     Overlapping subsets are dependent, so the clusters are pairs of part of speech and sentiment.
 
@@ -121,7 +121,7 @@ def subgroup_rows(rows: Comparison, world: World) -> None:
 
 
 def sampled_by_cell(world: World) -> dict[tuple[str, str], float]:
-    """Return the planted differences if words are ranked by PMI, by pos and sentiment."""
+    """Return the planted differences for words ranked by PMI, by part of speech and sentiment."""
     shares = world.read("sentiment", "shares", "")
     coverage = read_table(world.inputs.outputs("associations", world.model) / "coverage")
     if shares.is_empty() or coverage.is_empty():
@@ -139,7 +139,7 @@ def sampled_by_cell(world: World) -> dict[tuple[str, str], float]:
 
 
 def average_rows(rows: Comparison, worlds: Sequence[World]) -> None:
-    """Compare mean differences of shares over the control models of a language."""
+    """Compare differences of shares, averaged over the control models of a language."""
     for group in by_language([world for world in worlds if not world.null]):
         table = group[0].read("averages", "averages", "")
         shares = [by_cell for world in group if (by_cell := sampled_by_cell(world))]

@@ -1,4 +1,4 @@
-"""True values in a world, a control model with planted effects, for infinitely many names.
+"""True values of a world (a control model with planted effects) for infinitely many names.
 
 For a word w and a name with gender g,
 
@@ -38,7 +38,7 @@ SETTINGS = ("language", "name_noise", "seed", "sentiment_effect")
 EFFECTS = ("word_effect", "sentiment_effect", "supersense_effect")
 OWN = {"word", "pos", "frequency_nats", "log_ratio_nats", "sentiment"}
 SAMPLES = 30  # number of draws of names
-HALF = 0.5  # added to every count before ranking, as in the analyses by default
+HALF = 0.5  # added to every count before ranking, as the analyses do by default
 
 
 class Planted(NamedTuple):
@@ -54,7 +54,7 @@ class Planted(NamedTuple):
 def tastes(
     planted: Planted, genders: Sequence[str], noise: float, rng: np.random.Generator
 ) -> Array:
-    """Draw p(word | name), (names, words), with noise for each name."""
+    """Draw p(word | name), of shape (names, words), with noise for each name."""
     sides = np.array([SIDES[g] for g in genders])[:, None]
     taste = rng.normal(0.0, noise, (len(genders), len(planted.frequency)))
     logits = planted.frequency + sides * planted.log_ratio / 2 + taste
@@ -63,7 +63,7 @@ def tastes(
 
 
 def _counted(taste: Array, lemmas: NDArray[np.int64], length: int) -> Array:
-    """Count names with each lemma among their ``length`` most probable words, (lemmas,)."""
+    """Count, per lemma, the names that have it among their ``length`` most probable words."""
     top = np.argpartition(-taste, min(length, taste.shape[1]) - 1, axis=1)[:, :length]
     listed = np.zeros((len(taste), lemmas.max() + 1))
     listed[np.arange(len(taste))[:, None], lemmas[top]] = 1
@@ -85,7 +85,7 @@ def expected_counts(
 
     ``shares``: share of each gender among the names.
     ``top_k``: length of the lists.
-    ``lemmas``: number of each word's lemma, from 0 without gaps.
+    ``lemmas``: index of each word's lemma, from 0 without gaps.
     """
     lemma = np.arange(len(planted.frequency)) if lemmas is None else np.array(lemmas)
     rng = np.random.default_rng(seed)
@@ -97,7 +97,7 @@ def expected_counts(
     return np.array(counts).T * [share / (blocks * block) for share in shares.values()]
 
 
-@dataclass(frozen=True, eq=False)  # hashed by identity, to be a key of caches
+@dataclass(frozen=True, eq=False)  # hashed by identity, so that it can be a cache key
 class World:
     """A control model with planted effects of gender: its true values and its tables."""
 
@@ -106,7 +106,7 @@ class World:
     language: str
     name_noise: float
     seed: int
-    sentiment_effect: float  # planted effect on words with a sentiment, nats
+    sentiment_effect: float  # planted effect on words with a sentiment, in nats
     null: bool  # True if no difference between genders was planted
     words: pl.DataFrame  # one row per lemma (in `word`), with the columns OWN
     forms: pl.DataFrame  # one row per planted form, with the columns OWN and lemma
@@ -118,7 +118,7 @@ class World:
         return {"model": self.model, "language": self.language, "world": world}
 
     def read(self, analysis: str, name: str, model: str | None = None) -> pl.DataFrame:
-        """Return a table of the model, only rows by lemma and in the language of the world.
+        """Return a table of the model, restricted to lemmas and to the language of the world.
 
         ``model``: another model, or "" for analyses over all models.
         """
@@ -130,7 +130,7 @@ class World:
 
 
 def truth(inputs: Inputs, model: str) -> World | None:
-    """Return the true values of a world; None for any other model.
+    """Return the true values of a world, or None if the model is not a world.
 
     The lemma of a form is its most frequent lemma in the dataset ``words``. Forms that are not in
     the dataset are their own lemmas.
@@ -157,7 +157,7 @@ def truth(inputs: Inputs, model: str) -> World | None:
 
 
 def _add_forms(forms: pl.DataFrame) -> pl.DataFrame:
-    """Return the true values of lemmas, whose odds are the sums over their forms.
+    """Return the true values of lemmas; the odds of a lemma are the sum over its forms.
 
     The sentiment is that of the lemma or, if the lemma was not planted, of its most probable form.
     """
@@ -183,8 +183,8 @@ def true_pmi(world: World, pmi: pl.DataFrame) -> pl.DataFrame:
     The columns are pos, word, sentiment, gender and value (nats), with a row for each planted lemma
     and gender.
 
-    ``pmi``: rows of the table ``pmi`` for one part of speech, which have the numbers of people and
-    the list length.
+    ``pmi``: rows of the table ``pmi`` for one part of speech, which contain the numbers of people
+    and the list length.
     """
     pos, length = pmi.row(0, named=True)["pos"], pmi["list_length"][0]
     cells = true_cells(
@@ -208,14 +208,14 @@ def by_language(worlds: Sequence[World]) -> list[list[World]]:
 
 
 def pmi_of(cells: pl.DataFrame) -> pl.Series:
-    """Return the PMI of word and gender, in nats, from ``expected`` numbers of lists."""
+    """Compute the PMI of words and genders, in nats, from the ``expected`` numbers of lists."""
     total, expected = pl.col("expected").sum(), pl.col("expected")
     by_word, by_gender = expected.sum().over("word"), expected.sum().over("gender")
     return cells.select((expected * total / by_word / by_gender).log()).to_series()
 
 
 def true_cells(world: World, pos: str, people: dict[str, int], length: int) -> pl.DataFrame:
-    """Return the expected numbers of lists, in columns word, sentiment, gender and expected.
+    """Return the expected numbers of lists, in the columns word, sentiment, gender, expected.
 
     ``people``: number of people of each gender; ``length``: number of forms in a list.
     """
@@ -231,7 +231,7 @@ def true_cells(world: World, pos: str, people: dict[str, int], length: int) -> p
 
 
 def _forms(world: World, pos: str) -> tuple[Planted, NDArray[np.int64], pl.DataFrame]:
-    """Return the forms of a part of speech, the row of each form's lemma, and the lemmas."""
+    """Return the forms of a part of speech, the row number of each form's lemma, and the lemmas."""
     lemmas = world.words.filter(pos=pos)
     numbers = lemmas.select(lemma="word", number=pl.int_range(pl.len()))
     forms = world.forms.filter(pos=pos).join(numbers, on="lemma", maintain_order="left")
@@ -240,9 +240,9 @@ def _forms(world: World, pos: str) -> tuple[Planted, NDArray[np.int64], pl.DataF
     return planted, forms["number"].to_numpy(), lemmas
 
 
-@lru_cache(maxsize=64)  # for any shares of the genders
+@lru_cache(maxsize=64)  # valid for any shares of the genders
 def _chances(world: World, pos: str, genders: tuple[str, ...], length: int) -> Array:
-    """Return the probability that a list contains a lemma, by gender, (lemmas, genders)."""
+    """Return the probability that a list contains each lemma, of shape (lemmas, genders)."""
     planted, lemmas, _ = _forms(world, pos)
     shares = dict.fromkeys(genders, 1.0)
     size = min(length, len(lemmas))
@@ -276,9 +276,10 @@ def sampled_shares(
 ) -> dict[str, float]:
     """Return the expected difference, male minus female, of each sentiment's share.
 
-    The expectation is a mean over ``SAMPLES`` draws of as many names as there are people. It is
-    what an interval over few names should cover: with few names, unbiased words are among those
-    with the largest PMI by chance, and differences are smaller than for infinitely many names.
+    The expectation is a mean over ``SAMPLES`` draws of as many names as there are people. An
+    interval over few names should cover this expectation: with few names, unbiased words are among
+    those with the largest PMI by chance, and differences are smaller than for infinitely many
+    names.
 
     ``people``: number of people of each gender; ``length``: number of forms in a list.
 
@@ -302,7 +303,7 @@ def sampled_shares(
 
 @lru_cache(maxsize=64)  # analyses differ only in the number of selected words
 def _counts(world: World, pos: str, people: tuple[tuple[str, int], ...], length: int) -> Array:
-    """Draw names and count the lists with each lemma, (draws, genders, lemmas)."""
+    """Draw names and count the lists with each lemma, of shape (draws, genders, lemmas)."""
     planted, lemmas, _ = _forms(world, pos)
     noise, sizes = world.name_noise, dict(people).values()
     rng = np.random.default_rng((world.seed, POS.index(pos), *sizes))

@@ -1,4 +1,4 @@
-"""Recovery of effects planted in words, by ``pmi``, ``latent``, ``supersenses`` and others."""
+"""Recovery of effects planted in words, in ``pmi``, ``latent``, ``supersenses`` and others."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from plumbline.probes.core.run_analysis import Inputs
 
-LARGE = 0.1  # smallest planted difference of shares whose sign is compared
-HEAVY, LIGHT = 1.0, 1e-3  # smallest posterior weight, and largest weight of L1, of the fits
+LARGE = 0.1  # minimum planted difference of shares whose sign is compared
+HEAVY, LIGHT = 1.0, 1e-3  # minimum posterior weight, and maximum L1 weight, of compared fits
 BINARY = ("male", "female")
 DEALT = "-null"  # suffix of the names of corpora with permuted labels
 CHANCE = 1 / 3  # accuracy if labels are uninformative
@@ -55,7 +55,7 @@ def pmi_rows(rows: Comparison, world: World) -> None:
 
 
 def contrast(table: pl.DataFrame, *keys: str) -> pl.DataFrame:
-    """Return the value for women minus that for men by key, in column ``contrast``."""
+    """Return the value for women minus that for men by key, in the column ``contrast``."""
     female, male = (pl.col("value").filter(gender=g).first() for g in ("female", "male"))
     return table.group_by(keys).agg(contrast=female - male).drop_nulls().sort(keys)
 
@@ -69,7 +69,7 @@ def _compare_contrasts(rows: Comparison, compared: pl.DataFrame, item: str) -> N
 
 
 def pooled_rows(rows: Comparison, worlds: Sequence[World]) -> None:
-    """Compare the PMI of each group of control models, and the differences of genders."""
+    """Compare the PMI of each group of control models, and the differences between genders."""
     for group_worlds in by_language(worlds):
         pooled, differences = (
             group_worlds[0].read("pmi", name, POOLED) for name in ("pooled", "differences")
@@ -112,7 +112,7 @@ def pooled_truth(worlds: Sequence[World], table: pl.DataFrame) -> Iterator[pl.Da
 
 
 def latent_rows(rows: Comparison, world: World) -> None:
-    """Compare words, sentiments and discoveries of the latent-variable model with planted ones.
+    """Compare words and sentiments of the latent-variable model with planted ones; add discoveries.
 
     Sentiments are compared separately, since the order of words by gender depends neither on
     sentiments nor on the posterior term or the lexicon.
@@ -145,7 +145,7 @@ def latent_rows(rows: Comparison, world: World) -> None:
 
 
 def _likeliest(table: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
-    """Return the most probable sentiment of each word, in columns pos, word and likeliest.
+    """Return each word's most probable sentiment, in the columns pos, word and likeliest.
 
     The joint probability p(w, s) is the sum over genders of p(g) p(s | g) p(w | s, g), which follow
     from the deviations in the table.
@@ -164,7 +164,7 @@ def _likeliest(table: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sentiment_differences(words: pl.DataFrame) -> pl.DataFrame:
-    """Return the planted p(s | female) - p(s | male) in columns pos, sentiment and true."""
+    """Return the planted p(s | female) - p(s | male) in the columns pos, sentiment and true."""
     frequency, ratio = pl.col("frequency_nats"), pl.col("log_ratio_nats")
     sides = [(frequency + sign * ratio / 2).exp() for sign in (1, -1)]
     female, male = (odds / odds.sum().over("pos") for odds in sides)
@@ -172,7 +172,7 @@ def _sentiment_differences(words: pl.DataFrame) -> pl.DataFrame:
 
 
 def supersense_rows(rows: Comparison, world: World) -> None:
-    """Compare class differences by PMI and by the contrast of the latent-variable model."""
+    """Compare class differences for words ranked by PMI and by the latent-variable contrast."""
     table, pmi = world.read("supersenses", "supersenses"), world.read("pmi", "pmi")
     if table.is_empty() or pmi.is_empty():
         return
@@ -188,7 +188,7 @@ def supersense_rows(rows: Comparison, world: World) -> None:
             rows_of_deviation.select(keys).unique(maintain_order=True).iter_rows()
         ):
             words = true_pmi(world, smoothed.filter(pos=pos))
-            # for all: words of any sentiment with PMI above 0
+            # `all` includes words of any sentiment whose PMI is above 0
             counted = (
                 pl.col("value") > 0 if sentiment == "all" else pl.col("sentiment") == sentiment
             )
@@ -217,7 +217,7 @@ def supersense_rows(rows: Comparison, world: World) -> None:
 
 
 def cluster_rows(rows: Comparison, world: World) -> None:
-    """Compare the genders and clusters of words with planted log-ratios.
+    """Compare the genders and clusters of words with their planted log-ratios.
 
     The logit of a word is the product of a prompt's hidden state and the word's embedding, and the
     state of an isolated word is close to that embedding. Therefore words planted for women and men

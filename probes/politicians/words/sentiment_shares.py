@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 NUMBER = len(SENTIMENTS)
 Q = tuple(f"q_{sentiment}" for sentiment in SENTIMENTS)
-DEVIATIONS = ("pmi", "latent-faithful", "latent-corrected")  # by which words are ranked
+DEVIATIONS = ("pmi", "latent-faithful", "latent-corrected")  # quantities by which words are ranked
 READINGS = ("pairs", "argmax")  # the ranked units, and how their sentiments are counted
 LATENT = (
     ("latent-faithful", "pairs"),
@@ -39,7 +39,7 @@ LATENT = (
     ("latent-corrected", "argmax"),
 )
 NEUTRAL = SENTIMENTS.index("neutral")
-ROUNDING = 6  # decimals of contrasts: as in tables, so that ties remain ties
+ROUNDING = 6  # decimals of contrasts, equal to those in tables so that ties remain ties
 MARKS = re.compile("[\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed]")  # vowel marks of Arabic
 YO = str.maketrans("\u0451\u0401", "\u0435\u0415")
 
@@ -50,11 +50,11 @@ class Lexicon(Params):
     lexicon: Literal["combined", "published"] = Field(
         "combined",
         description="English lexicon: `combined` is built by this project, `published` is the "
-        "paper's (a config of lexica); set the same in all analyses",
+        "paper's (a config of lexica); must be equal in all analyses",
     )
 
     def file(self, lexica: Path, language: str) -> Path:
-        """Return the path of the lexicon of a language; the file may not exist."""
+        """Return the path of the lexicon of a language, whether or not the file exists."""
         if self.lexicon != PUBLISHED or language != OF:
             return lexica / f"{language}.parquet"
         path = lexica / f"{PUBLISHED}.parquet"
@@ -66,7 +66,7 @@ class Lexicon(Params):
         return path
 
     def sentiments(self, lexica: Path, language: str, words: pl.DataFrame) -> NDArray[np.float64]:
-        """Return q(s | w) of words, (words, sentiments); nan for words that no lexicon contains.
+        """Return q(s | w), of shape (words, sentiments); nan for words that no lexicon contains.
 
         A word is looked up as written, in lower case, by its lemma, and by its most frequent form;
         if none is found, all four are looked up again after :func:`bare`.
@@ -96,7 +96,7 @@ class TopWords(Lexicon, Resampling):
     """Numbers of selected words and of resamples; a base class for ``Params``."""
 
     top_k: int = Field(ge=1, description="number of words (or pairs) to select")
-    top_share: float = Field(gt=0, le=1, description="largest share of the candidates to select")
+    top_share: float = Field(gt=0, le=1, description="maximum share of the candidates to select")
     smoothing: float = Field(gt=0, description="constant added to every count for PMI")
 
     def size(self, candidates: int) -> int:
@@ -109,7 +109,7 @@ class Ranking(NamedTuple):
 
     genders: tuple[int, ...]
     names: dict[int, int]  # number of distinct names of each gender
-    hits: NDArray[np.int64]  # (genders, sentiments): counts among the selected
+    hits: NDArray[np.int64]  # (genders, sentiments): counts among the selection
     top_k: int
     candidates: int
     base: NDArray[np.float64]  # (sentiments,): shares among all candidates
@@ -118,7 +118,7 @@ class Ranking(NamedTuple):
 
 
 def bare(word: str) -> str:
-    """Remove spelling differences between treebanks and lexica from a word.
+    """Normalise the spellings of a word that differ between treebanks and lexica.
 
     Arabic lemmas have vowel marks in PADT but not in lexica; Russian lemmas have the letter yo in
     lexica but not in GSD and SynTagRus.
@@ -144,9 +144,9 @@ def argmax(q: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def tested(base: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the sentiments to test; if only two occur, only the first, as both tests are equal.
+    """Return the sentiments to test: all or, if only two occur, the first, as both tests agree.
 
-    ``base``: shares among the candidates, (sentiments,).
+    ``base``: shares of the sentiments among the candidates, of shape (sentiments,).
     """
     present = np.flatnonzero(base)
     return present[: max(len(present) - 1, 0)] if len(present) < NUMBER else present
@@ -157,7 +157,7 @@ def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | Non
 
     Returns None if no word has a known sentiment, or only one gender occurs.
 
-    ``q``: q(s | w), (words, sentiments); words whose row is nan are omitted.
+    ``q``: q(s | w), of shape (words, sentiments); words whose row is nan are omitted.
     """
     has_q = np.flatnonzero(~np.isnan(q).any(axis=1))
     if not len(has_q) or len(lists.labels) < 2:
@@ -187,12 +187,13 @@ def by_latent(
     """Rank words, or pairs of word and sentiment, by deviations of the latent-variable model.
 
     ``table``: rows of the table ``latent`` for one language and part of speech.
-    ``deviation``, ``reading``: one of :data:`LATENT`. ``latent-faithful`` selects the largest
-    deviations: either (word, sentiment) pairs, each of which counts for its sentiment (``pairs``),
-    or words by the largest of their three deviations, each of which counts for its most probable
-    sentiment under q (``argmax``). ``latent-corrected`` selects the words with the largest contrast
-    between genders, averaged over sentiments: the level of a sentiment and gender cancels.
-    ``names``: number of distinct names by gender.
+    ``deviation``, ``reading``: one of the pairs in :data:`LATENT`. ``latent-faithful`` selects the
+    largest deviations: either (word, sentiment) pairs, each of which counts for its sentiment
+    (``pairs``), or words by the largest of their three deviations, each of which counts for its
+    most probable sentiment under q (``argmax``). ``latent-corrected`` selects the words with the
+    largest contrast between genders, averaged over sentiments: the level of a sentiment and gender
+    cancels.
+    ``names``: number of distinct names of each gender.
     """
     genders = tuple(code for code, gender in enumerate(GENDERS) if gender in table["gender"])
     if len(genders) < 2:
@@ -227,7 +228,7 @@ def by_latent(
 
 
 def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
-    """Yield the share of each sentiment that candidates have; see :func:`difference_rows`."""
+    """Yield the share of each sentiment that candidates express; see :func:`difference_rows`."""
     for (g, gender), s in product(enumerate(ranking.genders), np.flatnonzero(ranking.base)):
         share = float(ranking.hits[g, s] / ranking.top_k)
         estimate = Estimate(share, np.nan, np.nan, ranking.top_k)
@@ -243,9 +244,9 @@ def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, A
     """Yield the difference of each share, male minus female, for each available test.
 
     Rankings by the latent-variable model have neither tests nor intervals. The frequency of a
-    sentiment within a gender is a separate parameter: eta is normalised within both, so the level
-    of deviations differs between sentiments even if no word differs, and L1 shrinks the contrasts
-    of words more for some sentiments than for others.
+    sentiment within a gender is a separate parameter: eta is normalised within each sentiment and
+    gender, so the level of deviations differs between sentiments even if no word differs, and L1
+    shrinks the contrasts of words more for some sentiments than for others.
     """
     if not {MALE, FEMALE} <= set(ranking.genders):
         return

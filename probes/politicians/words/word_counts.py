@@ -4,7 +4,7 @@ Stańczak et al. (2023), sections 3.2 and 4, count lemmas, so that grammatical a
 with a person's gender does not count as bias. A list contains a lemma if it contains any of its
 forms; the outputs give the lemma of each form. All sums are integers, so they do not depend on how
 rows are distributed over files. Weights and labels depend only on the name (``stats.bootstrap``),
-so that models, and subgroups of people, are resampled together.
+so models and subgroups of people are resampled together.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ LABELS = 64  # number of permutations in memory at once
 
 
 def schema(key: Iterable[Column], *others: Column) -> Schema:
-    """Return the schema of a model's table, with key language, part of speech and ``key``."""
+    """Return the schema of a model's table, with the key language, part of speech and ``key``."""
     first = (LANGUAGE, PART, *key)
     return Schema((MODEL, *first, *others), tuple(column.name for column in first))
 
@@ -91,15 +91,15 @@ def table_of(
     least: float | str = 0.0,
     **same: Any,
 ) -> pl.DataFrame:
-    """Concatenate tables with the same schema; without tables, the result is empty.
+    """Concatenate tables with the same schema; if there are none, the result is empty.
 
     Parameters
     ----------
     confidence
-        Level of the intervals, see :func:`typed`.
+        Level of the intervals; see :func:`typed`.
     over, least
-        Columns that define a family of tests, and the smallest possible p, see
-        :func:`adjusted`; ignored for tables without the column p.
+        Columns that define a family of tests, and the smallest possible p (see :func:`adjusted`);
+        ignored for tables without the column p.
     same
         Columns with the same value in all rows.
     """
@@ -114,7 +114,7 @@ def table_of(
 
 
 def with_difference(table: pl.DataFrame, on: Sequence[str], values: Sequence[str]) -> pl.DataFrame:
-    """Add the differences men minus women; column ``response`` names the gender or difference.
+    """Add the differences men minus women; ``response`` contains the gender or the difference.
 
     ``on``: columns that identify the rows to compare.
     ``values``: columns with the values to subtract; the table also has a column ``gender``.
@@ -127,7 +127,7 @@ def with_difference(table: pl.DataFrame, on: Sequence[str], values: Sequence[str
 
 
 def rows_of(axes: Mapping[str, Any], estimate: Iterable[Floats], **columns: Any) -> pl.DataFrame:
-    """Return a row for each cell of arrays, with rounded numbers; null if they are not finite.
+    """Return a row for each cell of arrays; numbers are rounded, or null if not finite.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Lists(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Numbers of lists that contain a word, by word (sorted) and by gender that occurs."""
+    """Numbers of lists that contain a word, by word (sorted) and by gender (those that occur)."""
 
     source: Lists
     persons: People  # the people whose lists were counted
@@ -199,11 +199,11 @@ class Counts(NamedTuple):
         return np.flatnonzero(self.lists.sum(axis=1) >= least)
 
     def groups(self) -> Integers:
-        """Return the group index of each person's gender, (people,)."""
+        """Return the group index of each person's gender, of shape (people,)."""
         return np.searchsorted(self.genders, self.persons.genders)
 
     def with_rest(self, chosen: NDArray[np.intp]) -> csr_array:
-        """Return the columns of the chosen words, and the sum of all others, (people, words).
+        """Return the chosen words' columns and the sum of the others, of shape (people, words).
 
         The last column, for the other words, is omitted if all words are chosen.
         """
@@ -222,13 +222,13 @@ class Draws(NamedTuple):
 
     ordinary: Floats  # with Poisson weights
     bayesian: Floats  # with exponential weights, for people or distinct names
-    merged: int  # number of words in that last row; 0 if all were chosen
+    merged: int  # number of words summed in the last row; 0 if all were chosen
 
 
 class Named(NamedTuple):
     """Words in the list of each name, for one language and part of speech.
 
-    A name of people of two genders has one row per gender.
+    A name shared by people of two genders has one row per gender.
     """
 
     matrix: csr_array  # (names, words): 1 if the word is in the name's list
@@ -275,10 +275,10 @@ def read_people(path: Path, chosen: pl.Expr | None = None) -> People:
 
 
 def read_lists(source: Lists, people: People) -> tuple[csr_array, pl.DataFrame, int]:
-    """Return the matrix, the words and the number of rows of :class:`Counts`, for these people.
+    """Return the fields matrix, words and rows of :class:`Counts` for these people.
 
-    If outputs have several templates (frames), only lists of the paper's template are read, or,
-    without it, those of the model's first template.
+    If outputs contain several templates (frames), only the lists of the paper's template are read
+    or, if it is missing, those of the model's first template.
 
     Raises UserError if a folder has no outputs.
     """
@@ -367,8 +367,8 @@ def bootstrap_counts(
 ) -> Draws:
     """Count lists again with bootstrap weights for distinct names.
 
-    ``chosen``: indices of the words that get their own rows, (words,).
-    ``once``: whether Bayesian replicates count each pair of name and gender once.
+    ``chosen``: indices, of shape (words,), of the words that get their own rows.
+    ``once``: True if Bayesian replicates count each pair of name and gender only once.
     """
     people, table, groups = counts.persons, counts.with_rest(chosen), counts.groups()
     ordinary, bayesian = np.zeros((2, table.shape[1], len(counts.genders), n_bootstrap))
@@ -447,12 +447,12 @@ def permute_names(
 
 
 def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
-    """Return the lists of one model by name and gender; None if no word is in enough lists.
+    """Return one model's lists by name and gender, or None if no word is in enough lists.
 
     Since lists depend only on the name, one person's list represents all people with that name.
 
     ``path``: file of the dataset ``politicians`` in the language of the lists.
-    ``min_count``: smallest number of names whose lists contain a retained word.
+    ``min_count``: a word is retained if at least this number of names have it in their lists.
     """
     people = read_people(path)
     matrix, words, _ = read_lists(source, people)
