@@ -12,7 +12,7 @@ from plumbline.probes.stats.two_way import METHOD
 
 SCOPES = ("originals", "subtracted", "within")
 PERPLEXITIES = ("original sum", "original mean", "l2r sum", "l2r mean")
-TARGETS = "targets"  # reading: original texts
+TARGETS = "targets"  # value of the column reading for the original texts
 CLUSTER = "source text"
 WHERE = (
     Column("model", "string", "name of the classifier in params.yaml"),
