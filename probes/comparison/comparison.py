@@ -80,8 +80,8 @@ def difference(
 ) -> Row:
     """Return a table row: the first model's estimate, and its difference from the second's.
 
-    ``item``: values of the columns language, scale and what. ``freedom``: degrees of freedom of t,
-    0 if unknown.
+    ``item``: values of language, scale and what. ``freedom``: degrees of freedom of t; 0 if
+    unknown.
     """
     row = estimate.row(p=p, **dict(zip(("language", "scale", "what"), item, strict=True)))
     others = {"value_first": finite(first), "value_second": finite(first - estimate.value)}

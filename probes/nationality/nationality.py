@@ -119,8 +119,7 @@ def _by_gender(
 def _delta(case: Case, params: Params) -> pl.DataFrame:
     """Return changes in probability, by country, gender and measure.
 
-    The tests are of contrasts with other countries or, for placebo swaps, of the changes
-    themselves.
+    The tests are of contrasts with other countries; those of placebo swaps, of the changes.
     """
     number, placebo = len(case.countries), case.reading == "placebo"
 

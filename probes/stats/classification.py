@@ -144,9 +144,9 @@ def difference(
 
     Accuracy is tested by McNemar's (1947, Psychometrika 12) exact test: :func:`sign_p` for the
     texts that only one of the two classifies correctly. Macro-F1 is tested by approximate
-    randomisation (Yeh 2000, COLING, section 3.3): the two predictions of each text are swapped with
-    probability one half, and the two-sided p-value is (1 + number of differences at least as large)
-    / (1 + n_permutations).
+    randomisation (Yeh 2000, COLING, section 3.3): the predictions of each text are swapped with
+    probability 1 / 2, and the two-sided p-value is (1 + number of differences at least as large) /
+    (1 + n_permutations).
     """
     pairs = zip(*_resampled([first, second], true, n_bootstrap, seed), strict=True)
     accuracy, macro_f1 = (_estimate(a - b, len(true), confidence) for a, b in pairs)

@@ -208,8 +208,7 @@ def equivalence(
 ) -> Equivalence:
     """Test the equivalence of a mean difference to 0 within (-bound, bound).
 
-    The null hypothesis is that the mean is outside the bounds; it is tested by two one-sided t
-    tests, each at ``level``.
+    The null hypothesis, a mean outside the bounds, is tested by two one-sided t tests at ``level``.
 
     Parameters
     ----------

@@ -92,8 +92,8 @@ def null(
     Each draw has exactly the mean and covariance of ``points`` (n, d). For independent normal
     points with any covariance, the scores on the sample's principal axes, divided by the axis
     lengths, form a random rotation that is independent of the lengths. A draw combines a new
-    rotation with the same lengths, and is therefore exchangeable with the observed points. The best
-    of ``starts`` runs is used.
+    rotation with these lengths, so it is exchangeable with the observed points. The best of
+    ``starts`` runs is used.
 
     Wedderburn (1975), Random rotations and multivariate normal simulation, Rothamsted; Langsrud
     (2005), Rotation tests, Statistics and Computing 15(1), p. 53-60.

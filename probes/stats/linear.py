@@ -194,8 +194,7 @@ def mixed(sums: Floats, squares: Floats, sizes: Floats, absorbed: int = 0) -> Mi
     """Fit response = design @ coefficients + random group intercept + error by REML.
 
     The inputs are sums over rows, because the rows may not fit into memory. The random intercepts
-    are normal with mean 0. The design must have full rank and contain a column of ones for the
-    intercept.
+    are normal with mean 0. The design must have full rank, with a column of ones for the intercept.
 
     Patterson and Thompson (1971), Biometrika 58(3), p. 545-554; Laird and Ware (1982), Biometrics
     38(4), p. 963-974.

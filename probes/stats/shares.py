@@ -1,8 +1,7 @@
 """Shares of classes among the words most associated with each of several groups.
 
 The data are lists of words, one per name: a matrix of shape (names, words) that contains 1 if a
-word is in a name's list. Words are ranked for each group by their smoothed pointwise mutual
-information.
+word is in a name's list. Words are ranked for each group by smoothed pointwise mutual information.
 """
 
 from __future__ import annotations
@@ -165,8 +164,8 @@ def leading(values: Floats, number: int) -> Integers:
     ----------
     values : (words,) array
         Association of each word with a group. Words whose value is nan or not positive are
-        excluded, so the result may contain fewer than ``number`` words. Ties keep their order, so
-        sort the words first.
+        excluded, so there may be fewer than ``number``. Ties keep their order, so sort the words
+        first.
     """
     order = np.argsort(-np.asarray(values, dtype=np.float64), kind="stable")  # nan sorts last
     return order[values[order] > 0][:number]

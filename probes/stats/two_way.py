@@ -5,9 +5,9 @@ V(text) + V(name) - V(text and name), where each term is a sum over clusters of 
 residuals. Memory use is proportional to the number of rows, since there are no replicates.
 
 Cameron, Gelbach and Miller (2011), Robust inference with multiway clustering, Journal of Business
-and Economic Statistics 29(2), p. 238-249; residuals are scaled as in Bell and McCaffrey (2002),
-Survey Methodology 28(2), CR2; degrees of freedom as in Satterthwaite (1946), Biometrics Bulletin
-2(6).
+and Economic Statistics 29(2), p. 238-249; residuals are scaled (CR2) as in Bell and McCaffrey
+(2002), Survey Methodology 28(2); degrees of freedom are as in Satterthwaite (1946), Biometrics
+Bulletin 2(6).
 """
 
 from __future__ import annotations

@@ -206,8 +206,8 @@ def run(
             if size == length:
                 return values
         raise UserError(
-            f"models.{scorer.name}: {query.text!r} has {length} tokens, and no number of masks for "
-            "the group gives as many; remove the model from assignments.completions"
+            f"models.{scorer.name}: {query.text!r} has {length} tokens, but no number of masks for "
+            "the group gives that length; remove the model from assignments.completions"
         )
 
     remaining = iter(queries)

@@ -361,7 +361,7 @@ def exchange_lists(
 
 
 def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]]:
-    """Return category, group, query and target (casefolded attribute), by config and kind of row.
+    """Return category, group, query and target (the casefolded attribute), by config and kind.
 
     Flagged rows are omitted, except those of the published set, which was cleaned by hand. The flag
     for multi-word attributes does not exclude the first word.
