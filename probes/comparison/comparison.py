@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 LEAST = 2  # minimum number of names per gender, or of groups per category
-METHODS = ("l2r", "sequence")  # agreement's methods in the corrected reading (variant)
-PREFERRED = ("continuous", "likeliest", "corrected")  # readings of stances, by preference
+METHODS = ("l2r", "sequence")  # corrected methods of the probe ``agreement``, by preference
+PREFERRED = ("continuous", "likeliest", "corrected")  # variants of ``stances``, by preference
 
 
 class Params(Section):
@@ -101,8 +101,8 @@ def t_difference(
 ) -> Row:
     """Return the row of :func:`difference` with a t interval and, if tested, a p-value.
 
-    ``error``, ``freedom``: standard error of the difference and its df, 0 if unknown;
-    ``n``: number of clusters.
+    ``error``, ``freedom``: standard error of the difference and its df (0 if unknown); ``n``:
+    number of clusters.
     """
     half = float(t_half_width(error, freedom, params.confidence)) if freedom > 0 else float("nan")
     p = t_p(value, error, freedom) if tested and freedom > 0 else None
@@ -180,7 +180,7 @@ def read_attributes(inputs: Inputs, model: str, _: Params) -> dict[tuple[str, st
 def compare_attributes(
     item: tuple[str, str], a: pl.DataFrame, b: pl.DataFrame, params: Params
 ) -> Iterator[Row]:
-    """Yield the difference for each category in an attribute dataset.
+    """Yield the difference for each category in a dataset of attributes.
 
     The estimate is the recall of the groups' attributes minus their recall in lists of other
     groups. Groups are weighted by their number of attributes; the t interval is over groups.
@@ -342,12 +342,12 @@ COMPARISON = Schema.keyed(
         Column("study", "string", "name of the study"),
         Column("first", "string", "first model"),
         Column("second", "string", "second model"),
-        Column("language", "string", "language of the prompts; empty if the study has only one"),
+        Column("language", "string", "language of the prompts; empty if the study covers only one"),
         Column("scale", "string", "part of speech, dataset, questionnaire or config, by study"),
         Column("what", "string", "word, category, value, country or axis, by study"),
     ),
     *estimates(
-        cluster="name, group, statement, text, or word, by study",
+        cluster="name, group, statement, text or word, depending on the study",
         method="95% t interval of paired differences",
         null="0: no difference between models (values without reversed statements are not tested)",
     ),

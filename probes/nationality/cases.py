@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Ranks = dict[tuple[str, str], dict[str, int]]  # (country, kind) -> name in lower case -> rank
+    Ranks = dict[tuple[str, str], dict[str, int]]  # (country, kind) -> casefolded name -> rank
 
 CONTRAST = "positive minus negative"
 EVERY = "all"
@@ -42,7 +42,7 @@ class Scores(NamedTuple):
     def of(cls, folder: Path, table: pl.DataFrame, values: NDArray[np.float64]) -> Scores:
         """Return the scores of the texts in a table; raise UserError if a text occurs twice."""
         if table["text"].is_duplicated().any():
-            raise UserError(f"{folder}: a text occurs twice; delete it and run the probe again")
+            raise UserError(f"{folder}: a text occurs twice; delete the folder and rerun the probe")
         return cls(table["text"], table["tokens"].cast(pl.Int32).to_numpy(), values)
 
     def places(self, texts: pl.Series) -> NDArray[np.int32]:
@@ -63,7 +63,7 @@ class Case(NamedTuple):
     country: NDArray[np.int32]  # (n,) index into ``countries``
     gender: NDArray[np.int32]  # (n,) gender of the inserted name, index into GENDERS
     row: NDArray[np.int32]  # (n,) row of scores
-    compared: NDArray[np.int32]  # (n,) row of scores for the compared text
+    compared: NDArray[np.int32]  # (n,) row of scores for the text it is compared with
     names: pl.DataFrame  # first word and rest of each name: first, rest, first_other, rest_other
 
     @property
@@ -116,13 +116,13 @@ class Case(NamedTuple):
         return column.fill_null(np.nan).to_numpy()
 
     def where(self, mask: NDArray[np.bool_]) -> Case:
-        """Return the rows selected by a mask."""
+        """Return only the rows selected by a mask."""
         columns = ("sentence", "country", "gender", "row", "compared")
         changed: dict[str, Any] = {name: getattr(self, name)[mask] for name in columns}
         return self._replace(names=self.names.filter(mask), **changed)
 
     def of_countries(self, mask: NDArray[np.bool_]) -> Case:
-        """Return the rows of the countries selected by a mask, and renumber the countries."""
+        """Return only the rows of the countries selected by a mask, with countries renumbered."""
         case, number = self.where(mask[self.country]), (np.cumsum(mask) - 1).astype(np.int32)
         countries = np.array(self.countries)[mask].tolist()
         return case._replace(countries=countries, country=number[case.country])
@@ -257,7 +257,7 @@ def rank_of(ranks: Ranks, country: str, gender: str, part: str, last: bool = Fal
 
 
 def log_rank(ranks: Ranks, country: str, gender: str, name: str) -> float | None:
-    """Return the log rank of a name, or the mean log rank of its two parts."""
+    """Return the log rank of a name, or else the mean log rank of its two parts."""
     if complete := rank_of(ranks, country, gender, name):
         return float(np.log(complete))
     words = [word for word in re.split(r"\s+", name) if word]

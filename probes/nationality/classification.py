@@ -45,7 +45,7 @@ HAVE = Schema.keyed(
     (
         Column("country", "string", "config of `names`"),
         Column("kind", "category", "men's or women's first name, or last name", labels=KINDS),
-        Column("name", "string", "name that counterfactuals may contain"),
+        Column("name", "string", "name that may occur in counterfactuals"),
     ),
     Column("tokens", "int32", "number of tokens of the name after another word", minimum=0),
     *MODEL,

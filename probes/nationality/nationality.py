@@ -1,8 +1,9 @@
 """Analysis ``nationality``: how names from other countries change a classifier's predictions.
 
-Barriere and Cifuentes (2024), LREC-COLING and EMNLP: differences of P+ - P- and percentages of
-predictions by country, and their correlation with perplexity. The analysis adds intervals and tests
-over source texts and names, placebo swaps within a country, and a mixed model with confounders.
+Barriere and Cifuentes (2024), LREC-COLING and EMNLP: differences of P+ - P- and percentage changes
+in predictions by country, and their correlation with perplexity. The analysis also computes
+intervals and tests over source texts and names, placebo swaps within a country, and a mixed model
+with confounders.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 DATASETS = ("counterfactuals", "names", "targets")
 OUTPUTS = ("classification",)
-BESIDE = ("perplexity",)  # probes of other models
+BESIDE = ("perplexity",)  # probes that run on other models
 PIECES = "pieces"
 LIMITS = ("value", "low", "high")
 LEAST_NAMES = 5  # effective number of names; with 2 to 4, the familywise error rate is .1 to .33
@@ -169,7 +170,7 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
         after, before = (gather(x, part.sentence, part.country, case.shape) for x in (new, old))
         count_before, count_after = before.sums.sum(axis=0), after.sums.sum(axis=0)
         rows = before.counts.sum(axis=0)[:, None]
-        # contribution of each row to log(after / before)
+        # each row's contribution to log(after / before)
         rise, fall = (rows / np.where(n > 0, n, np.inf) for n in (count_after, count_before))
         added = new * rise[part.country] - old * fall[part.country]
         clusters = part.country, part.sentence, part.units()

@@ -74,14 +74,14 @@ def compare(case: Case, scores: Scores, params: Params) -> dict[str, pl.DataFram
 
     ``scores``: scores from the masked model. Variants whose texts were not scored have no rows.
 
-    Raises UserError if the masked model did not score the originals.
+    Raises UserError if the masked model did not score the original texts.
     """
     after, before = (
         scores.places(case.scores.texts[places]) for places in (case.row, case.compared)
     )
     if case.reading != "placebo" and before.min() < 0:
         raise UserError(
-            "perplexity: originals were not scored; run `make repro STAGE=perplexity` again"
+            "perplexity: original texts were not scored; run `make repro STAGE=perplexity` again"
         )
     if after.min() < 0:
         return {}
@@ -129,7 +129,7 @@ def _scope(
 ) -> pl.DataFrame:
     """Correlate the perplexities x (rows, 4) with the predictions y (rows, measures).
 
-    ``countries``: names of the groups.
+    ``countries``: names of the groups of rows.
     """
     tables = []
     for column, variant in zip(x.T, PERPLEXITIES, strict=True):
@@ -166,7 +166,7 @@ def _correlate(
         variance = ((weights * (scores - z)) ** 2).sum(axis=0)
         variance /= np.where(count > 1, total, np.nan) ** 2
         se = np.sqrt(variance * count / np.maximum(count - 1, 1) + tested.shared / slope**2)
-        # if few texts have enough counterfactuals, they limit the degrees of freedom
+        # the number of texts with enough counterfactuals limits the degrees of freedom
         freedom = np.minimum(tested.freedom, np.maximum(count - 1, 1))
         tested, value = tested._replace(se=se, freedom=freedom), np.tanh(z)
         p = tested.p(z)

@@ -51,7 +51,7 @@ def truth(inputs: Inputs, model: str, config: str) -> pl.DataFrame:
     """Return the mean planted change over texts, by method variant and country.
 
     Method variants are omitted if the planted effect of any text is missing. The column ``beside``
-    excludes the effect planted for tokens.
+    excludes the effect that was planted for the number of tokens.
     """
     texts = inputs.weights(model) / "texts.parquet"
     planted_texts = pl.read_parquet(texts, columns=["text", "planted", "of_tokens"])
@@ -78,7 +78,7 @@ def _compare(
     if name == "delta":
         measure = "false_discoveries_bh" if placebo else "discoveries_bh"
         rows.discoveries(table["p_bh"], measure, "test", **key)
-    # the effect of the tokens in names differs between countries
+    # true if the effect of the number of tokens differs between countries
     confounded = np.ptp((planted["truth"] - planted["beside"]).to_numpy()) > ROUNDED
     if placebo or (name == "mixed" and not confounded):
         return

@@ -32,8 +32,8 @@ SCHEMAS = {
         *estimates(
             cluster=CLUSTER,
             method=METHOD,
-            null="`contrast` is 0 over texts and names of the country; placebo (names of odd "
-            "minus even ranks): value is 0",
+            null="`contrast` is 0 over texts and names of the country; for placebo (names of odd "
+            "minus even ranks), `value` is 0",
         ),
         Column(
             "contrast",
@@ -59,7 +59,7 @@ SCHEMAS = {
         *estimates(
             cluster="first word of a name, by country",
             method=f"mixed model (REML), source texts swept out, names random; {METHOD}",
-            null="0; for a country: the mean of the countries",
+            null="0; for a country, the mean over countries",
         ),
     ),
     "correlations": Schema(
@@ -76,8 +76,8 @@ SCHEMAS = {
             *(PERPLEXITY, COUNTRY, MEASURE),
             *estimates(
                 cluster=CLUSTER,
-                method=f"originals: t interval of Fisher's z; else {METHOD}, of Fisher's z",
-                null="0 within texts, over texts and names; other scopes have no test",
+                method=f"for originals, t interval of Fisher's z; else {METHOD}, of Fisher's z",
+                null="0 within texts, over texts and names; other scopes are not tested",
             ),
         ),
         key=("model", "targets", "reading", "scope", "perplexity", "country", "measure"),

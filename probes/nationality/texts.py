@@ -37,7 +37,7 @@ class Params(Section):
     )
 
     def prompts(self, folders: dict[str, Path], config: str) -> list[str]:
-        """Return the distinct texts of a config of the datasets, sorted."""
+        """Return the sorted distinct texts of a config of the datasets."""
         swapped, plain = (folders[name] / f"{config}.parquet" for name in INPUTS)
         tables = []
         if swapped.is_file():

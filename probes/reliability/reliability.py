@@ -41,7 +41,7 @@ ALPHA = "alpha"
 
 
 class Params(Section):
-    """Intervals of variance components."""
+    """Settings for the intervals of variance components."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="level of the intervals")
@@ -53,7 +53,7 @@ class Params(Section):
 PLACE = (
     Column("probe", "string", "probe of the scored responses"),
     Column("measure", "string", "kind of score, see docs/methods/reliability.md"),
-    Column("scale", "string", "questionnaire and axis, part of speech, config, or empty"),
+    Column("scale", "string", "questionnaire and axis, part of speech, or config; may be empty"),
     Column("language", "string", "language of the prompts; empty for all languages"),
     Column("model", "string", "name of the model in params.yaml; empty for all models"),
 )
@@ -95,7 +95,7 @@ SCHEMAS = {
             Column("facet", "string", "facet; empty for all responses"),
             Column("level", "string", "template, order or seed"),
         ),
-        *estimates(cluster="statement", method="95% Wilson, effective number of responses"),
+        *estimates(cluster="statement", method="95% Wilson, for the effective number of responses"),
         Column("responses", "int64", "number of responses", minimum=1),
     ),
 }
@@ -146,7 +146,7 @@ def _common_templates(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _answered(table: pl.DataFrame) -> pl.DataFrame:
-    """Drop models in languages with too few valid responses."""
+    """Drop each model in languages for which it has too few valid responses."""
     valid = pl.col("score").is_not_null().mean().over("language", "model")
     return table.filter(valid >= ENOUGH)
 

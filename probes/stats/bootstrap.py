@@ -1,4 +1,4 @@
-"""Bootstrap weights that are a function of a unit's key, and percentile intervals.
+"""Bootstrap weights that depend only on a unit's key and a seed, and percentile intervals.
 
 A unit (a distinct name) gets the same draws in every file, ordering, model and subset of people.
 Data can therefore be read and summed in parts, and estimates based on the same names are resampled
@@ -37,8 +37,8 @@ def keys(units: Iterable[str]) -> Bits:
 def bits(units: Bits, draws: int, seed: int) -> Bits:
     """Return uniform 64-bit numbers of shape (units, draws) that depend only on seed and unit.
 
-    Philox 4x64-10 in counter mode: Salmon et al. (2011), Parallel random numbers: as easy as 1, 2,
-    3, SC '11, section 4.3.
+    The generator is Philox 4x64-10 in counter mode: Salmon et al. (2011), Parallel random numbers:
+    as easy as 1, 2, 3, SC '11, section 4.3.
     """
     result = np.empty((len(units), draws), dtype=np.uint64)
     source = np.random.Philox(key=np.array([seed, 0], dtype=np.uint64))
@@ -74,7 +74,7 @@ def exponential(uniform: Bits) -> NDArray[np.float32]:
 
 
 def interval(draws: Floats, clusters: int, confidence: float) -> tuple[float, float]:
-    """Return the expanded percentile interval of bootstrap replicates, ignoring nan.
+    """Return the expanded percentile interval of bootstrap replicates; nan values are ignored.
 
     The percentiles are moved outward, because the bootstrap's standard error is too small by a
     factor of sqrt((n - 1) / n), and because it uses normal instead of t quantiles: Hesterberg

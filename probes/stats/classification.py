@@ -29,7 +29,7 @@ class Difference(NamedTuple):
     macro_f1: Estimate
     p: float  # null hypothesis: equal error rates on texts that only one classifies correctly
     p_macro_f1: float  # null hypothesis: the two predictions of a text are exchangeable
-    alone: tuple[int, int]  # texts that only the first, or only the second, classifies correctly
+    alone: tuple[int, int]  # texts that only the first, and only the second, classifies correctly
 
 
 class Chance(NamedTuple):
@@ -78,8 +78,8 @@ def agreement(
 def chance(true: Labels, predicted: Labels) -> Chance:
     """Return the expected accuracy and macro-F1 over all permutations of the predictions.
 
-    The frequencies of predicted and of true labels are fixed: the expected number of hits in a
-    class is the product of its two frequencies divided by the number of texts.
+    The frequencies of the predicted and of the true labels are fixed: the expected number of hits
+    in a class is the product of its two frequencies divided by the number of texts.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def cells(true: Bools, predicted: Bools, weights: Floats | None = None) -> Float
     true : (texts,)
         True for texts of the positive class.
     predicted : (runs, texts)
-        True for texts predicted as positive by a run.
+        True for texts that a run predicts as positive.
     weights : (texts, replicates), optional
         Weight of each text; 1 by default.
     """
@@ -242,9 +242,9 @@ def metrics(counts: Floats) -> Floats:
     """Return the metrics :data:`METRICS`, of shape (..., 6), for counts of shape (..., 4).
 
     Recall, precision and F1 refer to the positive class; balanced accuracy is the mean recall of
-    both classes, macro F1 their mean F1. A metric is nan if a required class has no text: both
-    classes for balanced accuracy and macro F1, the positive class for F1, precision and recall.
-    Precision is 0 if no text is predicted as positive.
+    both classes, and macro F1 is their mean F1. A metric is nan if a class that it requires has no
+    text. Balanced accuracy and macro F1 require both classes; F1, precision and recall require the
+    positive class. Precision is 0 if no text is predicted as positive.
 
     Brodersen et al. (2010), The balanced accuracy and its posterior distribution, ICPR.
 

@@ -1,4 +1,4 @@
-"""Changes from texts to their counterfactuals: means, percentages, correlations.
+"""Changes from texts to their counterfactuals: means, percentages and correlations.
 
 Results are computed for each group (a country), and are nan for a group without data. The
 counterfactuals of a text are dependent, so intervals and tests are computed in
@@ -105,7 +105,7 @@ def pooled(sums: Floats) -> Floats:
 
 
 def scores(sums: Floats) -> tuple[Floats, Floats]:
-    """Return Fisher's z of the correlation within each cluster and group, and its weight n - 3.
+    """Return Fisher's z of the correlation in each cluster and group, and its weight n - 3.
 
     Both have shape (clusters, groups) and are 0 where there are fewer than four rows, or x or y is
     constant. Correlations of 1 or -1 are moved 1e-12 towards 0. The weight for averaging z is the

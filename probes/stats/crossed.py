@@ -7,8 +7,8 @@ subtracted once. The t statistics have Satterthwaite's degrees of freedom.
 
 Satterthwaite (1946), Biometrics Bulletin 2(6), p. 110-114; Owen (2007), The pigeonhole bootstrap,
 Ann. Appl. Stat. 1(2); Cameron, Gelbach and Miller (2011), Robust inference with multiway
-clustering, J. Bus. Econ. Stat. 29(2), who subtract the part that is counted twice, which can give
-a negative variance.
+clustering, J. Bus. Econ. Stat. 29(2), who subtract the part that is counted twice, which can give a
+negative variance.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def of_total(values: Sequence[float] | Floats) -> Part:
 
 
 def of_difference(*sides: Sequence[float] | Floats) -> list[Part]:
-    """Return the parts of a difference of two means, or of a difference of two differences.
+    """Return the variance parts of a difference of two means, or of two such differences.
 
     The variance is pooled for equal sample sizes (Student), and separate for unequal ones (Welch
     1947, Biometrika 34(1-2), p. 28-35). With 3, 5 and 10 observations per side, the type I error at

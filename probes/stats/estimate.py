@@ -23,7 +23,7 @@ from plumbline.builders.core.schema import Column, Schema
 Floats = NDArray[np.float64]
 
 DECIMALS = 6
-NEAR = 1e-9  # tolerance in comparisons of a p-value with a level
+NEAR = 1e-9  # tolerance for comparing a p-value with a level
 DIGITS = 6  # significant digits of p-values, so that none is rounded to 0
 LEVEL, POWER = 0.05, 0.8  # significance level, and power of the minimum detectable effect
 TESTED_ERROR = "tested_error"  # column with the test's standard error, if not that of the interval
@@ -48,11 +48,11 @@ def estimates(*, cluster: str, method: str, null: str = "") -> tuple[Column, ...
         Column("value", "float64", "the estimate; null if not finite", nullable=True),
         Column("low", "float64", f"lower end of the interval ({method})", nullable=True),
         Column("high", "float64", "upper end of the interval", nullable=True),
-        Column("n", "int64", f"independent clusters ({cluster})", minimum=0),
+        Column("n", "int64", f"number of independent clusters ({cluster})", minimum=0),
     )
     if not null:
         return columns
-    p = f"two-sided p-value; null hypothesis: {null}; null without a test"
+    p = f"two-sided p-value; null hypothesis: {null}; null if there is no test"
     return (
         *columns,
         Column("p", "float64", p, nullable=True, minimum=0, maximum=1),
@@ -157,7 +157,7 @@ def adjusted(
         Column with the p-values; rows in which it is null belong to no family. For a column ``x``
         other than ``p``, the new columns are ``x_bh`` and ``family_x``.
     over
-        Columns that define the families; by default, all rows are one family.
+        Columns that define the families; by default, all rows belong to one family.
     least
         The smallest possible p-value, see :func:`least_p`, or its column; 0 if there is none.
 
@@ -194,7 +194,7 @@ def with_detectable(table: pl.DataFrame, confidence: float) -> pl.DataFrame:
     degrees of freedom, times the sum of the normal quantiles q(1 - a / 2) + q(.8): Bloom (1995),
     Minimum detectable effects, Evaluation Review 19(5). The level a is .05 divided by the number of
     tests in the family (Bonferroni): a test that is significant at this level is also significant
-    by Benjamini-Hochberg, regardless of the other tests.
+    by Benjamini-Hochberg, whatever the other tests are.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def rounded(
 def typed(table: pl.DataFrame, schema: Schema, confidence: float | None) -> pl.DataFrame:
     """Select, order and cast the declared columns; add ``detectable`` if it is missing.
 
-    ``confidence``: confidence level of the intervals; None only for a table without intervals.
+    ``confidence``: confidence level of the intervals; may be None if there are no intervals.
     """
     empty = pl.DataFrame(pl.from_arrow(schema.arrow().empty_table()))
     if "detectable" in empty.columns and "detectable" not in table.columns:

@@ -96,11 +96,11 @@ def clustered(
     Parameters
     ----------
     hits : (clusters, ...) array
-        Successes in each cluster.
+        Number of successes in each cluster.
     trials : (clusters,) array
-        Trials in each cluster, at least one in total.
+        Number of trials in each cluster; there must be at least one in total.
     strata : (clusters,) array, optional
-        The result is the unweighted mean share over strata; variances within strata are summed.
+        Stratum of each cluster. The share is the unweighted mean over strata; variances are summed.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def mean_p(differences: Floats) -> float:
 
     Examples
     --------
-    Additional sleep of Student's (1908) patients after one drug compared with another: t = 4.06.
+    Additional sleep of Student's (1908) patients after one drug compared with another: t is 4.06.
 
     >>> more = np.array([1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4])
     >>> round(mean_p(more), 5)

@@ -18,7 +18,7 @@ Integers = NDArray[np.signedinteger[Any]]
 TOLERANCE = 1e-8
 RATIOS = (-12.0, 8.0)  # search limits for the logarithm of the variance ratio
 GRID = 121  # number of grid points for the logarithm of the ratio
-FLAT = 1e-8  # smaller differences of -2 log likelihood are rounding errors
+FLAT = 1e-8  # smaller differences in -2 log likelihood are rounding errors
 
 
 class Coefficients(NamedTuple):
@@ -44,7 +44,7 @@ class Drop(NamedTuple):
 class Mixed(NamedTuple):
     """A fitted mixed model."""
 
-    coefficients: Floats  # one per column of the design, (columns,)
+    coefficients: Floats  # (columns,), one per column of the design
     between: float  # variance of the random intercepts
     residual: float  # variance of the errors
 

@@ -17,7 +17,7 @@ from plumbline.probes.stats.bootstrap import Limits, percentiles
 Floats = NDArray[np.float64]
 
 EXACT = 2**24  # integers below this limit are exact in single precision
-BLOCK = 64  # number of words whose replicates are in memory, in addition to the draws
+BLOCK = 64  # number of words whose replicates are in memory at once, in addition to the draws
 
 
 def pmi(counts: Floats, smoothing: float = 0.0, merged: int = 0) -> Floats:
@@ -77,7 +77,7 @@ def intervals(
     confidence: float = 0.95,
     merged: int = 0,
 ) -> Limits:
-    """Return percentile intervals of :func:`pmi` from counts with cluster bootstrap weights.
+    """Return percentile intervals of :func:`pmi` from counts weighted by a cluster bootstrap.
 
     Without smoothing, this is the ordinary bootstrap, with Poisson weights. Its interval has width
     0 for a word that was never generated for a group, and its coverage is too low for small counts.

@@ -121,7 +121,7 @@ def alpha(scores: Floats, confidence: float = 0.95) -> Estimate:
 
     Examples
     --------
-    Three items that differ by constants.
+    Three items that differ only by constants have an alpha of 1.
 
     >>> alpha(np.array([[1.0, 2.0, 3.0], [2.0, 3.0, 4.0], [4.0, 5.0, 6.0]])).value
     1.0

@@ -172,7 +172,7 @@ def leading(values: Floats, number: int) -> Integers:
 
 
 def leading_shares(values: NDArray[np.floating[Any]], parts: Floats, number: int) -> Floats:
-    """Return the share of each class among the largest positive values, (replicates, classes).
+    """Return shares of classes among the largest positive values, (replicates, classes).
 
     Parameters
     ----------
@@ -207,8 +207,8 @@ def compare(
     second) has Newcombe's; both are conservative for words with fractional classes. p-values are
     not adjusted.
 
-    Stańczak et al. (2023), PLoS ONE 18(11): e0277640, the analysis of supersenses; Hoyle et al.
-    (2019), Unsupervised discovery of gendered language through latent-variable modeling, ACL.
+    Stańczak et al. (2023), PLoS ONE 18(11): e0277640, analysis of supersenses; Hoyle et al. (2019),
+    Unsupervised discovery of gendered language through latent-variable modeling, ACL.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ Integers = NDArray[np.int64]
 
 NEAR = 1e-9  # absolute tolerance for ties between values
 TOLERANCE = 1e-7  # relative tolerance for ties between probabilities
-LEAST = 1e-60  # less likely outcomes are dropped from a distribution of sums
+LEAST = 1e-60  # outcomes that are less likely are dropped from a distribution of sums
 EXACT = 20_000  # maximum number of permutations that are enumerated
 
 
@@ -196,14 +196,15 @@ def permuted_sums_p(
 ) -> Floats:
     """Return p-values, of shape (words, groups), if group labels are permuted within strata.
 
-    A unit (a name) has a word in 0, 1, 2, ... lists, one per model; the statistic is the sum over
-    the units of a group. Permuting labels moves all lists of a unit together: the numbers of units
-    of a stratum in a group with 0, 1, 2, ... lists are multivariate hypergeometric. If no unit has
-    more than one list, the distribution of the sum over strata is exact, and the p-value is the
-    probability of all outcomes that are no more likely than the observed one (for one stratum,
-    :func:`fisher_p`), but at least ``LEAST``. Otherwise ``permutations`` outcomes are sampled, and
-    the p-value is the share of outcomes, including the observed one, that are at least as far from
-    the mean. The p-value is nan if only one outcome is possible.
+    A unit (a name) has one list per model, and 0, 1, 2, ... of its lists contain a word; the
+    statistic is the sum of these numbers over the units of a group. Permuting labels moves all
+    lists of a unit together: the numbers of a stratum's units in a group that have the word in 0,
+    1, 2, ... lists are multivariate hypergeometric. If no unit has more than one list, the
+    distribution of the sum over strata is exact, and the p-value is the probability of all outcomes
+    that are no more likely than the observed one (for one stratum, :func:`fisher_p`), but at least
+    ``LEAST``. Otherwise ``permutations`` outcomes are sampled, and the p-value is the share of
+    outcomes, including the observed one, that are at least as far from the mean. The p-value is nan
+    if only one outcome is possible.
 
     Parameters
     ----------
@@ -310,7 +311,7 @@ def dealt(
 ) -> Floats:
     """Return observed marks and permutations within two strata, of shape (texts, 1 + draws).
 
-    ``clusters``: cluster number of each text; clusters are permuted as units.
+    ``clusters``: cluster number of each text; each cluster is permuted as a unit.
 
     Raises ValueError if the texts of a cluster differ in mark or stratum.
     """

@@ -75,15 +75,15 @@ def two_way(
     ----------
     values : (rows, measures) array
     groups, texts : (rows,) arrays
-        Codes from 0. A group without rows, or with one text or name, has no standard error.
+        Codes from 0. A group without rows, or with only one text or name, has no standard error.
     names : sequence of (rows,) arrays
         Names of one or several kinds: rows with equal codes share a name.
     contrasts : (contrasts, groups) array
         Weight of each group, such as 1 for one group and -1 for another.
     texts_alike
-        If True, text effects are removed before the name component is estimated, by subtracting
-        the mean of a text's rows in other groups. Otherwise, effects of the texts in which a name
-        occurs are attributed to the name.
+        If True, text effects are removed before the name component is estimated, by subtracting the
+        mean of a text's rows in other groups. If False, effects of the texts in which a name occurs
+        are attributed to the name.
 
     Examples
     --------
@@ -172,7 +172,7 @@ def replicated(
     """Return a mask of the groups with at least two texts and two names of each kind.
 
     Other groups have no standard error, nor do contrasts that give them weight. ``least``: minimum
-    effective number of names, 1 / sum of squared shares of the group's rows.
+    effective number of names (1 / sum of squared shares of the group's rows).
     """
     size = np.bincount(groups, minlength=number).astype(np.float64)
     of_texts, *kinds = (_units(code, groups, size) for code in (texts, *names))

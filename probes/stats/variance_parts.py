@@ -1,7 +1,7 @@
 """Variance components of a score, for crossed facets and their interactions.
 
-A score is the sum of a mean, random effects of the levels of each facet (statement, template, seed)
-and of pairs of levels of two facets, and a residual. Facets are crossed; scores may be missing.
+A score is the sum of a mean, random effects for levels of each facet (statement, template, seed),
+for pairs of levels of two facets, and a residual. Facets are crossed; scores may be missing.
 """
 
 from __future__ import annotations

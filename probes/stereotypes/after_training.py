@@ -44,7 +44,7 @@ SCHEMA = Schema(
         Column("share", "float64", "share of its articles used for training", minimum=0, maximum=1),
         Column("tuning_seed", "int32", "seed of the training run and of its sample of articles"),
         Column("articles", "int32", "number of training articles", minimum=1),
-        Column("steps", "int32", "training steps", minimum=1),
+        Column("steps", "int32", "number of training steps", minimum=1),
         *completions.COLUMNS,
     ),
     key=("corpus", "share", "tuning_seed", *completions.SCHEMA.key),
@@ -59,7 +59,7 @@ class Params(Rates):
     languages: list[str] = Field(min_length=1, description="configs of the dataset outlets")
     corpora: list[str] = Field(min_length=1, description="outlets and control corpus to train on")
     shares: list[Annotated[float, Field(gt=0, le=1)]] = Field(
-        min_length=1, description="shares of the articles, each part of the larger ones"
+        min_length=1, description="shares of the articles; each sample is part of the larger ones"
     )
     seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="training seeds")
     further_seeds: dict[str, list[Annotated[int, Field(ge=0)]]] = Field(
@@ -72,8 +72,8 @@ class Params(Rates):
         "uses each article once",
     )
     top_k: int = Field(200, ge=1, description="number of tokens retained per prompt")
-    epochs: int = Field(1, ge=1, description="passes over the articles")
-    batch: int = Field(8, ge=1, description="texts per training step")
+    epochs: int = Field(1, ge=1, description="number of passes over the articles")
+    batch: int = Field(8, ge=1, description="number of texts per training step")
     length: int = Field(512, ge=8, description="maximum tokens per text; longer articles are split")
 
     @model_validator(mode="after")

@@ -1,8 +1,8 @@
 """Probe ``completions``: a model's predictions for the queries of autocompleted stereotypes.
 
-The outputs are the most probable tokens for every social group and template, with log-probabilities
-with and without the group, from which the typicality log(P_post / P_prior) is computed. Choenni,
-Shutova and van Rooij (2021), section 4.1 and eq. 3.
+The outputs are the most probable tokens for every social group and template, and their
+log-probabilities with and without the group. From these, the typicality log(P_post / P_prior) is
+computed. Choenni, Shutova and van Rooij (2021), section 4.1 and eq. 3.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SHARD = 100  # number of groups in a shard, which determines the layout of outpu
 VOCABULARY = "vocabulary"
 
 COLUMNS = (
-    Column("category", "string", "category of the group"),
+    Column("category", "string", "category of the social group"),
     Column("group", "string", "the group, as in the prompt"),
     Column("template", "string", "the template, in lower case"),
     Column("query", "string", "template and group in lower case; key for joins with `stereotypes`"),
@@ -107,7 +107,7 @@ HAVE = Schema.keyed(
     Column(
         "pieces",
         "int32",
-        "number of tokens of the attribute after another word, the minimum over its spellings "
+        "number of tokens of the attribute after another word: the minimum over its spellings "
         "(lower case, capitalised, as suggested); 0 if the vocabulary cannot encode it. Only "
         "single tokens can be predicted",
         minimum=0,
@@ -118,10 +118,10 @@ SCHEMAS = {"one a language": SCHEMA, VOCABULARY: HAVE}
 
 
 class Params(prompts.Asking):
-    """Prompts and the number of retained tokens."""
+    """Settings for prompts, and the number of retained tokens."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    top_k: int = Field(200, ge=1, description="tokens retained per prompt; 200 in the paper")
+    top_k: int = Field(200, ge=1, description="tokens retained per prompt; the paper uses 200")
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:

@@ -1,8 +1,8 @@
-"""Analysis ``emotions``: emotions of the words that models associate with social groups.
+"""Analysis ``emotions``: emotions carried by the words that models associate with social groups.
 
 Choenni et al. (2021), emotion profiles: the share of a group's words that carry each of the eight
-emotions and two sentiments of the NRC lexicon, among the words that the lexicon contains. The
-analysis adds intervals and tests for groups and categories.
+emotions and two sentiments of the NRC lexicon, among the words that the lexicon contains. In
+addition, the analysis computes intervals and tests for groups and categories.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ EMOTIONS = Schema.keyed(
     *stats.estimates(
         cluster="group: its words in the lexicon; category: its groups",
         method="groups: Wilson score; categories: expanded bootstrap percentile over groups",
-        null="`difference` is 0: affects permuted over words; categories: the larger p of this and "
-        "of groups permuted over categories",
+        null="`difference` is 0, affects permuted over words; categories: the larger p of this and "
+        "of permuting groups over categories",
     ),
     number("coverage", "share of the words that the lexicon contains"),
     number(
@@ -148,10 +148,10 @@ def permuted_affects_p(
 ) -> Array:
     """Return two-sided p-values (contrasts, affects) from permutations of affects over words.
 
-    By default, each group is contrasted with the others; p is nan for groups without covered words.
-    The null hypothesis is that the words of a group are independent of their affects. All affects
-    of a word are permuted together. The words of groups are fixed, which preserves the overlap
-    between groups. The observed outcome counts as a permutation: Phipson and Smyth (2010),
+    By default, each group is contrasted with the other groups; p is nan for groups without covered
+    words. The null hypothesis is that the words of a group are independent of their affects. All
+    affects of a word are permuted together. The words of groups are fixed, which preserves the
+    overlap between groups. The observed outcome counts as a permutation: Phipson and Smyth (2010),
     Permutation p-values should never be zero, equation 2.
     """
     size = profiles.covered[:, None, None]
@@ -222,7 +222,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                     tables.append(stats.typed(rows, EMOTIONS, params.confidence))
     if not tables:
         raise UserError(
-            "data/outputs/completions: no lists in a language of the dataset emotions with a "
+            "data/outputs/completions: no lists in a language of the dataset emotions have a "
             "ranking of analysis.emotions.top_k; add a language or a ranking"
         )
     return {"emotions": pl.concat(tables)}
@@ -289,7 +289,7 @@ def _limits(draws: Array, clusters: NDArray[np.int64], params: Params) -> Array:
 
 
 def _finish(rows: pl.DataFrame, numbers: list[Array], p: Array, params: Params) -> pl.DataFrame:
-    """Return one row for each input row and affect, with p adjusted over all of them.
+    """Return one row for each input row and affect; p is adjusted over all rows.
 
     The standard error is half the width of the difference's interval, divided by the quantile of t
     with n - 1 degrees of freedom, as in :func:`_limits`, or of z if there is a single cluster.

@@ -1,7 +1,8 @@
-"""Analysis ``recall``: share of autocompleted attributes among a model's best words.
+"""Analysis ``recall``: the share of autocompleted attributes that are among a model's best words.
 
-Recall@k of stereotypical attributes as in Choenni et al. (2021), for each model, ranking, category
-and k = 1, 2, ..., with intervals over groups and two baselines: random order and other groups.
+Recall@k of stereotypical attributes is computed as in Choenni et al. (2021), for each model,
+ranking, category and k = 1, 2, ..., with intervals over groups and two baselines: lists in random
+order, and lists of other groups.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ RECALL = Schema.keyed(
     *estimates(
         cluster="group",
         method="Wilson score for the effective number of attributes",
-        null="lists exchanged between the groups of the category, with mean `other_groups` "
-        "(rewritten queries left out)",
+        null="lists are exchangeable between the groups of the category, with mean `other_groups` "
+        "(rewritten queries are excluded)",
     ),
     Column("n_attributes", "int64", "number of attributes in the model's queries", minimum=1),
     number("out_of_vocabulary", "share of attributes that are not single tokens and so in no list"),
@@ -68,7 +69,7 @@ RECALL = Schema.keyed(
 GROUPS = Schema.keyed(
     (
         *WHERE,
-        Column("category", "string", "category of the group in the dataset"),
+        Column("category", "string", "category to which the group belongs in the dataset"),
         Column("group", "string", "social group"),
         Column("pool", "string", "category used in the prompts; lists are exchanged within it"),
         K,
@@ -83,7 +84,7 @@ WORDS = Schema.keyed(
     (
         *WHERE[:2],
         Column("group", "string", "social group"),
-        Column("word", "string", "the word; casefolded in corrected readings"),
+        Column("word", "string", "the word; casefolded in corrected rankings"),
     ),
     *(number(name, "mean score of the word over its lists, nats") for name in typicality.READINGS),
 )
@@ -91,9 +92,9 @@ SCHEMAS = {"recall": RECALL, "groups": GROUPS, "words": WORDS}
 
 
 class Params(typicality.GroupTests):
-    """Length of lists, and settings of intervals and tests."""
+    """Length of the lists, and settings for intervals and tests."""
 
-    top_k: int = Field(200, ge=1, description="largest k; 200 in the paper")
+    top_k: int = Field(200, ge=1, description="largest k; the paper uses 200")
     tested: list[int] = Field(
         [10, 50, 100, 200], min_length=1, description="values of k that are tested"
     )
@@ -125,7 +126,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                     tables[name].append(with_constants(table, key | {"dataset": config}))
     if not tables["recall"]:
         raise UserError(
-            f"{dataset}: no attribute is in a prompted query; check probes.completions.frames"
+            f"{dataset}: no attribute belongs to a prompted query; check probes.completions.frames"
         )
     return {
         name: typed(pl.concat(parts), SCHEMAS[name], params.confidence)
@@ -318,9 +319,9 @@ def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
 def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float64]:
     """Return hit probabilities, of shape (attributes, top_k), for lists in random order.
 
-    Candidates are fixed and only the ranking is random: attributes outside the list are never hits,
-    so the comparison isolates the effect of the order. The probability is exact: for an attribute
-    that is listed once, it is min(k, length) / length, the mean of a hypergeometric variable.
+    Candidates are fixed and only the ranking is random: attributes that are not in the list are
+    never hits, so the comparison isolates the effect of the order. The probability is exact: min(k,
+    length) / length if an attribute is listed once, the mean of a hypergeometric variable.
 
     ``listed``: number of candidates equal to each attribute (mostly 0 or 1; 2 if two tokens spell
     the same word). ``lengths``: number of candidates in the list of each attribute.
@@ -364,7 +365,7 @@ def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]
     """Return category, group, query and target (the casefolded attribute), by config and kind.
 
     Flagged rows are omitted, except those of the published set, which was cleaned by hand. The flag
-    for multi-word attributes does not exclude the first word.
+    for attributes with several words does not exclude their first word.
 
     ``folder``: folder of the dataset ``stereotypes``, in which each config has one language.
     """

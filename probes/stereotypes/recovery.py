@@ -50,7 +50,7 @@ class World(NamedTuple):
         return table.filter(in_row) if len(table) else table
 
     def lexicon(self, language: str) -> pl.DataFrame:
-        """Return casefolded words and their affects."""
+        """Return the lexicon's casefolded words and their affects."""
         table = pl.read_parquet(self.inputs.datasets["emotions"] / f"{language}.parquet")
         return table.group_by(key=casefold("word")).agg(pl.col(AFFECTS).any())
 
@@ -255,9 +255,9 @@ def _shift(rows: Comparison, world: World) -> None:
 def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame:
     """Return the tone of each corpus towards each group that is named in its articles.
 
-    The columns are corpus, group and tone: 1 if the articles in the dataset ``outlets`` that name
-    the group contain more positive than negative words, -1 if they contain fewer. A group without
-    such articles, or with equal counts, has no row.
+    The columns are corpus, group and tone. The tone is 1 if the articles in the dataset ``outlets``
+    that name the group contain more positive than negative words, and -1 if they contain fewer. A
+    group without such articles, or with equal counts, has no row.
     """
     texts = pl.read_parquet(path, columns=["outlet", "text"]).with_columns(key=casefold("text"))
     signed = pl.col("positive").cast(pl.Int8) - pl.col("negative").cast(pl.Int8)

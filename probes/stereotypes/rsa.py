@@ -1,4 +1,4 @@
-"""Analysis ``rsa``: similarity of models in the emotion profiles of social groups.
+"""Analysis ``rsa``: similarity between models of the emotion profiles of social groups.
 
 Representational similarity of emotion profiles as in Choenni et al. (2021): in each category, the
 cosines between groups in one model are correlated, row by row, with the cosines in another model,
@@ -53,8 +53,8 @@ RSA = Schema.keyed(
     ),
     *stats.estimates(
         cluster="group",
-        method="jackknife over groups, t",
-        null="groups of the second model permuted within categories; mean `expected`",
+        method="t interval, jackknife over groups",
+        null="groups of the second model are exchangeable within categories; mean `expected`",
     ),
     number(
         "expected",
@@ -120,7 +120,7 @@ def profiles(table: pl.DataFrame) -> pl.DataFrame:
     their vectors are 0.
     """
     words = pl.col("n")
-    share = (pl.col("value") * words).round() / words  # undo the rounding of the table
+    share = (pl.col("value") * words).round() / words  # undoes the rounding of the table
     covered = table.filter(words > 0).select(*GROUP, "affect", share.alias("share"))
     wide = covered.pivot(on="affect", index=GROUP, values="share").select(*GROUP, *AFFECTS)
     return wide.filter(pl.any_horizontal(pl.col(WITHOUT_FEAR) > 0)).sort(GROUP)
@@ -213,7 +213,7 @@ def similarity(a: Array, b: Array, *, diagonal: bool) -> float:
 def ranks(profiles: Array, *, diagonal: bool) -> Array:
     """Return the ranks of cosines by row, centred and of unit length; 0 on an excluded diagonal.
 
-    Constant rows are nan. ``profiles``: (groups, dimensions).
+    The ranks of constant rows are nan. ``profiles``: (groups, dimensions).
     """
     similar = cosines(profiles)
     mask = ~np.eye(len(similar), dtype=np.bool_) | diagonal
@@ -236,11 +236,11 @@ def _unit_ranks(ranked: Array, mask: NDArray[np.bool_]) -> Array:
 def expected(first: Array, second: Array, strata: Sequence[int]) -> float:
     """Return the exact mean of the similarity over all permutations of one description.
 
-    With the diagonal and without ties it is 3 / (n + 1) for n groups: 0.3 for 9, 0.03 for 100.
-    Without the diagonal it is 0.
+    With the diagonal and without ties, the mean is 3 / (n + 1) for n groups: 0.3 for 9, 0.03 for
+    100. Without the diagonal, it is 0.
 
-    ``first``, ``second``: from :func:`ranks`. ``strata``: stratum numbers, from 0, within which
-    groups are permuted, (groups,).
+    ``first``, ``second``: results of :func:`ranks`. ``strata`` (groups,): number of the stratum,
+    from 0, within which each group is permuted.
 
     Examples
     --------

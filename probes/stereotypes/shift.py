@@ -1,8 +1,8 @@
 """Analysis ``shift``: changes in a model's stereotypes after training on a news outlet.
 
-Emotion profiles, attributes, recall and representational similarity before and after fine-tuning,
-as in Choenni et al. (2021), section 6. In addition, every outlet is compared with a control corpus
-on other topics, since any training shifts a model.
+Emotion profiles, attributes, recall and representational similarity are compared before and after
+fine-tuning, as in Choenni et al. (2021), section 6. In addition, every outlet is compared with a
+control corpus on other topics, since any training shifts a model.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ SIMILARITIES = Schema.keyed(
     ),
     *stats.estimates(
         cluster=f"group; {MEAN}: category",
-        method=f"jackknife over groups, t; {MEAN}: t over categories",
+        method=f"t interval, jackknife over groups; {MEAN}: t over categories",
         null=f"{TESTED}, and between outlets",
     ),
     *DIFFERENCE,
@@ -134,7 +134,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 tables[name].append(stats.typed(table, schema, params.confidence))
     if not tables["shifts"]:
         raise UserError(
-            "data/outputs/after_training: no lists in a language of the dataset emotions with a "
+            "data/outputs/after_training: no lists in a language of the dataset emotions have a "
             "ranking of analysis.shift.top_k; add a language or a ranking"
         )
     return {name: pl.concat(parts) for name, parts in tables.items()}

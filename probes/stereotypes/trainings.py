@@ -35,7 +35,7 @@ TRAINING = ("corpus", "share", "tuning_seed", "articles", "steps")
 
 
 class Params(Bootstrap):
-    """Settings of measures and intervals."""
+    """Settings for measures and intervals."""
 
     top_k: dict[Reading, int] = Field(
         {"probability": 200},
@@ -51,12 +51,12 @@ class Measured(NamedTuple):
     """Values by group and outcome; missing values are nan."""
 
     values: Array  # (groups, outcomes)
-    sizes: Array  # (groups, outcomes): weight of a group in a mean
+    sizes: Array  # (groups, outcomes): weight of each group in a mean
     top: pl.DataFrame  # distinct tracked words, in the columns category, group, query and key
 
 
 class Setting(NamedTuple):
-    """Settings and data of the measures."""
+    """Settings and data from which the measures are computed."""
 
     groups: pl.DataFrame  # categories and groups, in the order of the results
     ranking: Reading
@@ -107,10 +107,10 @@ class Setting(NamedTuple):
 def words_moved(
     before: pl.DataFrame, after: Sequence[pl.DataFrame], lexicon: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the change of the tracked words of every list.
+    """Return the change in the tracked words of every list.
 
     A word is in the list after training if it is in the lists of more than half of the seeds; words
-    in neither list have no row.
+    in neither list get no row.
 
     ``before``, ``after``: ``Measured.top`` before training, and for each seed after training.
     """

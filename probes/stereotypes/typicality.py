@@ -63,7 +63,7 @@ LIMITS = (
 
 
 class GroupTests(Params):
-    """Settings for intervals over groups and permutation tests."""
+    """Settings for intervals over groups and for permutation tests."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     n_permutations: int = Field(999, ge=99, description="permutations in tests that are not exact")
@@ -104,10 +104,10 @@ def read_lists(folder: Path) -> pl.DataFrame:
 
 
 def normalise(table: pl.DataFrame) -> pl.DataFrame:
-    """Sort lists, and add ``key``, the casefolded word, and ``string``.
+    """Sort lists, and add the columns ``key`` (the casefolded word) and ``string``.
 
     ``string`` is the string that the released code compares: the decoded token, including a leading
-    space in byte-level vocabularies, and the prefix of word parts in WordPiece.
+    space in byte-level vocabularies and the prefix of word parts in WordPiece.
     """
     token, word = pl.col("token"), pl.col("word")
     behind = pl.when(token.str.starts_with(BYTE_LEVEL_SPACE)).then(" " + word)

@@ -49,8 +49,8 @@ SCHEMAS = {
     "waves": Schema.keyed(
         WHERE,
         *estimates(
-            cluster="query of a group, else group",
-            method="bootstrap percentile; value: Jaccard, retained over all suggestions",
+            cluster="query for rows of a group, otherwise group",
+            method="bootstrap percentile; value: Jaccard index, retained / all suggestions",
         ),
         Column("appeared", "int32", "suggestions only in the later snapshot", minimum=0),
         Column("vanished", "int32", "suggestions only in the earlier snapshot", minimum=0),
@@ -67,7 +67,7 @@ SCHEMAS = {
         columns=(
             *WHERE,
             Column("query", "string", "the query"),
-            Column("attribute", "string", "the engine's completion"),
+            Column("attribute", "string", "completion suggested by the engine"),
             Column("change", "category", "change between the snapshots", labels=CHANGES),
         ),
         key=("language", "engine", "group", "query", "attribute"),
@@ -97,14 +97,14 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
     for part, common in (("locales", locales), ("engines", engines)):
         if changed := [name for name in common if old[part][name] != new[part][name]]:
             raise UserError(
-                f"{names}: {part}.{changed[0]} differs; compare waves of the same requests"
+                f"{names}: {part}.{changed[0]} differs; compare snapshots of the same requests"
             )
     queries, suggestions = [], []
     for language in locales:
         shared = _queries(waves, language)
         if shared.is_empty() or not engines:
             raise UserError(
-                f"{names}: no engine has a query in both waves ({language}); compare waves of the "
+                f"{names}: no engine has a query in both ({language}); compare snapshots of the "
                 "same groups and templates"
             )
         queries.append(pl.DataFrame({"engine": engines}).join(shared, how="cross"))
@@ -129,24 +129,24 @@ def open_waves(params: Params) -> list[Snapshot]:
     for wave in waves:
         source, day = wave.manifest["source"], f"{wave.manifest['retrieved']}T00:00:00Z"
         if source != SOURCE:
-            raise UserError(f"{wave.folder}: a snapshot of {source}, not a wave of {SOURCE}")
+            raise UserError(f"{wave.folder}: a snapshot of {SOURCE} was expected, not of {source}")
         answered = wave.manifest["request"].get("answered", {"first": day, "last": day})
         first, last = (datetime.fromisoformat(answered[end]) for end in ("first", "last"))
         if (last - first).total_seconds() > LONGEST_DAYS * 86400:
             raise UserError(
-                f"{wave.folder}: responses from {first:%Y-%m-%d} to {last:%Y-%m-%d}; compare waves "
-                f"of at most {LONGEST_DAYS} days"
+                f"{wave.folder}: responses from {first:%Y-%m-%d} to {last:%Y-%m-%d}; compare "
+                f"snapshots of at most {LONGEST_DAYS} days"
             )
         times += [first, last]
     if times[1] >= times[2]:
         raise UserError(
-            f"{params.earlier}: does not end before {params.later}; name the earlier wave first"
+            f"{params.earlier}: does not end before {params.later}; name the earlier snapshot first"
         )
     return waves
 
 
 def write(tables: dict[str, pl.DataFrame], params: Params, into: Path = FOLDER) -> None:
-    """Write the tables atomically."""
+    """Write the tables as one atomic operation."""
     waves = open_waves(params)
     hashes = {Path(path): sha256 for path, sha256 in manifest_digests(waves).items()}
     sources = [w.manifest | {"source": f"{w.manifest['source']}, a wave"} for w in waves]
@@ -171,7 +171,7 @@ def short(table: pl.DataFrame) -> Iterator[str]:
 def jaccard_interval(
     retained: NDArray[np.int64], either: NDArray[np.int64], params: Params, key: str
 ) -> tuple[float, float]:
-    """Return the percentile interval of a ratio of sums over clusters; nan for one cluster.
+    """Return the percentile interval of a ratio of sums over clusters; nan if there is only one.
 
     ``retained``, ``either``: number of completions in both snapshots, and in either, by cluster.
     ``key``: name of the estimate; the draws depend on it and on the seed. Efron and Tibshirani
