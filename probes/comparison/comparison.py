@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     Row = dict[str, Any]
 
 LEAST = 2  # minimum number of names per gender, or of groups per category
-METHODS = ("l2r", "sequence")  # corrected methods of the probe ``agreement``, by preference
-PREFERRED = ("continuous", "likeliest", "corrected")  # variants of ``stances``, by preference
+METHODS = ("l2r", "sequence")  # methods of the probe ``agreement``, by preference
+PREFERRED = ("continuous", "likeliest", "corrected")  # method variants, by preference
 
 
 class Params(Section):
@@ -202,7 +202,7 @@ class Rated(NamedTuple):
     """A model's ratings of the statements in a questionnaire."""
 
     items: Block
-    side: Array  # (statements, draws): ratings
+    side: Array  # (statements, draws), ratings
     neutral: int  # number of calibration statements
 
 

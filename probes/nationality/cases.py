@@ -63,17 +63,17 @@ class Case(NamedTuple):
     country: NDArray[np.int32]  # (n,) index into ``countries``
     gender: NDArray[np.int32]  # (n,) gender of the inserted name, index into GENDERS
     row: NDArray[np.int32]  # (n,) row of scores
-    compared: NDArray[np.int32]  # (n,) row of scores for the text it is compared with
+    compared: NDArray[np.int32]  # (n,) row of scores for the compared text
     names: pl.DataFrame  # first word and rest of each name: first, rest, first_other, rest_other
 
     @property
     def change(self) -> NDArray[np.float64]:
-        """Return scores of counterfactuals minus those of the compared texts, (n, measures)."""
+        """Return the difference in scores, counterfactual minus compared text, (n, measures)."""
         return self.scores.values[self.row] - self.scores.values[self.compared]
 
     @property
     def tokens(self) -> NDArray[np.float64]:
-        """Return token counts of counterfactuals minus those of the compared texts."""
+        """Return the difference in token counts, counterfactual minus compared text."""
         difference = self.scores.tokens[self.row] - self.scores.tokens[self.compared]
         return difference.astype(np.float64)
 
@@ -165,7 +165,7 @@ def classified(
         if not matching.any():
             raise UserError(
                 f"analysis.nationality.{side}: none of the classes of {model} "
-                f"({', '.join(classes)}); name some under {model} or {OTHER}"
+                f"({', '.join(classes)}); list its classes under {model} or {OTHER}"
             )
         signs += sign * matching
     rows = rows.sort("text", pl.col("class").cast(pl.Enum(classes)))
@@ -230,7 +230,7 @@ def split_halves(ranks: Ranks, case: Case) -> Case:
     after, before = case.by_name("", odd), case.by_name("_other", odd)
     mask = np.abs(after - before) == 1
     case, swapped = case.where(mask), (after == 0)[mask]
-    names = case.names.to_numpy().astype(str)  # inserted name's columns, then the other's
+    names = case.names.to_numpy().astype(str)  # first two columns: the inserted name
     names = np.where(swapped[:, None], names[:, [2, 3, 0, 1]], names)
     return case._replace(
         names=pl.DataFrame(names, case.names.schema),

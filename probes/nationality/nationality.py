@@ -137,7 +137,7 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
         if placebo:  # halves of a country's names are not compared between countries
             tested.freedom[:number] = between_names(tested.freedom[:number], part.country, units)
         half = tested.half(params.confidence)
-        test = slice(number) if placebo else slice(number, None)  # values or contrasts
+        test = slice(number) if placebo else slice(number, None)  # rows of values or contrasts
         error = tested.se[test]
         return {
             "value": value,

@@ -36,7 +36,7 @@ OUTPUTS = ("associations",)
 BESIDE = ("completions", "agreement", "stances", "classification")  # probes run on other models
 NONE = Estimate(float("nan"), float("nan"), float("nan"), 0)
 ENOUGH = 0.5  # minimum share of valid responses
-POOLED = ("model", "language")  # facets only of estimates over all models or all languages
+POOLED = ("model", "language")  # facets that only estimates over all models or all languages have
 ALPHA = "alpha"
 
 
@@ -192,7 +192,7 @@ def _parts(
     restricted = reml(values, codes) if small else np.full(len(parts.terms), np.nan)
     total = np.maximum(parts.value, 0).sum()
     for index, term in enumerate(parts.terms):
-        if set(term) & set(few):  # separated from the residual, but with too few levels
+        if set(term) & set(few):  # such terms are not in the residual, but have too few levels
             continue
         value, low, high = parts.interval(np.eye(len(parts.terms))[index], params.confidence)
         number = int(parts.levels[index])

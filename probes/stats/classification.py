@@ -1,4 +1,4 @@
-"""Evaluation of classifiers: agreement with true labels, binary metrics, majority votes."""
+"""Evaluation of classifiers: agreement with true labels, binary metrics and majority votes."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def chance(true: Labels, predicted: Labels) -> Chance:
     """
     classes = int(max(true.max(), predicted.max())) + 1
     rows, columns = (np.bincount(labels, minlength=classes) for labels in (true, predicted))
-    hits = rows * columns / len(true)  # from the marginal totals of the confusion matrix
+    hits = rows * columns / len(true)  # computed from the marginal totals of the confusion matrix
     f1 = 2 * hits[rows > 0] / (rows + columns)[rows > 0]
     return Chance(float(hits.sum() / len(true)), float(f1.mean()))
 
@@ -160,7 +160,7 @@ def _randomised(true: Labels, pair: list[Labels], permutations: int, seed: int) 
     """Return 1 + ``permutations`` absolute differences of macro-F1, the observed one first."""
     (first, second), counts, _ = _kinds(pair, true)
     draws = np.random.default_rng(seed).binomial(counts, 0.5, (permutations, len(counts)))
-    moved = np.concatenate([np.zeros((1, len(counts))), draws])  # the observed order first
+    moved = np.concatenate([np.zeros((1, len(counts))), draws])  # the observed order comes first
     stays = counts - moved
     pairs = (first, second), (second, first)
     macro_f1 = [_measures(stays @ a + moved @ b)[1] for a, b in pairs]
@@ -258,7 +258,7 @@ def metrics(counts: Floats) -> Floats:
     tp, fp, fn, tn = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         accuracy = (tp + tn) / (tp + fp + fn + tn)
-        recall, specificity = tp / (tp + fn), tn / (tn + fp)  # nan if the class is missing
+        recall, specificity = tp / (tp + fn), tn / (tn + fp)  # nan if the class does not occur
         precision = np.where(tp + fp > 0, tp / (tp + fp), 0.0)
         f1, f1_negative = (2 * hits / (2 * hits + fp + fn) for hits in (tp, tn))
     precision, f1 = (np.where(np.isnan(recall), np.nan, x) for x in (precision, f1))

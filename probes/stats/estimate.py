@@ -26,7 +26,7 @@ DECIMALS = 6
 NEAR = 1e-9  # tolerance for comparing a p-value with a level
 DIGITS = 6  # significant digits of p-values, so that none is rounded to 0
 LEVEL, POWER = 0.05, 0.8  # significance level, and power of the minimum detectable effect
-TESTED_ERROR = "tested_error"  # column with the test's standard error, if not that of the interval
+TESTED_ERROR = "tested_error"  # column with the test's standard error, if not the interval's
 DF = "df"  # column with the degrees of freedom of t tests; 0 or null for z tests
 LEAST = "least_p"  # column with the smallest possible p of a test
 LEAST_DF = 5  # with fewer degrees of freedom, the error is too uncertain for ``detectable``
@@ -61,7 +61,7 @@ def estimates(*, cluster: str, method: str, null: str = "") -> tuple[Column, ...
             "detectable",
             "float64",
             "minimum detectable effect: distance from the null hypothesis that the test detects "
-            "with power .8 at .05 / the number of tests in its family; null without a test",
+            "with power .8 at .05 / the number of tests in its family; null if not tested",
             nullable=True,
             minimum=0,
         ),

@@ -200,7 +200,7 @@ class Equivalence(NamedTuple):
     mean: float
     low: float  # interval with confidence 1 - 2 level; inside the bounds if and only if p <= level
     high: float
-    p: float  # the larger p of the two; nan for a mean inside the bounds without variance
+    p: float  # the larger p of the two; nan if the mean is inside the bounds and its error is 0
 
 
 def equivalence(

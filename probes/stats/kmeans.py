@@ -63,7 +63,7 @@ def partition(points: Floats, k: int, seeds: Sequence[int]) -> Partition:
     with _pools().limit(limits=1):
         runs = [KMeans(k, n_init=1, random_state=seed).fit(points) for seed in seeds]
         inertia = np.array([run.inertia_ for run in runs])
-        # take the first of the runs that differ only by rounding
+        # among runs that differ only by rounding, take the first
         best = int(np.flatnonzero(inertia <= inertia.min() * (1 + 1e-9))[0])
         labels = numbered(runs[best].labels_)
         pairs = combinations([run.labels_ for run in runs], 2)
@@ -166,7 +166,7 @@ def _lloyd(
         means = member @ clouds[:, None] / np.maximum(count, 1)
         centres = np.where(count > 0, means, centres)
     inertia = (far.min(axis=2) + size).sum(axis=2)
-    first = np.arange(number), inertia.argmin(axis=1)  # labels from the best start
+    first = np.arange(number), inertia.argmin(axis=1)  # index of the best start of each cloud
     return inertia[first], labels[first]
 
 

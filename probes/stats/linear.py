@@ -22,7 +22,7 @@ FLAT = 1e-8  # smaller differences in -2 log likelihood are rounding errors
 
 
 class Coefficients(NamedTuple):
-    """Coefficients of a linear model, one per column of the design; nan if undefined."""
+    """Coefficients of a linear model, one per column of the design; nan if not estimable."""
 
     value: Floats
     low: Floats
@@ -110,7 +110,7 @@ def jackknife(
     spread = moved @ moved.transpose(0, 2, 1)
     size = np.trace(spread, axis1=1, axis2=2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = size**2 / (spread**2).sum(axis=(1, 2))  # Satterthwaite, for independent errors
+        freedom = size**2 / (spread**2).sum(axis=(1, 2))  # Satterthwaite's, for independent errors
         variance *= (full**2).sum(axis=1) / size
     if len(response) == np.linalg.matrix_rank(design):
         freedom[:] = np.nan

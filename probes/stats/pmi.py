@@ -48,7 +48,7 @@ def pmi(counts: Floats, smoothing: float = 0.0, merged: int = 0) -> Floats:
 def weighted(
     lists: csr_array, groups: NDArray[np.int64], size: int, weights: NDArray[np.float32]
 ) -> Floats:
-    """Count words by group with a weight per person; shape (words, groups, replicates).
+    """Count words by group with weighted people, in shape (words, groups, replicates).
 
     Weights are integers, so sums are exact and do not depend on how people are ordered and split.
 

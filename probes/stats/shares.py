@@ -172,7 +172,7 @@ def leading(values: Floats, number: int) -> Integers:
 
 
 def leading_shares(values: NDArray[np.floating[Any]], parts: Floats, number: int) -> Floats:
-    """Return shares of classes among the largest positive values, (replicates, classes).
+    """Return class shares among the largest positive values, of shape (replicates, classes).
 
     Parameters
     ----------

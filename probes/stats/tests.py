@@ -98,7 +98,7 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
         observed = np.abs(difference[other_columns]) - NEAR * np.abs(values).max(axis=0)
         centred = (values - values.mean(axis=0)) * (total / (n * m))
         null = np.abs(splits @ centred)
-        hits, sampled = (null >= observed).sum(axis=0), int(not few)  # adds the observed split
+        hits, sampled = (null >= observed).sum(axis=0), int(not few)  # one is the observed split
         p[other_columns] = (hits + sampled) / (len(null) + sampled)
         furthest = (null >= null.max(axis=0) - NEAR).sum(axis=0)
         least[other_columns] = furthest / len(null) if few else 1 / (1 + len(null))
@@ -241,7 +241,7 @@ def permuted_sums_p(
 
 
 def _p_of_sum(seen: int, ones: Integers, sizes: Integers, totals: Integers) -> float:
-    """Return the p-value of a sum over strata of hypergeometric numbers; nan if constant.
+    """Return the p-value of a sum of hypergeometric numbers over strata; nan if it is constant.
 
     ``seen``: number of the ``ones`` that are among the ``sizes`` units of a group, over all strata.
     """

@@ -30,11 +30,11 @@ LARGEST = 2**62  # maximum code
 
 
 class Tested(NamedTuple):
-    """Standard errors and degrees of freedom, of the same shape; nan if not estimable."""
+    """Standard errors and degrees of freedom, of equal shape; nan if they are not estimable."""
 
     se: Floats
     freedom: Floats
-    shared: Floats  # variance component of names beyond texts
+    shared: Floats  # variance component of names in addition to that of texts
 
     def half(self, confidence: float) -> Floats:
         """Return half the width of the t interval."""

@@ -130,7 +130,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     if missing := sorted(set(languages) - set(parquet.configs(folders["social_groups"]))):
         raise UserError(
             f"probes.completions.frames: {', '.join(missing)} not in social_groups; add their "
-            "groups under datasets, or remove the frames"
+            "groups under datasets, or remove the languages"
         )
     result = []
     for language in languages:

@@ -109,8 +109,8 @@ def means(members: Floats, values: Floats, weights: Floats) -> Array:
     A unit has the same weight in all sets of a replicate, so overlapping sets are resampled
     jointly. The mean is nan if all weights are 0.
 
-    ``members``: how often a unit (such as a word) is in a set (such as a group), (sets, units).
-    ``values``: (units, columns). ``weights``: (units, replicates).
+    ``members`` (sets, units): how often each unit (such as a word) is in each set (such as a
+    group). ``values``: (units, columns). ``weights``: (units, replicates).
 
     Examples
     --------
@@ -222,7 +222,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                     tables.append(stats.typed(rows, EMOTIONS, params.confidence))
     if not tables:
         raise UserError(
-            "data/outputs/completions: no lists in a language of the dataset emotions have a "
+            "data/outputs/completions: no language of the dataset emotions has lists with a "
             "ranking of analysis.emotions.top_k; add a language or a ranking"
         )
     return {"emotions": pl.concat(tables)}

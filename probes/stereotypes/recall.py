@@ -181,7 +181,7 @@ def _reading(
     size, top_k, tested = len(groups), params.top_k, np.array(params.tested) - 1
     row, rank = attributes["row"].to_numpy(), attributes["place"].to_numpy()
     counts, sizes = hits(rank, row, size, top_k), np.bincount(row, minlength=size)
-    shared = ~attributes["rewritten"].to_numpy()  # attributes in queries common to all groups
+    shared = ~attributes["rewritten"].to_numpy()  # attributes in queries that all groups have
     shared_hits = hits(rank[shared], row[shared], size, top_k)
     shared_sizes = np.bincount(row[shared], minlength=size)
     random = np.zeros((size, top_k))
@@ -233,8 +233,8 @@ class Lists(NamedTuple):
 
     whole_words: bool  # True if tokens that are parts of longer words are excluded
     table: pl.DataFrame  # from typicality.rank_words; each query occurs once
-    best: pl.DataFrame  # best place and number of tokens by category, group, template, query, key
-    lengths: pl.DataFrame  # number of tokens by category, group, template, query, rewritten
+    best: pl.DataFrame  # best place and number of tokens of each word (key) in each list
+    lengths: pl.DataFrame  # number of tokens in each list, by the list's key and rewritten
 
     @classmethod
     def of(cls, answers: pl.DataFrame, reading: str) -> Lists:
@@ -300,7 +300,7 @@ class Lists(NamedTuple):
 
 
 def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
-    """Count each group's attributes at ranks up to 1, 2, ..., ``top_k``; shape (size, top_k).
+    """Return (size, top_k) counts of each group's attributes at ranks up to 1, 2, ..., ``top_k``.
 
     ``ranks``: rank of each attribute in the list of its query, from 1, or 0 if it is not listed.
     ``groups``: group number of each attribute, below ``size``.
@@ -342,7 +342,7 @@ def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float6
 def exchange_lists(
     hits: Array, lists: Integers, n_permutations: int, seed: int | Sequence[int]
 ) -> Array:
-    """Draw total hits when lists are permuted over groups; shape (n_permutations, ranks).
+    """Draw total hits, of shape (n_permutations, ranks), with lists permuted over groups.
 
     The null hypothesis is that lists are independent of the group in their prompts, except for
     words common to all groups. All lists of a group are permuted together.
@@ -362,10 +362,10 @@ def exchange_lists(
 
 
 def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]]:
-    """Return category, group, query and target (the casefolded attribute), by config and kind.
+    """Return tables of category, group, query and target, by config and kind of attribute.
 
-    Flagged rows are omitted, except those of the published set, which was cleaned by hand. The flag
-    for attributes with several words does not exclude their first word.
+    The target is the casefolded attribute. Flagged rows are omitted, except those of the published
+    set, which was cleaned by hand. The flag for several words does not exclude the first word.
 
     ``folder``: folder of the dataset ``stereotypes``, in which each config has one language.
     """
@@ -385,7 +385,7 @@ def attributes(folder: Path, language: str) -> dict[str, dict[str, pl.DataFrame]
 
 
 def pieces(outputs: Path, language: str) -> pl.DataFrame:
-    """Return the target and pieces (number of tokens) of each attribute; may be empty."""
+    """Return the target and pieces (number of tokens) of each attribute; empty without a file."""
     path = outputs / typicality.VOCABULARY / f"{language}.parquet"
     if not path.is_file():
         return pl.DataFrame(schema={"target": pl.String, "pieces": pl.Int32})

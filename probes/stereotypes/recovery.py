@@ -56,7 +56,7 @@ class World(NamedTuple):
 
 
 def casefold(column: str) -> pl.Expr:
-    """Return casefolded words, without using the code of the analyses."""
+    """Return casefolded words; this does not use the code of the analyses."""
     return pl.col(column).map_elements(lambda word: word.strip().casefold(), pl.String)
 
 
@@ -218,7 +218,7 @@ def _profiles(lists: pl.DataFrame, lexicon: pl.DataFrame, affects: list[str]) ->
 
 
 def similarity(a: Profiles, b: Profiles, groups: Sequence[str], *, diagonal: bool) -> float:
-    """Return the mean Spearman correlation between two control models' rows of cosines.
+    """Return the mean Spearman correlation of the rows of two models' matrices of cosines.
 
     It is nan if a group is equally similar to all others. The analysis does not use this function.
     """

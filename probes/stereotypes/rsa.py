@@ -286,7 +286,7 @@ def _orders(strata: tuple[int, ...], n_permutations: int, seed: int) -> NDArray[
 
 
 def left_out(a: Array, b: Array, *, diagonal: bool) -> Array:
-    """Return :func:`similarity` without each group in turn, as an array (groups,).
+    """Return :func:`similarity` with each group left out in turn, as an array (groups,).
 
     The result is nan for fewer than four groups, or if a row without that group is constant.
     """

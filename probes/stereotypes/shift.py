@@ -59,7 +59,7 @@ TESTED = (
 )
 DIFFERENCE = (
     number("difference", "value minus that of the control at this share (tested)"),
-    *typicality.LIMITS,  # these limits are over groups, given the training runs
+    *typicality.LIMITS,  # over groups, conditional on the training runs
 )
 WHERE = (
     *(typicality.MODEL, typicality.LANGUAGE, typicality.RANKING),
@@ -134,7 +134,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 tables[name].append(stats.typed(table, schema, params.confidence))
     if not tables["shifts"]:
         raise UserError(
-            "data/outputs/after_training: no lists in a language of the dataset emotions have a "
+            "data/outputs/after_training: no language of the dataset emotions has lists with a "
             "ranking of analysis.shift.top_k; add a language or a ranking"
         )
     return {name: pl.concat(parts) for name, parts in tables.items()}
@@ -292,7 +292,7 @@ def _similarities(trainings: Trainings, params: Params) -> pl.DataFrame:
 
 
 def _compare(first: Runs, second: Runs, groups: Bools, affects: list[int], diagonal: bool) -> Array:
-    """Return the similarity of profiles, then its error components; shape (seeds, 1 + groups).
+    """Return (seeds, 1 + groups): the similarity of profiles, then its error components.
 
     See :func:`plumbline.probes.stereotypes.rsa.jackknife`.
     """
@@ -314,7 +314,7 @@ def _limits(means: Sequence[Array], confidence: float, bound: float) -> Array:
 
 
 def _with_mean(categories: Sequence[Array]) -> Array:
-    """Return the similarity in each category, then their mean; shape (seeds, categories + 1)."""
+    """Return (seeds, categories + 1): the similarity in each category, then their mean."""
     values = np.stack([rows[:, 0] for rows in categories], axis=1)
     return np.column_stack([values, values.mean(axis=1)])
 

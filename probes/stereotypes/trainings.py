@@ -155,7 +155,7 @@ class Corpus(NamedTuple):
     top: Sequence[pl.DataFrame] = ()  # tracked words after each training run
 
     def select(self, inside: Bools) -> Corpus:
-        """Return the values of the selected groups."""
+        """Return the measures of only the selected groups."""
         return self._replace(values=self.values[:, inside])
 
     def matching(self, seeds: Sequence[int]) -> Corpus:

@@ -134,7 +134,7 @@ def rank_words(table: pl.DataFrame, reading: str) -> pl.DataFrame:
     """Add ``score`` and ``place``, its rank in the list from 1; ``rank`` breaks ties.
 
     In the rankings :data:`WHOLE`, parts of words are excluded, and ``key`` is the casefolded word.
-    In the others, as in the released code, they are included, and ``key`` is the stripped string.
+    Other rankings include them, as in the released code, and ``key`` is the stripped string.
     """
     exact = pl.col("string").str.strip_chars()
     words = table.filter("starts_word") if reading in WHOLE else table.with_columns(key=exact)
